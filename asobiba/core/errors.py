@@ -1,0 +1,47 @@
+"""Errors that name what was given, what was expected, and what to do."""
+
+from __future__ import annotations
+
+
+class AsobibaError(Exception):
+    """Base of the errors that asobiba raises on purpose."""
+
+
+class GameParameterError(AsobibaError, ValueError):
+    """A parameter that does not exist, or a value that makes no game."""
+
+
+class UnknownGame(AsobibaError, KeyError):
+    """No game of that name is registered."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownAgent(UnknownGame):
+    """No agent of that name plays that game."""
+
+
+class IllegalAction(AsobibaError, ValueError):
+    """An action that the rules forbid in this position."""
+
+
+class NotationError(AsobibaError, ValueError):
+    """Text that is not a move or a position."""
+
+
+class PositionError(AsobibaError, ValueError):
+    """A position that cannot occur."""
+
+
+class StateBytesError(AsobibaError, ValueError):
+    """Bytes that are not a state of this game."""
+
+
+class MissingExtra(AsobibaError, ImportError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str):
+        super().__init__(
+            f"This needs {package}, which is not installed. Install it with: pip install 'asobiba[{extra}]'"
+        )

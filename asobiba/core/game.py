@@ -1,0 +1,271 @@
+"""`Game` is what a game declares; `Ruleset` is a game with its parameters chosen, ready to play."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from asobiba.core.errors import GameParameterError
+from asobiba.core.state import EVERYBODY, header, record_dtype
+
+if TYPE_CHECKING:
+    from asobiba.core.engine import Engine
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a game's parameters make of it.
+
+    Args:
+        state: fields of a state after the common header, as NumPy field tuples `(name, dtype[, shape])`.
+        parameters: the values of the parameter record `p` that the rules read; their NumPy dtypes are the record's.
+        actions: the number of discrete actions, or a `gymnasium.spaces.Box` of one player's continuous action.
+        observation: named channels of the observation, in order: name -> shape. The observation is one flat vector;
+            `Ruleset.channels` splits it again.
+        observation_dtype, observation_low, observation_high: dtype and bounds of the observation.
+        max_steps: longest game in steps; a game that reaches it is truncated.
+        players: names of the seats, where they depend on the parameters.
+    """
+
+    state: Sequence[tuple]
+    actions: int | spaces.Box
+    observation: Mapping[str, tuple[int, ...]]
+    max_steps: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    observation_dtype: Any = np.int8
+    observation_low: float = 0
+    observation_high: float = 1
+    players: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Game:
+    """The declaration of a game: facts that the conformance tests hold it to.
+
+    Args:
+        name: lower case with underscores; the id of the PettingZoo environment is `asobiba/<name>-v<version>`.
+        version: bumped by whatever changes the bytes of a trajectory.
+        title: as a person writes it.
+        layout: a function from the game's parameters (keyword arguments with defaults) to a `Layout`. It raises
+            `GameParameterError` for values that make no game.
+        rules: the module with the kernels `reset`, `step`, `observe`, and where they apply `legal`, `hide`, `resample`.
+        players: names of the seats.
+        information: "perfect" or "hidden". Hidden games have the kernels `hide` and `resample`.
+        chance: whether `reset` or `step` draw random numbers.
+        utility: "zero_sum" (the rewards of a step add up to 0), "general_sum" or "single_agent".
+        turns: "sequential" (one player acts in a step) or "simultaneous" (all do).
+        reward_range: least and greatest reward of one player in one step, or `None` where a parameter sets them.
+        illegal_reward: the reward of a player whose illegal action ends the game.
+        notation, draw: modules of the text notation and the SVG picture, imported when first used.
+        evidence: what the rules were verified against, in a few words.
+    """
+
+    name: str
+    version: int
+    title: str
+    layout: Callable[..., Layout]
+    rules: ModuleType
+    players: tuple[str, ...] = ("first", "second")
+    information: Literal["perfect", "hidden"] = "perfect"
+    chance: bool = False
+    utility: Literal["zero_sum", "general_sum", "single_agent"] = "zero_sum"
+    turns: Literal["sequential", "simultaneous"] = "sequential"
+    reward_range: tuple[float, float] = (-1.0, 1.0)
+    illegal_reward: float = -1.0
+    notation: str | None = None
+    draw: str | None = None
+    evidence: str = ""
+
+    @property
+    def id(self) -> str:
+        """The name in PettingZoo's registry, such as `asobiba/battleship-v0`."""
+        return f"asobiba/{self.name}-v{self.version}"
+
+    @property
+    def gymnasium_id(self) -> str:
+        """The name in Gymnasium's registry, such as `asobiba/Battleship-v0`."""
+        return f"asobiba/{self.camel_name}-v{self.version}"
+
+    @property
+    def camel_name(self) -> str:
+        """The name in camel case, such as `AnimalShogi`."""
+        return "".join(part[:1].upper() + part[1:] for part in self.name.split("_"))
+
+    @property
+    def package(self) -> str:
+        """The package that declares the game; its docstring is the game's documentation page."""
+        return self.rules.__name__.rpartition(".")[0]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The game's parameters and their defaults."""
+        return {name: p.default for name, p in inspect.signature(self.layout).parameters.items()}
+
+    def ruleset(self, **parameters: Any) -> Ruleset:
+        """The game with these parameters.
+
+        Raises:
+            GameParameterError: for an unknown parameter or a value that makes no game.
+        """
+        known = self.parameters
+        for name in parameters:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise GameParameterError(
+                    f"{self.name} has no parameter {name!r}.{hint} Its parameters are: {', '.join(known) or 'none'}."
+                )
+        return Ruleset(self, {**known, **parameters})
+
+    def __reduce__(self):
+        from asobiba.core.registry import game
+
+        return game, (self.name,)
+
+
+class Ruleset:
+    """A game with its parameters chosen: dtypes, spaces and the compiled engine.
+
+    Two rulesets of the same game and parameters are equal. Pickled by name and parameters.
+    """
+
+    def __init__(self, game: Game, parameters: Mapping[str, Any]):
+        self.game = game
+        self.parameters = dict(parameters)
+        self.layout = game.layout(**self.parameters)
+        self.players: tuple[str, ...] = self.layout.players or game.players
+        self.max_steps = int(self.layout.max_steps)
+        self.dtype = record_dtype([*header(len(self.players)), *self.layout.state])
+        self.params = self._parameter_record()
+
+    def _parameter_record(self) -> np.ndarray:
+        values = {
+            "illegal_reward": np.float32(self.game.illegal_reward),
+            "max_steps": np.int32(self.max_steps),
+            **{name: np.asarray(value) for name, value in self.layout.parameters.items()},
+        }
+        fields = []
+        for name, value in values.items():
+            value = np.asarray(value)
+            fields.append((name, value.dtype, value.shape) if value.shape else (name, value.dtype))
+        record = np.zeros(1, record_dtype(fields))
+        for name, value in values.items():
+            record[name][0] = value
+        return record
+
+    @property
+    def num_players(self) -> int:
+        return len(self.players)
+
+    @property
+    def simultaneous(self) -> bool:
+        """Whether all players act in every step (`to_move` is then -1)."""
+        return self.game.turns == "simultaneous"
+
+    @property
+    def hidden(self) -> bool:
+        """Whether a player's view differs from the state."""
+        return self.game.information == "hidden"
+
+    @property
+    def discrete(self) -> bool:
+        """Whether actions are integers (and masks exist)."""
+        return not isinstance(self.layout.actions, spaces.Box)
+
+    @property
+    def num_actions(self) -> int:
+        """Number of discrete actions. Raises `TypeError` for a game of continuous actions."""
+        if isinstance(self.layout.actions, spaces.Box):
+            raise TypeError(f"{self.game.name} has continuous actions: {self.layout.actions}")
+        return int(self.layout.actions)
+
+    @cached_property
+    def action_space(self) -> spaces.Discrete | spaces.Box:
+        """One player's action space."""
+        if isinstance(self.layout.actions, spaces.Box):
+            box = self.layout.actions
+            return spaces.Box(box.low, box.high, box.shape, box.dtype)
+        return spaces.Discrete(self.layout.actions)
+
+    @cached_property
+    def observation_size(self) -> int:
+        """Length of the flat observation."""
+        return sum(math.prod(shape) for shape in self.layout.observation.values())
+
+    @cached_property
+    def observation_space(self) -> spaces.Box:
+        """One player's observation space: a flat vector."""
+        return spaces.Box(
+            self.layout.observation_low,
+            self.layout.observation_high,
+            (self.observation_size,),
+            np.dtype(self.layout.observation_dtype).type,
+        )
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The compiled kernels (compiled at first use, then loaded from the disk cache)."""
+        from asobiba.core.engine import engine_for
+
+        return engine_for(self.game)
+
+    @cached_property
+    def notation(self) -> ModuleType:
+        """The game's notation module. Raises `LookupError` where the game has none."""
+        return self._module("notation")
+
+    @cached_property
+    def draw(self) -> ModuleType:
+        """The game's drawing module. Raises `LookupError` where the game has none."""
+        return self._module("draw")
+
+    def _module(self, role: str) -> ModuleType:
+        name = getattr(self.game, role)
+        if name is None:
+            raise LookupError(f"{self.game.name} declares no {role} module")
+        return importlib.import_module(name)
+
+    def channels(self, observation: np.ndarray) -> dict[str, np.ndarray]:
+        """Splits observations (`(..., observation_size)`) into their named channels, as views."""
+        result, start = {}, 0
+        for name, shape in self.layout.observation.items():
+            stop = start + math.prod(shape)
+            result[name] = observation[..., start:stop].reshape(*observation.shape[:-1], *shape)
+            start = stop
+        return result
+
+    def zeros(self, count: int = 1) -> np.ndarray:
+        """`count` blank state records; `reset` makes them starting positions."""
+        return np.zeros(count, self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ruleset) and self.game is other.game and self.parameters == other.parameters
+
+    def __hash__(self) -> int:
+        return hash((self.game.name, repr(sorted(self.parameters.items()))))
+
+    def __repr__(self) -> str:
+        changed = {k: v for k, v in self.parameters.items() if v != self.game.parameters[k]}
+        return f"{self.game.id}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+
+    def __reduce__(self):
+        return _ruleset, (self.game, self.parameters)
+
+
+def _ruleset(game: Game, parameters: Mapping[str, Any]) -> Ruleset:
+    return Ruleset(game, parameters)
+
+
+def everybody_moves(state: np.void) -> bool:
+    """Whether all players act in this state's next step."""
+    return int(state["to_move"]) == EVERYBODY

@@ -1,0 +1,91 @@
+"""Random numbers that live in the state.
+
+The generator is SplitMix64 used as a counter-based generator: draw number `n` of a record is
+`mix(rng_key + n * GAMMA)`. It needs two 64-bit fields, `rng_key` and `rng_counter`, which every state and every
+agent memory has; the functions below take any record with these fields, in compiled code or in Python. The same key
+and the same number of draws give the same bits everywhere.
+
+Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from asobiba.core.kernels import kernel
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32), np.uint64(11)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_ONE = np.uint64(1)
+
+
+@kernel
+def mix64(x):
+    """SplitMix64's finaliser: a bijection on 64-bit integers. Takes and returns `uint64`."""
+    x = np.uint64(x)
+    x = (x ^ (x >> _S30)) * _MIX_1
+    x = (x ^ (x >> _S27)) * _MIX_2
+    return x ^ (x >> _S31)
+
+
+@kernel
+def seed_record(record, seed, stream):
+    """Starts the record's generator afresh. Equal (`seed`, `stream`) pairs give equal draws; others are unrelated."""
+    record.rng_key = mix64(mix64(np.uint64(seed) + GAMMA) ^ (np.uint64(stream) * _MIX_1))
+    record.rng_counter = np.uint64(0)
+
+
+@kernel
+def random_u64(record):
+    """64 uniform random bits (`uint64`)."""
+    record.rng_counter += _ONE
+    return mix64(record.rng_key + np.uint64(record.rng_counter) * GAMMA)
+
+
+@kernel
+def random_below(record, n):
+    """A uniform integer in `[0, n)` (`int64`), for `1 <= n < 2**32`; free of bias (Lemire's rejection)."""
+    bound = np.uint64(n)
+    product = (random_u64(record) >> _S32) * bound
+    low = product & _LOW_32
+    if low < bound:
+        threshold = ((_ONE << _S32) - bound) % bound
+        while low < threshold:
+            product = (random_u64(record) >> _S32) * bound
+            low = product & _LOW_32
+    return np.int64(product >> _S32)
+
+
+@kernel
+def random_uniform(record):
+    """A uniform float in `[0, 1)` with 53 random bits (`float64`)."""
+    return np.float64(random_u64(record) >> _S11) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def random_normal(record):
+    """A standard normal float (`float64`; Box-Muller, two draws)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - random_uniform(record)))
+    return radius * math.cos(2.0 * math.pi * random_uniform(record))
+
+
+@kernel
+def random_legal(record, mask):
+    """A uniform draw among the non-zero entries of `mask` (1-D integers or booleans): its index, or -1 if there is none."""
+    count = 0
+    for action in range(mask.shape[0]):
+        count += mask[action] != 0
+    if count == 0:
+        return -1
+    rank = random_below(record, count)
+    for action in range(mask.shape[0]):
+        if mask[action] != 0:
+            if rank == 0:
+                return action
+            rank -= 1
+    return -1

@@ -1,0 +1,64 @@
+"""State records: the header every game shares, and dtypes without hidden padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+RUNNING, BY_RULES, ILLEGAL_ACTION, STEP_LIMIT = 0, 1, 2, 3
+END_REASONS = ("running", "rules", "illegal action", "truncation")
+EVERYBODY = -1
+"""`to_move` where all players decide at once."""
+
+Field = tuple
+
+
+def header(players: int) -> list[Field]:
+    """The fields that every state begins with.
+
+    `rng_key`, `rng_counter`: the random number generator. `rewards`: each player's reward for the last step.
+    `steps`: actions so far. `to_move`: the player to act, or -1 where all act at once. `terminated`, `truncated`: as in
+    Gymnasium. `end_reason`: index into `END_REASONS`.
+    """
+    return [
+        ("rng_key", np.uint64),
+        ("rng_counter", np.uint64),
+        ("rewards", np.float32, (players,)),
+        ("steps", np.int32),
+        ("to_move", np.int8),
+        ("terminated", np.uint8),
+        ("truncated", np.uint8),
+        ("end_reason", np.uint8),
+    ]
+
+
+def record_dtype(fields: Sequence[Field]) -> np.dtype:
+    """A structured dtype with C alignment whose padding is made of named fields.
+
+    Padding bytes would otherwise be free to differ between two equal states; as fields they are copied, compared and
+    zero like the rest.
+    """
+    names, formats, offsets = [], [], []
+    offset, largest = 0, 1
+
+    def pad(alignment: int) -> None:
+        nonlocal offset
+        gap = -offset % alignment
+        if gap:
+            names.append(f"_pad{offset}")
+            formats.append(np.dtype((np.uint8, (gap,))))
+            offsets.append(offset)
+            offset += gap
+
+    for field in fields:
+        name, base = field[0], np.dtype(field[1])
+        shape = tuple(field[2]) if len(field) > 2 else ()
+        pad(base.alignment)
+        largest = max(largest, base.alignment)
+        names.append(name)
+        formats.append(np.dtype((base, shape)) if shape else base)
+        offsets.append(offset)
+        offset += formats[-1].itemsize
+    pad(largest)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": offset, "aligned": True})
