@@ -1,0 +1,60 @@
+# make demo   plays the battleship league and prints its table
+# make test   installs what the tests need and runs them all
+# make bench  measures speed beside the peers that are installed
+# make lint   what pre-commit checks
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Where PyTorch's CPU build comes from, if your package index would give another one, for example:
+#   make test TORCH_ARGS="--index-url https://download.pytorch.org/whl/cpu"
+TORCH_ARGS ?=
+
+.PHONY: help demo test test-slow bench lint format clean
+
+help:
+	@sed -n 's/^# //p' Makefile | head -4
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml setup.py
+	@echo "Installing asobiba into $(VENV) ..."
+	$(PIP) --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml setup.py constraints.txt
+	@echo "Installing what the tests need into $(VENV) ..."
+	$(PIP) $(TORCH_ARGS) --constraint constraints.txt torch
+	$(PIP) --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/asobiba league run battleship --demo
+
+test: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/run.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
