@@ -48,7 +48,7 @@ class Agent(ABC):
         """
         return None
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most agents hold nothing
         """Frees what the agent holds (processes, files)."""
 
 

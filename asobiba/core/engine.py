@@ -132,7 +132,8 @@ def _load(label: str, functions: Iterable[Any], source: str) -> ModuleType:
     else:
         _touch(folder)
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
