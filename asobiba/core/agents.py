@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import yaml
+from gymnasium import spaces
 
 from asobiba.core.engine import agent_engine_for
 from asobiba.core.errors import GameParameterError, UnknownAgent
@@ -138,6 +139,7 @@ class RandomContinuousAgent(Agent):
     name = "random"
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        assert isinstance(ruleset.action_space, spaces.Box)
         self._space = ruleset.action_space
         self._generator = np.random.Generator(np.random.Philox(seed))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from numba import config, njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
@@ -49,7 +49,7 @@ class _Locator(_CacheLocator):
 
 
 class _Impl(CompileResultCacheImpl):
-    _locator_classes: ClassVar = [_Locator]
+    _locator_classes = [_Locator]  # type: ignore[list-item]  # noqa: RUF012 - Numba's own declaration
 
 
 class _Cache(FunctionCache):
@@ -83,7 +83,7 @@ def compiled(parallel: bool = False, **options: Any) -> Callable[[Callable[..., 
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = njit(error_model="numpy", nogil=True, parallel=parallel, **options)(function)
-        if not config.DISABLE_JIT:
+        if not config.DISABLE_JIT:  # type: ignore[attr-defined]
             dispatcher._cache = _LateCache(function)
         return dispatcher
 
