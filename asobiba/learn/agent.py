@@ -1,0 +1,102 @@
+"""A policy saved by Stable-Baselines3 as an agent of the league: `sb3:PATH`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asobiba.core.agents import Agent
+from asobiba.core.errors import AsobibaError, MissingExtra
+from asobiba.core.game import Game, Ruleset
+
+
+class PolicyFileError(AsobibaError, ValueError):
+    """A file that holds no policy for this game."""
+
+
+def load_policy(path: str | Path) -> Any:
+    """Loads a MaskablePPO or PPO file and returns its policy, ready to predict.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        PolicyFileError: if the file is not one that Stable-Baselines3 saved.
+        MissingExtra: if the extra `sb3` is not installed.
+    """
+    try:
+        from sb3_contrib import MaskablePPO
+        from stable_baselines3 import PPO
+    except ImportError as error:
+        raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"no policy file at {file}: expected a .zip saved by MaskablePPO or PPO")
+    problems = []
+    for algorithm in (MaskablePPO, PPO):
+        try:
+            policy = algorithm.load(file, device="cpu").policy
+        except Exception as error:
+            problems.append(f"{algorithm.__name__}: {error}")
+            continue
+        policy.set_training_mode(False)
+        return policy
+    raise PolicyFileError(f"{file} is no policy that Stable-Baselines3 saved ({'; '.join(problems)})")
+
+
+class PolicyAgent(Agent):
+    """Plays a policy of Stable-Baselines3.
+
+    Args:
+        policy: a `MaskablePPO` or `PPO` policy over the game's flat observations.
+        name: how it is called in tables.
+        deterministic: play the likeliest legal action; otherwise draw from the policy's distribution.
+    """
+
+    def __init__(self, policy: Any, name: str = "sb3", deterministic: bool = True):
+        self.policy = policy
+        self.name = name
+        self.deterministic = deterministic
+        self._ruleset: Ruleset | None = None
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        if ruleset != self._ruleset:
+            expected = self.policy.observation_space.shape
+            if expected != ruleset.observation_space.shape or self.policy.action_space != ruleset.action_space:
+                raise PolicyFileError(
+                    f"{self.name} was trained on observations {expected} and {self.policy.action_space}, but {ruleset} "
+                    f"has observations {ruleset.observation_space.shape} and {ruleset.action_space}"
+                )
+            self._ruleset = ruleset
+        self._generator = np.random.Generator(np.random.Philox(seed))
+
+    def act(self, view: np.void, legal: np.ndarray) -> Any:
+        views = np.zeros(1, view.dtype)
+        views[0] = view
+        return self.act_batch(views, legal[None])[0]
+
+    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`, by one pass of the network."""
+        import torch
+
+        ruleset = self._ruleset
+        assert ruleset is not None
+        observations = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
+        ruleset.engine.observe_batch(views, ruleset.params, views["to_move"].copy(), observations)
+        with torch.no_grad():
+            tensor = torch.as_tensor(observations).float()
+            if not ruleset.discrete:
+                return self.policy.predict(observations, deterministic=self.deterministic)[0]
+            features = self.policy.extract_features(tensor)
+            if isinstance(features, tuple):
+                features = features[0]
+            logits = self.policy.action_net(self.policy.mlp_extractor.forward_actor(features)).numpy()
+        scores = np.where(legal.astype(bool), logits, -np.inf)
+        if not self.deterministic:
+            scores = scores + self._generator.gumbel(size=scores.shape)
+        return scores.argmax(1)
+
+
+def load_agent(game: Game, argument: str) -> Agent:
+    """The loader behind `sb3:PATH` (entry point of the group `asobiba.agent_loaders`)."""
+    return PolicyAgent(load_policy(argument), name=f"sb3:{argument}")
