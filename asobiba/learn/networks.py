@@ -53,9 +53,7 @@ class BoardNetwork(nn.Module):
             size = width
         self.torso = nn.Sequential(*layers)
         self.per_cell = actions % cells == 0
-        self.logits = (
-            nn.Conv2d(width, actions // cells, 1) if self.per_cell else nn.Linear(width * cells, actions)
-        )
+        self.logits = nn.Conv2d(width, actions // cells, 1) if self.per_cell else nn.Linear(width * cells, actions)
         self.latent_dim_pi = actions
         self.latent_dim_vf = width
         self.value = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU())

@@ -1,0 +1,115 @@
+"""The peers' side of the benchmark: the same random legal play on the environments of other libraries."""
+
+from __future__ import annotations
+
+import numpy as np
+from timing import Burst
+
+BURST = 2000
+
+
+def pettingzoo_aec(name: str) -> Burst:
+    """PettingZoo's classic game through AEC: last(), a draw among the legal actions, step()."""
+    import pettingzoo
+
+    env = pettingzoo.make("aec", f"classic/{name}")
+    return aec(env)
+
+
+def aec(env) -> Burst:
+    """Random legal play of any AEC environment whose observations carry an action mask."""
+    env.reset(seed=0)
+    spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
+    for i, space in enumerate(spaces.values()):
+        space.seed(i)
+
+    def burst() -> int:
+        for _ in range(BURST):
+            observation, _, terminated, truncated, _ = env.last()
+            if terminated or truncated:
+                env.reset()
+                observation, *_ = env.last()
+            env.step(spaces[env.agent_selection].sample(observation["action_mask"]))
+        return BURST
+
+    return burst
+
+
+def gymnasium_single(env) -> Burst:
+    """Random play of a Gymnasium environment; legal play where `info` has an action mask."""
+    _, info = env.reset(seed=0)
+    env.action_space.seed(0)
+    masked = "action_mask" in info
+    sample = env.action_space.sample
+
+    def burst() -> int:
+        nonlocal info
+        for _ in range(BURST):
+            action = sample(info["action_mask"]) if masked else sample()
+            _, _, terminated, truncated, info = env.step(action)
+            if terminated or truncated:
+                _, info = env.reset()
+        return BURST
+
+    return burst
+
+
+def cartpole() -> Burst:
+    """Gymnasium's CartPole-v1, one environment."""
+    import gymnasium
+
+    return gymnasium_single(gymnasium.make("CartPole-v1"))
+
+
+def openspiel(name: str, observation: bool) -> Burst:
+    """OpenSpiel's game driven from Python: legal actions, a random one, apply, and the tensor of the player to move."""
+    import pyspiel
+
+    game = pyspiel.load_game(name)
+    generator = np.random.default_rng(0)
+    if game.get_type().provides_observation_tensor:
+        tensor = "observation_tensor"
+    else:
+        tensor = "information_state_tensor"
+
+    def burst() -> int:
+        steps = 0
+        while steps < BURST:
+            state = game.new_initial_state()
+            while not state.is_terminal():
+                legal = state.legal_actions()
+                state.apply_action(legal[int(generator.random() * len(legal))])
+                if observation and not state.is_terminal():
+                    getattr(state, tensor)(state.current_player())
+                steps += 1
+        return steps
+
+    return burst
+
+
+def pgx(name: str, batch: int) -> Burst:
+    """Pgx's environment, one jitted call a batch step: legal sampling, step, automatic reset."""
+    import jax
+    import jax.numpy as jnp
+    import pgx as library
+
+    env = library.make(name)
+    step = jax.jit(jax.vmap(library.experimental.auto_reset(env.step, env.init)))
+    init = jax.jit(jax.vmap(env.init))
+
+    @jax.jit
+    def sample(key, mask):
+        return jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf), axis=-1)
+
+    key = jax.random.PRNGKey(0)
+    state = init(jax.random.split(key, batch))
+
+    def burst() -> int:
+        nonlocal state, key
+        for _ in range(4):
+            key, draw, chance = jax.random.split(key, 3)
+            state = step(state, sample(draw, state.legal_action_mask), jax.random.split(chance, batch))
+        state.observation.block_until_ready()
+        return 4 * batch
+
+    return burst
