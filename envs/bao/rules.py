@@ -1,0 +1,251 @@
+"""The rules of Bao as kernels: sowing, endless moves, captures, repetition.
+
+The board is a ring of `ring = 2 * holes` holes, clockwise: the first player's row, then the second player's. One byte
+holds the seeds of one hole; hole `i` is byte `i % 8` of word `i // 8` of the field `board`, so that one sowing of `n`
+seeds from hole `i` is one addition of `p.sow[i, n]` (which also empties the hole). A board of up to 16 holes is two
+words, the largest (32 holes) four; the tests of array shapes below are decided when the rules are compiled.
+
+**Endless moves.** Sowing on is injective: from a board and the hole where a sowing ended, one walks back, taking one
+seed from each hole, to the first hole that is empty, and that is where the sowing began. A move that never ends visits
+finitely many boards, so it returns to one it has been at; because the step is injective, the first to come again is
+the board and hole it began with. Comparing with the start after every sowing therefore finds endless moves exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asobiba.core import kernel, random_below
+
+ILLEGAL, LOSES, DRAWS = 0, 1, 2
+REPETITION_OFF, REPETITION_DRAW, REPETITION_FIRST_LOSES, REPETITION_SECOND_LOSES = 0, 1, 2, 3
+RUNNING, ROW_EMPTY, REPEATED, ENDLESS, BLOCKED = 0, 1, 2, 3, 4
+ENDLESS_MOVE = -1
+"""What `sow_on` gives as the last hole of a move that never ends."""
+
+_BYTE = np.uint64(0xFF)
+_ZERO = np.uint64(0)
+
+
+@kernel
+def seeds_in(words, b0, b1, b2, b3, hole):
+    """Seeds in `hole` of a board of `words` words (`int64`)."""
+    word = b0
+    if words > 1 and hole >= 8:
+        word = b1
+    if words > 2 and hole >= 16:
+        word = b2
+    if words > 3 and hole >= 24:
+        word = b3
+    return np.int64((word >> np.uint64((hole & 7) << 3)) & _BYTE)
+
+
+@kernel
+def sow_on(p, b0, b1, b2, b3, hole):
+    """Sows from `hole` (not empty) until a seed falls into an empty hole.
+
+    Returns the four words of the board before the capture and the hole of the last seed, or `ENDLESS_MOVE`.
+    """
+    ring = p.sow.shape[0]
+    words = p.sow.shape[2]
+    a0, a1, a2, a3 = b0, b1, b2, b3
+    at = np.int64(hole)
+    hand = seeds_in(words, b0, b1, b2, b3, at)
+    while True:
+        b0 += p.sow[at, hand, 0]
+        if words > 1:
+            b1 += p.sow[at, hand, 1]
+        if words > 2:
+            b2 += p.sow[at, hand, 2]
+        if words > 3:
+            b3 += p.sow[at, hand, 3]
+        at = np.int64(np.uint64(at + hand) % np.uint64(ring))
+        hand = seeds_in(words, b0, b1, b2, b3, at)
+        if hand == 1:
+            return b0, b1, b2, b3, at
+        if at == hole and b0 == a0 and b1 == a1 and b2 == a2 and b3 == a3:
+            return b0, b1, b2, b3, np.int64(ENDLESS_MOVE)
+
+
+@kernel
+def board_words(s):
+    """The four words of the board of state `s` (those beyond its size are 0)."""
+    words = s.board.shape[0]
+    b0 = s.board[0]
+    b1 = s.board[1] if words > 1 else _ZERO
+    b2 = s.board[2] if words > 2 else _ZERO
+    b3 = s.board[3] if words > 3 else _ZERO
+    return b0, b1, b2, b3
+
+
+@kernel
+def store_board(s, b0, b1, b2, b3):
+    """Writes the four words as the board of `s`."""
+    words = s.board.shape[0]
+    s.board[0] = b0
+    if words > 1:
+        s.board[1] = b1
+    if words > 2:
+        s.board[2] = b2
+    if words > 3:
+        s.board[3] = b3
+
+
+@kernel
+def row_is_empty(s, p, player):
+    """Whether no seed lies in the row of `player`."""
+    for w in range(s.board.shape[0]):  # noqa: SIM110 - a kernel takes no generator
+        if s.board[w] & p.row[player, w] != _ZERO:
+            return False
+    return True
+
+
+@kernel
+def playable(s, p):
+    """The moves of the player to move as bits: bit `k` is his `k`-th hole."""
+    ring = p.sow.shape[0]
+    holes = ring // 2
+    words = s.board.shape[0]
+    b0, b1, b2, b3 = board_words(s)
+    first = np.int64(s.to_move) * holes
+    bits = np.int64(0)
+    for k in range(holes):
+        if seeds_in(words, b0, b1, b2, b3, first + k) != 0:
+            bit = np.int64(1) << k
+            if p.endless == ILLEGAL:
+                if sow_on(p, b0, b1, b2, b3, first + k)[4] >= 0:
+                    bits |= bit
+            else:
+                bits |= bit
+    return bits
+
+
+@kernel
+def finish(s, winner, outcome):
+    """Ends the game; `winner` is 0 or 1, or -1 for a draw."""
+    s.rewards[0] = 0.0 if winner < 0 else (1.0 if winner == 0 else -1.0)
+    s.rewards[1] = -s.rewards[0]
+    s.terminated = 1
+    s.outcome = outcome
+    s.moves = 0
+
+
+@kernel
+def finish_by_count(s, p, outcome):
+    """Every seed left goes to the owner of the row it lies in; more seeds win."""
+    ring = p.sow.shape[0]
+    b0, b1, b2, b3 = board_words(s)
+    for i in range(ring):
+        s.stores[0 if 2 * i < ring else 1] += seeds_in(s.board.shape[0], b0, b1, b2, b3, i)
+    store_board(s, _ZERO, _ZERO, _ZERO, _ZERO)
+    difference = np.int64(s.stores[0]) - np.int64(s.stores[1])
+    finish(s, -1 if difference == 0 else (0 if difference > 0 else 1), outcome)
+
+
+@kernel
+def remember(s):
+    """Adds the board to those since the last capture; returns how often it has now stood with this player to move.
+
+    A capture takes seeds off the board for good, so no position from before it can come again.
+    """
+    words = s.board.shape[0]
+    last = np.int64(s.quiet)
+    if last >= s.history.shape[0]:
+        return 1
+    count = 1
+    for earlier in range(last - 2, -1, -2):
+        same = True
+        for w in range(words):
+            same = same and s.history[earlier, w] == s.board[w]
+        if same:
+            count += 1
+    for w in range(words):
+        s.history[last, w] = s.board[w]
+    s.quiet = last + 1
+    return count
+
+
+@kernel
+def begin_turn(s, p):
+    """Settles what the player to move faces: an empty row, a repetition, or his moves."""
+    if row_is_empty(s, p, 0) or row_is_empty(s, p, 1):
+        finish_by_count(s, p, ROW_EMPTY)
+        return
+    if p.repetition != REPETITION_OFF:
+        s.occurrences = remember(s)
+        if s.occurrences >= p.occurrences:
+            loser = np.int64(p.repetition) - REPETITION_FIRST_LOSES
+            finish(s, 1 - loser if loser >= 0 else -1, REPEATED)
+            return
+    s.moves = playable(s, p)
+    if s.moves == 0:
+        finish_by_count(s, p, BLOCKED)
+
+
+@kernel
+def reset(s, p):
+    """The starting board; a random one has seeds in both rows and a move to play."""
+    s.last_hole = -1
+    s.last_end = -1
+    for w in range(s.board.shape[0]):
+        s.board[w] = p.start[w]
+    while p.random_start != 0:
+        for w in range(s.board.shape[0]):
+            s.board[w] = _ZERO
+        for _ in range(p.total):
+            hole = random_below(s, p.sow.shape[0])
+            s.board[hole >> 3] += np.uint64(1) << np.uint64((hole & 7) << 3)
+        if not row_is_empty(s, p, 0) and not row_is_empty(s, p, 1) and playable(s, p) != 0:
+            break
+    begin_turn(s, p)
+
+
+@kernel
+def legal(s, p, mask):
+    """Holes of the mover's row that he may sow from."""
+    moves = np.int64(s.moves)
+    for k in range(mask.shape[0]):
+        mask[k] = (moves >> k) & 1
+
+
+@kernel
+def step(s, p, action):
+    """One move: sow on from the mover's `action`-th hole, capture, hand over."""
+    ring = p.sow.shape[0]
+    mover = np.int64(s.to_move)
+    b0, b1, b2, b3 = board_words(s)
+    b0, b1, b2, b3, last = sow_on(p, b0, b1, b2, b3, np.int64(action) + mover * (ring // 2))
+    s.to_move = 1 - mover
+    s.last_hole = np.int64(action) + mover * (ring // 2)
+    s.last_end = last
+    s.last_captured = 0
+    if last < 0:
+        finish(s, 1 - mover if p.endless == LOSES else -1, ENDLESS)
+        return
+    opposite = ring - 1 - last
+    captured = seeds_in(s.board.shape[0], b0, b1, b2, b3, opposite)
+    store_board(s, b0, b1, b2, b3)
+    if captured != 0:
+        s.board[opposite >> 3] &= ~(_BYTE << np.uint64((opposite & 7) << 3))
+        s.stores[mover] += captured
+        s.last_captured = captured
+        s.quiet = 0
+    begin_turn(s, p)
+
+
+@kernel
+def observe(s, p, player, out):
+    """The viewer's row clockwise, the other row clockwise, both stores, occurrences, whether he is to move."""
+    ring = p.sow.shape[0]
+    holes = ring // 2
+    words = s.board.shape[0]
+    b0, b1, b2, b3 = board_words(s)
+    first = np.int64(player) * holes
+    for k in range(holes):
+        out[k] = seeds_in(words, b0, b1, b2, b3, first + k)
+    for k in range(holes):
+        out[holes + k] = seeds_in(words, b0, b1, b2, b3, holes - first + k)
+    out[ring] = s.stores[player]
+    out[ring + 1] = s.stores[1 - player]
+    out[ring + 2] = s.occurrences
+    out[ring + 3] = 1 if s.to_move == player else 0
