@@ -23,7 +23,7 @@ from asobiba.core.random import (
     random_uniform,
     seed_record,
 )
-from asobiba.core.registry import game, game_names, games
+from asobiba.core.registry import game, game_names, games, register_game
 
 __all__ = [
     "Agent",
@@ -54,5 +54,6 @@ __all__ = [
     "random_normal",
     "random_u64",
     "random_uniform",
+    "register_game",
     "seed_record",
 ]

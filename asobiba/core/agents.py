@@ -19,7 +19,7 @@ from asobiba.core.engine import agent_engine_for
 from asobiba.core.errors import GameParameterError, UnknownAgent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.kernels import kernel
-from asobiba.core.random import mix64, random_legal
+from asobiba.core.random import memory_keys, random_legal
 from asobiba.core.state import record_dtype
 
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
@@ -83,8 +83,7 @@ class KernelAgent(Agent):
     def memories(self, seeds: np.ndarray, seat: int) -> np.ndarray:
         """Fresh memory records, one per seed (`(n,)` integers)."""
         records = np.repeat(self.initial, len(seeds))
-        with np.errstate(over="ignore"):
-            records["rng_key"] = [mix64(mix64(np.uint64(seed)) + np.uint64(seat + 1)) for seed in seeds]
+        records["rng_key"] = memory_keys(seeds, seat)
         return records
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
@@ -94,6 +93,17 @@ class KernelAgent(Agent):
         self._view = ruleset.zeros()
         self._scratch = ruleset.zeros()
         self._legal = np.zeros((1, ruleset.num_actions), np.int8)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {key: value for key, value in self.__dict__.items() if key not in ("policy", "_engine")}
+        function = getattr(self.policy, "py_func", self.policy)
+        return {**state, "policy": (function.__module__, function.__qualname__)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        module, name = state["policy"]
+        self.__dict__.update(state, policy=getattr(importlib.import_module(module), name))
+        if "_ruleset" in state:
+            self._engine = agent_engine_for(self._ruleset.game, self.policy)
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         self._view[0] = view

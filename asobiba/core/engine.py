@@ -164,7 +164,7 @@ def _source(*templates: str, **substitutions: str) -> str:
     return Template(text).substitute(substitutions)
 
 
-_SHARED = (laws.close_step, laws.is_over, random.seed_record, random.random_below)
+_SHARED = (laws.close_step, laws.is_over, laws.summary, random.begin_control, random.begin_memory, random.seed_record)
 
 
 def _bindings(game: Game) -> tuple[list[Any], str]:
@@ -194,7 +194,7 @@ def _bindings(game: Game) -> tuple[list[Any], str]:
 def _observe_now(game: Game) -> str:
     if game.turns == "simultaneous":
         return "    for k in range(out.shape[0]):\n        observe(s, p, k, out[k])"
-    return "    observe(s, p, s.to_move, out)"
+    return "    observe(s, p, int64(viewer if viewer >= 0 else s.to_move), out)"
 
 
 @cache
@@ -219,10 +219,10 @@ def agent_engine_for(game: Game, policy: Any) -> Engine:
         raise TypeError(f"{game.name}: compiled policies play games of sequential turns only")
     view = "states"
     decide = ""
-    if game.information == "hidden":
+    if game.information == "hidden" or game.chance:
         view = "views"
-        decide = "    views[i] = states[i]\n    hide(views[i], p, states[i].to_move)\n"
-    decide += f"    return policy({view}[i], p, mask, memories[i])"
+        decide = "    views[i] = states[i]\n    hide_now(views[i], p, states[i].to_move)\n"
+    decide += f"    return policy({view}[i], p, mask, memories[mine])"
     kernels, imports = _bindings(game)
     imports += f"\nfrom {function.__module__} import {function.__name__} as policy"
     source = _source("common", "agent", imports=imports, observe_now=_observe_now(game), decide=decide)

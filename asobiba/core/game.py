@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from asobiba.core.engine import Engine
 
 
+def camel_case(name: str) -> str:
+    """`animal_shogi` as `AnimalShogi`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
 @dataclass(frozen=True)
 class Layout:
     """What a game's parameters make of it.
@@ -67,6 +72,8 @@ class Game:
         reward_range: least and greatest reward of one player in one step, or `None` where a parameter sets them.
         illegal_reward: the reward of a player whose illegal action ends the game.
         notation, draw: modules of the text notation and the SVG picture, imported when first used.
+        tie_break: a function `(ruleset, final state) -> one number per seat` that decides a match of two games in
+            which each side won once: the greater sum wins narrowly. `None`: such a match is drawn.
         evidence: what the rules were verified against, in a few words.
     """
 
@@ -84,6 +91,7 @@ class Game:
     illegal_reward: float = -1.0
     notation: str | None = None
     draw: str | None = None
+    tie_break: Callable[[Ruleset, np.void], Sequence[float]] | None = None
     evidence: str = ""
 
     @property
@@ -99,7 +107,7 @@ class Game:
     @property
     def camel_name(self) -> str:
         """The name in camel case, such as `AnimalShogi`."""
-        return "".join(part[:1].upper() + part[1:] for part in self.name.split("_"))
+        return camel_case(self.name)
 
     @property
     def package(self) -> str:
@@ -190,6 +198,29 @@ class Ruleset:
         return int(self.layout.actions)
 
     @cached_property
+    def mask_shape(self) -> tuple[int, ...]:
+        """Shape of a legal mask: `(num_actions,)`, a row a player where all act at once, 0 actions if continuous."""
+        actions = self.num_actions if self.discrete else 0
+        return (self.num_players, actions) if self.simultaneous else (actions,)
+
+    @cached_property
+    def observations_shape(self) -> tuple[int, ...]:
+        """Shape of what is observed in one state: `(observation_size,)`, a row a player where all act at once."""
+        size = (self.observation_size,)
+        return (self.num_players, *size) if self.simultaneous else size
+
+    @cached_property
+    def actions_shape(self) -> tuple[int, ...]:
+        """Shape of what is done in one step: `()` for one integer, a row a player where all act at once."""
+        shape = tuple(self.action_space.shape or ())
+        return (self.num_players, *shape) if self.simultaneous else shape
+
+    @property
+    def action_dtype(self) -> np.dtype:
+        """`int64` for discrete actions, else the dtype of the action box."""
+        return np.dtype(np.int64) if self.discrete else np.dtype(self.action_space.dtype)
+
+    @cached_property
     def action_space(self) -> spaces.Discrete | spaces.Box:
         """One player's action space."""
         if isinstance(self.layout.actions, spaces.Box):
@@ -257,6 +288,9 @@ class Ruleset:
     def __repr__(self) -> str:
         changed = {k: v for k, v in self.parameters.items() if v != self.game.parameters[k]}
         return f"{self.game.id}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+
+    def __deepcopy__(self, memo: dict) -> Ruleset:
+        return self  # nothing in it changes
 
     def __reduce__(self):
         return _ruleset, (self.game, self.parameters)

@@ -7,6 +7,8 @@ finished game is all zero.
 
 from __future__ import annotations
 
+import numpy as np
+
 from asobiba.core.kernels import kernel
 from asobiba.core.state import BY_RULES, ILLEGAL_ACTION, STEP_LIMIT
 
@@ -101,4 +103,22 @@ def close_step(s, p):
         s.end_reason = STEP_LIMIT
 
 
+@kernel
+def summary(s):
+    """What an adaptor asks after every step, in one integer (see `SUMMARY_*`)."""
+    rewarded = 0
+    for k in range(s.rewards.shape[0]):
+        if s.rewards[k] != 0:
+            rewarded = 1
+    return (
+        (np.int64(s.to_move) + 1)
+        | (np.int64(s.terminated) << 8)
+        | (np.int64(s.truncated) << 9)
+        | (rewarded << 10)
+        | (np.int64(s.end_reason) << 16)
+    )
+
+
+SUMMARY_MOVER, SUMMARY_TERMINATED, SUMMARY_TRUNCATED, SUMMARY_REWARDED, SUMMARY_REASON_SHIFT = 0xFF, 1 << 8, 1 << 9, 1 << 10, 16
+SUMMARY_OVER = SUMMARY_TERMINATED | SUMMARY_TRUNCATED
 ILLEGAL = ILLEGAL_ACTION

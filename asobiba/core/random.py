@@ -74,18 +74,76 @@ def random_normal(record):
     return radius * math.cos(2.0 * math.pi * random_uniform(record))
 
 
+_TRIES, _BLOCK = 8, 32
+
+
 @kernel
 def random_legal(record, mask):
-    """A uniform draw among the non-zero entries of `mask` (1-D integers or booleans): its index, or -1 if there is none."""
+    """A uniform draw among the non-zero entries of `mask` (1-D, of 0 and 1): its index, or -1 if there is none.
+
+    Tries a few entries at random, which finds one at once where many actions are legal; then counts block by block.
+    """
+    size = mask.shape[0]
+    if size == 0:
+        return -1
+    for _ in range(_TRIES):
+        action = random_below(record, size)
+        if mask[action] != 0:
+            return action
     count = 0
-    for action in range(mask.shape[0]):
+    for action in range(size):
         count += mask[action] != 0
     if count == 0:
         return -1
     rank = random_below(record, count)
-    for action in range(mask.shape[0]):
+    start = 0
+    while start + _BLOCK <= size:
+        inside = 0
+        for action in range(start, start + _BLOCK):
+            inside += mask[action] != 0
+        if rank < inside:
+            break
+        rank -= inside
+        start += _BLOCK
+    for action in range(start, size):
         if mask[action] != 0:
             if rank == 0:
                 return action
             rank -= 1
     return -1
+
+
+@kernel
+def begin_control(control, players):
+    """Chooses the learner's seat for a new episode and draws the opponents' seed (`uint64` below 2**63).
+
+    `control` is a record of `CONTROL`: `seat_choice` is a seat, or -1 for a random one; `seat` receives it.
+    """
+    control.seat = control.seat_choice if control.seat_choice >= 0 else random_below(control, players)
+    return random_u64(control) >> _ONE
+
+
+@kernel
+def begin_memory(memory, seed, seat):
+    """Starts the generator of an agent's memory record for the game of this seed and its seat."""
+    memory.rng_key = mix64(mix64(np.uint64(seed)) + np.uint64(seat + 1))
+    memory.rng_counter = np.uint64(0)
+
+
+def seed_keys(seeds, stream):
+    """The `rng_key` fields that `seed_record` gives for many seeds: `(n,)` integers in, `(n,)` `uint64` out."""
+    with np.errstate(over="ignore"):
+        keys = _mix_many(np.asarray(seeds).astype(np.uint64) + GAMMA)
+        return _mix_many(keys ^ (np.uint64(stream) * _MIX_1))
+
+
+def memory_keys(seeds, seat):
+    """The `rng_key` fields that `begin_memory` gives for many seeds: `(n,)` integers in, `(n,)` `uint64` out."""
+    with np.errstate(over="ignore"):
+        return _mix_many(_mix_many(np.asarray(seeds).astype(np.uint64)) + np.uint64(seat + 1))
+
+
+def _mix_many(x):
+    x = (x ^ (x >> _S30)) * _MIX_1
+    x = (x ^ (x >> _S27)) * _MIX_2
+    return x ^ (x >> _S31)

@@ -1,25 +1,68 @@
-"""Finds games by the entry-point group `asobiba.games` and agents by `asobiba.baselines.<game>`."""
+"""Finds games by the entry-point group `asobiba.games`, and those that `register_game` adds.
+
+The name of an entry point is the game's name; from version 1 on the version follows it (`gogo-v1`), so that ids are
+known without importing the game.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from asobiba.core.errors import UnknownGame
-from asobiba.core.game import Game
+from asobiba.core.game import Game, camel_case
 
 GROUP = "asobiba.games"
+_added: dict[str, Game] = {}
+
+
+@dataclass(frozen=True)
+class GameIds:
+    """The names of a game in the registries of PettingZoo and Gymnasium."""
+
+    pettingzoo: str
+    gymnasium: str
 
 
 @cache
-def _entries() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda e: (e.name, e.value))}
+def _entries() -> dict[str, tuple[EntryPoint, int]]:
+    found = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda e: (e.name, e.value)):
+        match = re.fullmatch(r"(.+?)(?:-v(\d+))?", entry.name)
+        assert match is not None
+        found[match[1]] = (entry, int(match[2] or 0))
+    return found
 
 
 def game_names() -> tuple[str, ...]:
     """Names of all registered games, sorted."""
-    return tuple(_entries())
+    return tuple(sorted({*_entries(), *_added}))
+
+
+def game_ids() -> dict[str, GameIds]:
+    """The registry ids of all games by name, without importing the games."""
+    versions = {name: version for name, (_, version) in _entries().items()}
+    versions |= {name: game.version for name, game in _added.items()}
+    return {
+        name: GameIds(f"asobiba/{name}-v{version}", f"asobiba/{camel_case(name)}-v{version}")
+        for name, version in sorted(versions.items())
+    }
+
+
+def register_game(declaration: Game) -> Game:
+    """Adds a game to this process's registry: one that is not installed as a package, such as in a notebook.
+
+    Installed packages declare an entry point of the group `asobiba.games` instead.
+    """
+    from asobiba.api.registration import register
+
+    _added[declaration.name] = declaration
+    game.cache_clear()
+    register()
+    return declaration
 
 
 @cache
@@ -29,16 +72,24 @@ def game(name: str) -> Game:
     Raises:
         UnknownGame: with the nearest names.
     """
+    if name in _added:
+        return _added[name]
     entries = _entries()
     if name not in entries:
-        close = difflib.get_close_matches(name, entries, n=3)
-        hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"Games: {', '.join(entries)}."
+        for known, ids in game_ids().items():
+            if name in (ids.pettingzoo, ids.gymnasium):
+                return game(known)
+        names = game_names()
+        close = difflib.get_close_matches(name, names, n=3)
+        hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"Games: {', '.join(names)}."
         raise UnknownGame(f"No game is called {name!r}. {hint}")
-    found = entries[name].load()
+    entry, version = entries[name]
+    found = entry.load()
     if not isinstance(found, Game):
-        raise UnknownGame(
-            f"The entry point {entries[name].value!r} of game {name!r} is no asobiba.core.Game: {found!r}"
-        )
+        raise UnknownGame(f"The entry point {entry.value!r} of game {name!r} is no asobiba.core.Game: {found!r}")
+    if (found.name, found.version) != (name, version):
+        wanted = found.name if found.version == 0 else f"{found.name}-v{found.version}"
+        raise UnknownGame(f"The entry point {entry.name!r} of {GROUP} declares {found.id}; it must be called {wanted!r}")
     return found
 
 

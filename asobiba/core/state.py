@@ -13,6 +13,20 @@ EVERYBODY = -1
 
 Field = tuple
 
+CONTROL = np.dtype(
+    {
+        "names": ["rng_key", "rng_counter", "seat", "seat_choice"],
+        "formats": [np.uint64, np.uint64, np.int64, np.int64],
+        "offsets": [0, 8, 16, 24],
+        "itemsize": 32,
+        "aligned": True,
+    }
+)
+"""What governs a learner's episodes: whose seat he takes, and the generator that draws it and the opponents' seeds."""
+
+SAMPLER = np.dtype([("rng_key", np.uint64), ("rng_counter", np.uint64)], align=True)
+"""A generator alone."""
+
 
 def header(players: int) -> list[Field]:
     """The fields that every state begins with.

@@ -1,0 +1,271 @@
+"""Many games at once in the compiled engine: what the vector environments, training and evaluation stand on."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any
+
+import numba
+import numpy as np
+
+from asobiba.core.errors import GameParameterError, IllegalAction
+from asobiba.core.game import Ruleset
+from asobiba.core.kernels import compiled
+from asobiba.core.laws import AUTORESET_DISABLED, AUTORESET_NEXT_STEP, AUTORESET_SAME_STEP
+from asobiba.core.random import random_legal, seed_keys
+from asobiba.core.state import SAMPLER
+from asobiba.core.states import require_legal
+
+BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
+_MODES = {"disabled": AUTORESET_DISABLED, "next_step": AUTORESET_NEXT_STEP, "same_step": AUTORESET_SAME_STEP}
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _used_threads
+
+
+_used_threads = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def use_threads(threads: int | None) -> None:
+    """Sets the number of threads for the compiled calls that follow in this Python thread.
+
+    Args:
+        threads: from 1 to `NUMBA_NUM_THREADS` (the number of cores by default); `None` leaves it as it is.
+
+    Raises:
+        RuntimeError: in a process that was forked from one that had already run compiled threads: GNU OpenMP would
+            kill it. Start such processes with "spawn" or "forkserver".
+    """
+    global _used_threads
+    if _forked:
+        raise RuntimeError(
+            "This process was forked from one that had already run asobiba's compiled threads, which cannot work. "
+            'Start worker processes with multiprocessing.get_context("spawn") or "forkserver".'
+        )
+    _used_threads = True
+    if threads is not None:
+        numba.set_num_threads(threads)
+
+
+@compiled(parallel=True)
+def _sample_batch(masks, samplers, actions):
+    for index in numba.prange(masks.shape[0]):
+        i = np.int64(index)
+        actions[i] = random_legal(samplers[i], masks[i])
+
+
+@compiled(parallel=True)
+def _sample_joint_batch(masks, samplers, actions):
+    for index in numba.prange(masks.shape[0]):
+        i = np.int64(index)
+        for k in range(masks.shape[1]):
+            actions[i, k] = random_legal(samplers[i], masks[i, k])
+
+
+class Batch:
+    """`num_envs` games of one ruleset, stepped together; whoever is to move in each game acts.
+
+    Every array is allocated once and written in place by each call; copy what you keep.
+
+    Args:
+        ruleset: the game with its parameters.
+        num_envs: number of games.
+        autoreset: "next_step", "same_step" or "disabled", as in Gymnasium's vector environments.
+        threads: number of threads, from 1 to the number of cores; `None` takes Numba's setting. The results do not
+            depend on it.
+        params: parameter records, `(1,)` for all games or `(num_envs,)`, one for each (domain randomisation); by
+            default the ruleset's.
+        strict: whether an illegal action raises `IllegalAction` instead of ending its game.
+
+    Attributes:
+        states: `(n,)` records.
+        masks: `(n, num_actions)` int8, the mover's legal actions; `(n, players, num_actions)` where all act at once.
+        observations: `(n, observation_size)`, the mover's view; `(n, players, size)` where all act at once.
+        rewards: `(n, players)` float32 of the last step.
+        gains: `(n,)` float32, the reward of the player who acted in the last step (player 0's where all act).
+        movers: `(n,)` int8, who acted in the last step.
+        terminated, truncated: `(n,)` bool of the last step.
+        reasons: `(n,)` uint8, index into `asobiba.core.state.END_REASONS`.
+        finals: like `observations`; after a step with `autoreset="same_step"`, the rows of games that ended hold
+            their last observation.
+    """
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        num_envs: int,
+        *,
+        autoreset: str = "next_step",
+        threads: int | None = None,
+        params: np.ndarray | None = None,
+        strict: bool = False,
+    ):
+        if num_envs < 1:
+            raise GameParameterError(f"num_envs must be at least 1, not {num_envs}")
+        if autoreset not in _MODES:
+            raise GameParameterError(f"autoreset must be one of {', '.join(_MODES)}, not {autoreset!r}")
+        if threads is not None and not 1 <= threads <= numba.config.NUMBA_NUM_THREADS:
+            raise GameParameterError(f"threads must lie between 1 and {numba.config.NUMBA_NUM_THREADS}, not {threads}")
+        self.ruleset = ruleset
+        self.num_envs = n = int(num_envs)
+        self.autoreset = autoreset
+        self.mode = _MODES[autoreset]
+        self.threads = threads
+        self.strict = strict
+        self.params = self._checked_params(params)
+        players = ruleset.num_players
+        dtype = ruleset.observation_space.dtype
+        self.states = ruleset.zeros(n)
+        self.masks = np.zeros((n, *ruleset.mask_shape), np.int8)
+        self.observations = np.zeros((n, *ruleset.observations_shape), dtype)
+        self.finals = np.zeros(self.observations.shape if autoreset == "same_step" else self.observations[:1].shape, dtype)
+        self.rewards = np.zeros((n, players), np.float32)
+        self.gains = np.zeros(n, np.float32)
+        self.movers = np.zeros(n, np.int8)
+        self._terminated = np.zeros(n, np.uint8)
+        self._truncated = np.zeros(n, np.uint8)
+        self.reasons = np.zeros(n, np.uint8)
+        self.viewers = np.full(n, -1, np.int8)
+        self.actions = np.zeros((n, *ruleset.actions_shape), ruleset.action_dtype)
+        self._everywhere = np.ones(n, np.uint8)
+        self.samplers = np.zeros(n, SAMPLER)
+        self._bind()
+        self.seed(0)
+
+    def _checked_params(self, params: np.ndarray | None) -> np.ndarray:
+        own = self.ruleset.params
+        if params is None:
+            return own
+        params = np.ascontiguousarray(params)
+        if params.dtype != own.dtype or params.shape not in ((1,), (self.num_envs,)):
+            raise GameParameterError(
+                f"params must be an array of shape (1,) or ({self.num_envs},) of the dtype of Ruleset.params, "
+                f"not {params.shape} of {params.dtype}"
+            )
+        return params
+
+    def _bind(self) -> None:
+        self.engine = self.ruleset.engine
+        self._blank = self.ruleset.zeros()
+        self.terminated = self._terminated.view(np.bool_)
+        self.truncated = self._truncated.view(np.bool_)
+
+    def seed(self, seed: int, offset: int = 0) -> None:
+        """Game `i` plays as a single environment that is reset with `seed + i`."""
+        seeds = (np.arange(self.num_envs, dtype=np.uint64) + np.uint64(offset)) + np.uint64(int(seed) & (2**64 - 1))
+        self.states["rng_key"] = seed_keys(seeds, 0)
+        self.states["rng_counter"] = 0
+        self.samplers["rng_key"] = seed_keys(seeds, 2)
+        self.samplers["rng_counter"] = 0
+
+    def reset(self, seed: int | None = None, select: np.ndarray | None = None) -> np.ndarray:
+        """Begins new episodes, in all games or where `select` (`(n,)` bool) is set; returns the observations.
+
+        Without a seed every game's generator goes on.
+        """
+        if seed is not None:
+            self.seed(seed)
+        select = self._everywhere if select is None else np.ascontiguousarray(select, np.uint8)
+        self.run(BEGIN, select)
+        for array in (self.rewards, self.gains, self._terminated, self._truncated, self.reasons):
+            array[select != 0] = 0
+        return self.observations
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        """Applies one action in every game, `(n,)` integers (or `(n, ...)` as the action space says).
+
+        Returns the observations; rewards, flags and masks stand in the attributes. With `autoreset="next_step"` the
+        step after the end begins the next episode and ignores its action; with "disabled" a finished game stands
+        still until it is reset.
+
+        Raises:
+            IllegalAction: in strict mode, naming the first illegal action.
+        """
+        if actions is not self.actions:
+            try:
+                self.actions[...] = actions
+            except (TypeError, ValueError):
+                raise IllegalAction(
+                    f"{self.num_envs} games of {self.ruleset.game.name} take actions of shape {self.actions.shape} "
+                    f"and dtype {self.actions.dtype}, not {np.shape(actions)}"
+                ) from None
+        if self.strict:
+            self._require_legal()
+        self.run(STEP)
+        return self.observations
+
+    def _require_legal(self) -> None:
+        for i in range(self.num_envs):
+            state = self.states[i]
+            if not (state["terminated"] or state["truncated"]):
+                require_legal(self.ruleset, state, self.masks[i], self.actions[i])
+
+    def run(self, op: int, select: np.ndarray | None = None, mode: int | None = None) -> None:
+        """One compiled call over the games (see `templates/game.py.txt`)."""
+        use_threads(self.threads)
+        self.engine.run_batch(
+            op,
+            self._everywhere if select is None else select,
+            self.states,
+            self.params,
+            self._blank,
+            self.actions,
+            self.mode if mode is None else mode,
+            self.viewers,
+            self.masks,
+            self.observations,
+            self.rewards,
+            self.gains,
+            self.movers,
+            self._terminated,
+            self._truncated,
+            self.reasons,
+            self.finals,
+        )
+
+    def sample_actions(self) -> np.ndarray:
+        """A uniform legal action for every game (`Batch.actions`, overwritten by the next call).
+
+        Every game draws from its own generator, which `seed` starts. Finished games get -1. Continuous actions are
+        uniform over the box.
+        """
+        use_threads(self.threads)
+        if not self.ruleset.discrete:
+            box = self.ruleset.action_space
+            unit = np.random.Generator(np.random.Philox(int(self.samplers["rng_key"][0] ^ self.samplers["rng_counter"][0])))
+            self.samplers["rng_counter"] += np.uint64(1)
+            self.actions[...] = box.low + (box.high - box.low) * unit.random(self.actions.shape)
+        elif self.ruleset.simultaneous:
+            _sample_joint_batch(self.masks, self.samplers, self.actions)
+        else:
+            _sample_batch(self.masks, self.samplers, self.actions)
+        return self.actions
+
+    def refresh(self) -> None:
+        """Writes masks and observations again, after `states` were changed from outside."""
+        self.run(OBSERVE)
+
+    def set_states(self, states: np.ndarray, select: Any = slice(None)) -> None:
+        """Puts copies of state records into the games (all, or those of an index)."""
+        if np.asarray(states).dtype != self.states.dtype:
+            raise GameParameterError(f"these records are no states of {self.ruleset!r}")
+        self.states[select] = states
+        self.refresh()
+
+    def clone(self) -> Batch:
+        """A batch that shares nothing with this one and continues identically."""
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        derived = ("engine", "_blank", "terminated", "truncated")
+        return {key: value for key, value in self.__dict__.items() if key not in derived}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()

@@ -1,0 +1,356 @@
+"""PettingZoo environments: AEC for every game, parallel where all act at once or there is one player."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from pettingzoo import AECEnv, ParallelEnv
+
+from asobiba.api.render import Renderer, check_mode
+from asobiba.api.single import SingleGame, as_ruleset
+from asobiba.api.spaces import action_space, masked_observation_space
+from asobiba.core.errors import GameParameterError
+from asobiba.core.game import Game, Ruleset
+from asobiba.core.laws import SUMMARY_MOVER, SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_REWARDED, SUMMARY_TERMINATED
+from asobiba.core.state import END_REASONS
+from asobiba.core.states import as_action, require_legal
+
+
+class _PettingZooGame(SingleGame):
+    """What both forms share: agents, spaces, masks, observations, pictures."""
+
+    metadata: dict[str, Any]
+
+    def _setup(
+        self,
+        game: Game | Ruleset | str,
+        render_mode: str | None,
+        max_cycles: int | None,
+        strict: bool,
+        parameters: dict[str, Any],
+    ) -> None:
+        ruleset = as_ruleset(game, parameters)
+        if max_cycles is not None and max_cycles < 1:
+            raise GameParameterError(f"max_cycles must be at least 1, not {max_cycles}")
+        self._allocate(ruleset)
+        self.metadata = {
+            "render_modes": ["human", "rgb_array", "ansi", "svg"],
+            "name": f"{ruleset.game.name}_v{ruleset.game.version}",
+            "is_parallelizable": ruleset.simultaneous or ruleset.num_players == 1,
+            "render_fps": 2,
+        }
+        check_mode(render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        self.strict = strict
+        self.max_cycles = max_cycles
+        self.possible_agents = [f"player_{k}" for k in range(ruleset.num_players)]
+        self.agents: list[str] = []
+        self._seats = {agent: k for k, agent in enumerate(self.possible_agents)}
+        self.action_spaces = {agent: action_space(ruleset) for agent in self.possible_agents}
+        self.observation_spaces = {agent: masked_observation_space(ruleset) for agent in self.possible_agents}
+        self._renderer = Renderer(ruleset)
+        self._last_action: Any = None
+        self._no_mask = np.zeros(ruleset.mask_shape[-1:], np.int8)
+
+    def observation_space(self, agent: str) -> spaces.Space:
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space:
+        return self.action_spaces[agent]
+
+    def _observe(self, agent: str) -> Any:
+        seat = self._seats[agent]
+        ruleset = self.ruleset
+        if ruleset.simultaneous:
+            observation = self._observation[seat].copy()
+            mask = self._mask[seat].copy()
+        elif seat == (self._summary & SUMMARY_MOVER) - 1:
+            observation = self._observation.copy()
+            mask = self._mask.copy()
+        else:
+            other = np.empty_like(self._observations)
+            self._engine.observe_one(self._states, 0, self._params, seat, other)
+            observation = other[0]
+            mask = self._no_mask.copy()
+        return {"observation": observation, "action_mask": mask} if ruleset.discrete else observation
+
+    def state(self) -> np.ndarray:
+        """The bytes of the whole state record, `(itemsize,)` uint8, for a centralised critic."""
+        return np.frombuffer(self._states.tobytes(), np.uint8).copy()
+
+    def render(self) -> Any:
+        """The picture in `render_mode`: text, an SVG string, a `(height, width, 3)` uint8 array, or a window."""
+        return self._renderer.render(self.render_mode, self._states[0], last_action=self._last_action)
+
+    def close(self) -> None:
+        self._renderer.close()
+
+
+class AEC(_PettingZooGame, AECEnv):
+    """A game as a PettingZoo AEC environment.
+
+    Observations are `{"observation": (size,), "action_mask": (num_actions,) int8}` (the bare observation where actions
+    are continuous); the mask is all zero for an agent that is not to move. An illegal action ends the game: its player
+    gets the game's illegal-action reward. After the end every agent takes the step `None`, as PettingZoo requires.
+
+    Args:
+        game: a game, its name, or a ruleset.
+        render_mode: "human", "rgb_array", "ansi", "svg" or `None`.
+        max_cycles: truncates the game after so many rounds (a round is one step of every agent).
+        strict: an illegal action raises `IllegalAction` instead.
+        parameters: of the game.
+    """
+
+    def __init__(
+        self,
+        game: Game | Ruleset | str,
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+        strict: bool = False,
+        **parameters: Any,
+    ):
+        AECEnv.__init__(self)
+        self._setup(game, render_mode, max_cycles, strict, parameters)
+        ruleset = self.ruleset
+        self._sequential = not ruleset.simultaneous
+        self._integer = ruleset.discrete and ruleset.actions_shape == ()
+        self._joint = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
+        self._decisions_left = -1
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begins a new game. Without a seed the generator of the last game goes on."""
+        self._seed(seed)
+        self._last_action = None
+        self._summary = self._engine.reset_one(
+            self._states, 0, self._params, self._blank, self._masks, self._observations
+        )
+        self._start_agents()
+
+    def _start_agents(self) -> None:
+        agents = self.possible_agents
+        self.agents = agents[:]
+        self.rewards = dict.fromkeys(agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(agents, 0.0)
+        self._rewards_clear = True
+        over = self._summary & SUMMARY_OVER
+        self.terminations = dict.fromkeys(agents, bool(over & SUMMARY_TERMINATED))
+        self.truncations = dict.fromkeys(agents, over != 0 and not over & SUMMARY_TERMINATED)
+        self.infos = {agent: {} for agent in agents}
+        self._skip_agent_selection = None
+        self.agent_selection = agents[(self._summary & SUMMARY_MOVER) - 1] if self._sequential else agents[0]
+        self._decisions_left = -1 if self.max_cycles is None else self.max_cycles * len(agents)
+
+    def set_state(self, state: np.void) -> None:
+        super().set_state(state)
+        self._last_action = None
+        self._start_agents()
+
+    def observe(self, agent: str) -> Any:
+        return self._observe(agent)
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Observation, reward since its last step, terminated, truncated and info of the agent to act."""
+        try:
+            agent = self.agent_selection
+        except AttributeError:
+            raise ResetNeeded("call reset() before last()") from None
+        return (
+            self._observe(agent) if observe else None,
+            self._cumulative_rewards[agent],
+            self.terminations[agent],
+            self.truncations[agent],
+            self.infos[agent],
+        )
+
+    def step(self, action: Any) -> None:
+        """The agent of `agent_selection` acts; `None` after the end of the game.
+
+        Raises:
+            ResetNeeded: before the first reset, and after every agent has left.
+            ValueError: for an action other than `None` after the end.
+            IllegalAction: in strict mode, or for an action that is no element of the action space's type.
+        """
+        if not self.agents:
+            raise ResetNeeded("the game is over and every agent has left: call reset()")
+        agent = self.agent_selection
+        if self._summary & SUMMARY_OVER:
+            self._was_dead_step(action)
+            self._rewards_clear = True
+            return
+        if self._sequential:
+            if not (self._integer and action.__class__ is int):
+                action = as_action(self.ruleset, action)
+            if self.strict:
+                require_legal(self.ruleset, self._states[0], self._mask, action)
+            self._cumulative_rewards[agent] = 0.0
+            if not self._rewards_clear:
+                self._clear_rewards()
+                self._rewards_clear = True
+            self._advance(action)
+        else:
+            seat = self._seats[agent]
+            self._joint[seat] = self._one_action(action)
+            self._cumulative_rewards[agent] = 0.0
+            if not self._rewards_clear:
+                self._clear_rewards()
+                self._rewards_clear = True
+            if seat + 1 < len(self.possible_agents):
+                self.agent_selection = self.possible_agents[seat + 1]
+                self._count()
+                return
+            if self.strict:
+                require_legal(self.ruleset, self._states[0], self._mask, self._joint)
+            self._advance(self._joint)
+        if self.render_mode == "human":
+            self.render()
+
+    def _one_action(self, action: Any) -> Any:
+        try:
+            array = np.asarray(action, self._joint.dtype)
+        except (TypeError, ValueError):
+            array = None
+        if array is None or array.shape != self._joint.shape[1:]:
+            return as_action(self.ruleset, action)  # says what is wrong
+        return array
+
+    def _advance(self, action: Any) -> None:
+        self._last_action = action
+        self._summary = summary = self._engine.step_one(
+            self._states, 0, self._params, action, self._masks, self._observations
+        )
+        agents = self.possible_agents
+        self.agent_selection = agents[(summary & SUMMARY_MOVER) - 1] if self._sequential else agents[0]
+        if summary & SUMMARY_REWARDED:
+            for agent, reward in zip(agents, self._rewards.tolist(), strict=True):
+                self.rewards[agent] = reward
+                self._cumulative_rewards[agent] += reward
+            self._rewards_clear = False
+        if summary & SUMMARY_OVER:
+            self._finish(bool(summary & SUMMARY_TERMINATED), END_REASONS[summary >> SUMMARY_REASON_SHIFT])
+        elif self._decisions_left >= 0:
+            self._count()
+
+    def _count(self) -> None:
+        if self._decisions_left < 0:
+            return
+        self._decisions_left -= 1
+        if self._decisions_left == 0 and not self._summary & SUMMARY_OVER:
+            self._states["truncated"] = 1
+            self._summary |= SUMMARY_OVER & ~SUMMARY_TERMINATED
+            self._masks[:] = 0
+            self._finish(False, "max_cycles")
+
+    def _finish(self, terminated: bool, reason: str) -> None:
+        agents = self.possible_agents
+        self.terminations = dict.fromkeys(agents, terminated)
+        self.truncations = dict.fromkeys(agents, not terminated)
+        self.infos = {agent: {"end_reason": reason} for agent in agents}
+
+
+class Parallel(_PettingZooGame, ParallelEnv):
+    """A game as a PettingZoo parallel environment, where all act at once or there is one player.
+
+    Args:
+        game, render_mode, strict, parameters: as in `AEC`.
+        max_cycles: truncates the game after so many steps.
+
+    Raises:
+        GameParameterError: for a game whose players move in turn.
+    """
+
+    def __init__(
+        self,
+        game: Game | Ruleset | str,
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+        strict: bool = False,
+        **parameters: Any,
+    ):
+        self._setup(game, render_mode, max_cycles, strict, parameters)
+        if not self.metadata["is_parallelizable"]:
+            raise GameParameterError(
+                f"the players of {self.ruleset.game.name} move in turn, so it has no parallel environment; "
+                f'use pettingzoo.make("aec", "{self.ruleset.game.id}")'
+            )
+        self._joint = np.zeros((1, *self.ruleset.actions_shape), self.ruleset.action_dtype)
+        self._cycles = 0
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Begins a new game. Without a seed the generator of the last game goes on."""
+        self._seed(seed)
+        self._last_action = None
+        self._summary = self._engine.reset_one(
+            self._states, 0, self._params, self._blank, self._masks, self._observations
+        )
+        self.agents = self.possible_agents[:]
+        self._cycles = 0
+        return self._everybody_observes(), {agent: {} for agent in self.agents}
+
+    def set_state(self, state: np.void) -> None:
+        super().set_state(state)
+        self.agents = [] if self._summary & SUMMARY_OVER else self.possible_agents[:]
+        self._cycles = 0
+
+    def _everybody_observes(self) -> dict[str, Any]:
+        return {agent: self._observe(agent) for agent in self.possible_agents}
+
+    def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
+        """All agents act.
+
+        Raises:
+            ResetNeeded: before the first reset and after the end.
+            IllegalAction: in strict mode, or for an action of the wrong type.
+        """
+        if not self.agents:
+            if not actions:
+                return {}, {}, {}, {}, {}
+            raise ResetNeeded("the game is over: call reset()")
+        agents = self.possible_agents
+        if self.ruleset.simultaneous:
+            action = as_action(self.ruleset, [actions[agent] for agent in agents])
+        else:
+            action = as_action(self.ruleset, actions[agents[0]])
+        if self.strict:
+            require_legal(self.ruleset, self._states[0], self._mask, action)
+        self._last_action = action
+        self._summary = summary = self._engine.step_one(
+            self._states, 0, self._params, action, self._masks, self._observations
+        )
+        self._cycles += 1
+        info: dict[str, Any] = {}
+        if summary & SUMMARY_OVER:
+            info = {"end_reason": END_REASONS[summary >> SUMMARY_REASON_SHIFT]}
+        elif self._cycles == self.max_cycles:
+            self._states["truncated"] = 1
+            self._summary = summary = summary | (SUMMARY_OVER & ~SUMMARY_TERMINATED)
+            self._masks[:] = 0
+            info = {"end_reason": "max_cycles"}
+        terminated = bool(summary & SUMMARY_TERMINATED)
+        truncated = bool(summary & SUMMARY_OVER) and not terminated
+        if self.render_mode == "human":
+            self.render()
+        result = (
+            self._everybody_observes(),
+            dict(zip(agents, self._rewards.tolist(), strict=True)),
+            dict.fromkeys(agents, terminated),
+            dict.fromkeys(agents, truncated),
+            {agent: dict(info) for agent in agents},
+        )
+        if terminated or truncated:
+            self.agents = []
+        return result
+
+
+def aec(game: str, **kwargs: Any) -> AEC:
+    """The entry point of PettingZoo's AEC registry."""
+    return AEC(game, **kwargs)
+
+
+def parallel(game: str, **kwargs: Any) -> Parallel:
+    """The entry point of PettingZoo's parallel registry."""
+    return Parallel(game, **kwargs)

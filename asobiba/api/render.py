@@ -1,0 +1,216 @@
+"""Pictures: text, SVG, pixels (rasterised from the same SVG, without a display), a window, GIF and MP4 files."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asobiba.core.errors import AsobibaError, GameParameterError, MissingExtra
+from asobiba.core.game import Ruleset
+from asobiba.core.states import as_action, new_state, step, view_of
+
+MODES = ("human", "rgb_array", "ansi", "svg")
+_NAMES_OF_HEADER = ("rng_key", "rng_counter")
+
+
+class NoDisplay(AsobibaError, RuntimeError):
+    """A window was asked for where none can be opened."""
+
+
+def check_mode(mode: str | None, modes: Sequence[str] = MODES) -> None:
+    """Raises `GameParameterError` for a render mode that does not exist."""
+    if mode is not None and mode not in modes:
+        raise GameParameterError(f"render_mode must be one of {', '.join(modes)} or None, not {mode!r}")
+
+
+def ansi(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
+    """The position as text: everything, or what `seat` knows."""
+    if seat is not None:
+        state = view_of(ruleset, state, seat)
+    if ruleset.game.notation is not None:
+        return ruleset.notation.board_text(ruleset, state, seat)
+    names = [n for n in ruleset.dtype.names or () if not n.startswith("_pad") and n not in _NAMES_OF_HEADER]
+    return "\n".join(f"{name}: {np.asarray(state[name]).tolist()}" for name in names)
+
+
+def svg(ruleset: Ruleset, state: np.void, seat: int | None = None, last_action: Any = None) -> str:
+    """The position as a standalone SVG picture: everything, or what `seat` knows."""
+    if seat is not None:
+        state = view_of(ruleset, state, seat)
+    if ruleset.game.draw is not None:
+        return ruleset.draw.svg(ruleset, state, seat=seat, last_action=last_action)
+    lines = ansi(ruleset, state, seat).splitlines() or [""]
+    width, height = 16 + 9 * max(map(len, lines)), 16 + 18 * len(lines)
+    rows = "".join(
+        f'<text x="8" y="{22 + 18 * k}" xml:space="preserve">{escape(line)}</text>' for k, line in enumerate(lines)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
+        f'<g font-family="monospace" font-size="15" fill="#222222">{rows}</g></svg>'
+    )
+
+
+@cache
+def _fonts() -> dict[str, Any]:
+    # A font that is installed with the extra makes the same pixels on every machine, Japanese included.
+    found = importlib.util.find_spec("matplotlib_fontja")
+    if found is None or not found.submodule_search_locations:
+        return {}
+    files = [str(path) for path in sorted(Path(found.submodule_search_locations[0]).rglob("*.ttf"))]
+    return {"font_files": files, "skip_system_fonts": True, **dict.fromkeys(_FAMILIES, "IPAexGothic")}
+
+
+_FAMILIES = ("font_family", "serif_family", "sans_serif_family", "monospace_family", "cursive_family", "fantasy_family")
+
+
+def rasterise(picture: str, width: int | None = None) -> np.ndarray:
+    """The pixels of an SVG picture, `(height, width, 3)` uint8, on white.
+
+    Raises:
+        MissingExtra: without the extra `render`.
+    """
+    try:
+        import resvg_py
+        from PIL import Image
+    except ImportError:
+        raise MissingExtra("resvg-py", "render") from None
+    png = resvg_py.svg_to_bytes(svg_string=picture, background="#ffffff", width=width, **_fonts())
+    return np.array(Image.open(io.BytesIO(bytes(png))).convert("RGB"))
+
+
+class Renderer:
+    """Draws the states of one environment; holds its window."""
+
+    def __init__(self, ruleset: Ruleset, fps: float = 4.0):
+        self.ruleset = ruleset
+        self.fps = fps
+        self._window: Any = None
+
+    def render(self, mode: str | None, state: np.void, *, seat: int | None = None, last_action: Any = None) -> Any:
+        """The picture in `mode`: `str` for "ansi" and "svg", pixels for "rgb_array", `None` for "human"."""
+        if mode is None:
+            raise GameParameterError(f"this environment was made without render_mode; choose one of {', '.join(MODES)}")
+        if mode == "ansi":
+            return ansi(self.ruleset, state, seat)
+        picture = svg(self.ruleset, state, seat, last_action)
+        if mode == "svg":
+            return picture
+        pixels = rasterise(picture)
+        if mode == "rgb_array":
+            return pixels
+        self._show(pixels)
+        return None
+
+    def _show(self, pixels: np.ndarray) -> None:
+        try:
+            import pygame
+        except ImportError:
+            raise MissingExtra("pygame-ce", "render") from None
+        size = (pixels.shape[1], pixels.shape[0])
+        try:
+            if self._window is None or self._window.get_size() != size:
+                pygame.display.init()
+                pygame.display.set_caption(self.ruleset.game.title)
+                self._window = pygame.display.set_mode(size)
+        except pygame.error as error:
+            raise NoDisplay(
+                f"no window can be opened ({error}). Without a display use render_mode 'rgb_array', 'svg' or 'ansi'."
+            ) from None
+        pygame.surfarray.blit_array(self._window, pixels.swapaxes(0, 1))
+        pygame.event.pump()
+        pygame.display.flip()
+
+    def close(self) -> None:
+        """Closes the window, if there is one."""
+        if self._window is not None:
+            import pygame
+
+            pygame.display.quit()
+            self._window = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ruleset": self.ruleset, "fps": self.fps, "_window": None}
+
+
+def replay_pictures(
+    ruleset: Ruleset, actions: Iterable[Any], *, seed: int = 0, start: np.void | None = None, seat: int | None = None
+) -> Iterator[str]:
+    """The SVG pictures of a game: the start, then one (or several, where the game animates) after each action.
+
+    Raises:
+        IllegalAction: for an action that the rules forbid.
+    """
+    state = new_state(ruleset, seed) if start is None else start
+    yield svg(ruleset, state, seat)
+    animated = seat is None and ruleset.game.draw is not None and hasattr(ruleset.draw, "frames")
+    for action in actions:
+        before, state = state, step(ruleset, state, action)
+        if animated:
+            yield from ruleset.draw.frames(ruleset, before, as_action(ruleset, action), state)
+        else:
+            yield svg(ruleset, state, seat, action)
+
+
+def save_movie(
+    path: str | Path, pictures: Iterable[str | np.ndarray], *, fps: float = 4.0, width: int | None = None
+) -> Path:
+    """Writes pictures (SVG strings, or pixels) as a film: `.gif` or `.mp4`, by the name of the file.
+
+    Raises:
+        GameParameterError: for another suffix, or no pictures.
+        MissingExtra: without the extra `render`.
+    """
+    path = Path(path)
+    if path.suffix not in (".gif", ".mp4"):
+        raise GameParameterError(f"a film is written to a .gif or .mp4 file, not to {path.name!r}")
+    try:
+        import imageio.v2 as imageio
+    except ImportError:
+        raise MissingExtra("imageio", "render") from None
+    if path.suffix == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
+        raise MissingExtra("imageio-ffmpeg", "render")
+    frames = [p if isinstance(p, np.ndarray) else rasterise(p, width) for p in pictures]
+    if not frames:
+        raise GameParameterError("there are no pictures to write")
+    height, wide = (max(frame.shape[k] for frame in frames) for k in (0, 1))
+    height, wide = height + height % 2, wide + wide % 2  # the video codec wants even numbers
+    full = []
+    for frame in frames:
+        page = np.full((height, wide, 3), 255, np.uint8)
+        page[: frame.shape[0], : frame.shape[1]] = frame
+        full.append(page)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".gif":
+        imageio.mimwrite(path, full, duration=1000 / fps, loop=0)
+    else:
+        imageio.mimwrite(path, full, fps=fps, macro_block_size=2)
+    return path
+
+
+def save_replay(
+    path: str | Path,
+    ruleset: Ruleset,
+    actions: Iterable[Any],
+    *,
+    seed: int = 0,
+    start: np.void | None = None,
+    seat: int | None = None,
+    fps: float = 4.0,
+    width: int | None = None,
+) -> Path:
+    """Writes a game as a film, `.gif` or `.mp4`; the game begins from `seed`, or from the state `start`.
+
+    Args:
+        seat: shows what this seat knew; `None` shows everything.
+        width: of the film in pixels; `None` takes the pictures' own.
+    """
+    pictures = replay_pictures(ruleset, actions, seed=seed, start=start, seat=seat)
+    return save_movie(path, pictures, fps=fps, width=width)

@@ -1,0 +1,213 @@
+"""What one can do with a state: play on from it, look at it from a seat, copy it, save it.
+
+These functions never change the state that they are given; agents that search are built on them. They are made for
+one state at a time; `asobiba.api.Batch` steps thousands in one call.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from asobiba.core.errors import IllegalAction, StateBytesError
+from asobiba.core.game import Ruleset
+
+_MAGIC = b"asobiba-state "
+
+
+def _records(state: np.void, ruleset: Ruleset) -> np.ndarray:
+    records = ruleset.zeros()
+    records[0] = state
+    return records
+
+
+def new_state(ruleset: Ruleset, seed: int) -> np.void:
+    """A starting position, drawn from `seed`."""
+    states = ruleset.zeros()
+    ruleset.engine.seed_one(states, 0, seed, 0)
+    ruleset.engine.begin_one(states, 0, ruleset.params, ruleset.zeros())
+    return states[0]
+
+
+def clone(state: np.void) -> np.void:
+    """A copy that shares nothing with the original."""
+    return state.copy()
+
+
+def is_over(state: np.void) -> bool:
+    """Whether the game has ended, by its rules or by truncation."""
+    return bool(state["terminated"] or state["truncated"])
+
+
+def action_mask(ruleset: Ruleset, state: np.void) -> np.ndarray:
+    """The legal actions of the player to move: `(num_actions,)` int8; a row a player where all act at once.
+
+    It is all zero when the game is over, and empty for continuous actions.
+    """
+    masks = np.zeros((1, *ruleset.mask_shape), np.int8)
+    ruleset.engine.mask_one(_records(state, ruleset), 0, ruleset.params, masks)
+    return masks[0]
+
+
+def legal_actions(ruleset: Ruleset, state: np.void, seat: int | None = None) -> np.ndarray:
+    """The legal actions as `(k,)` integers: of the player to move, or of `seat` where all act at once."""
+    mask = action_mask(ruleset, state)
+    if mask.ndim == 2:
+        mask = mask[0 if seat is None else seat]
+    return np.flatnonzero(mask)
+
+
+def step(ruleset: Ruleset, state: np.void, action: Any, *, strict: bool = True) -> np.void:
+    """The state after `action` (an integer, a float array, or a row a player where all act at once).
+
+    Raises:
+        IllegalAction: for an action that the rules forbid; with `strict=False` it ends the game instead, as in the
+            environments.
+    """
+    states = _records(state, ruleset)
+    masks = np.zeros((1, *ruleset.mask_shape), np.int8)
+    engine = ruleset.engine
+    engine.mask_one(states, 0, ruleset.params, masks)
+    action = as_action(ruleset, action)
+    if strict:
+        require_legal(ruleset, states[0], masks[0], action)
+    engine.advance_one(states, 0, ruleset.params, action, masks)
+    return states[0]
+
+
+def as_action(ruleset: Ruleset, action: Any) -> Any:
+    """`action` in the form the engine takes: an `int`, or an array of `Ruleset.actions_shape`.
+
+    Raises:
+        IllegalAction: if it has another form.
+    """
+    if ruleset.actions_shape == () and ruleset.discrete:
+        try:
+            number = int(action)
+        except (TypeError, ValueError):
+            raise IllegalAction(_wanted(ruleset, action)) from None
+        if number != action:
+            raise IllegalAction(_wanted(ruleset, action))
+        return number
+    try:
+        array = np.ascontiguousarray(action, ruleset.action_dtype)
+    except (TypeError, ValueError):
+        raise IllegalAction(_wanted(ruleset, action)) from None
+    if array.shape != ruleset.actions_shape:
+        raise IllegalAction(_wanted(ruleset, action))
+    return array
+
+
+def _wanted(ruleset: Ruleset, action: Any) -> str:
+    if ruleset.actions_shape == () and ruleset.discrete:
+        return f"{ruleset.game.name} takes an integer action from 0 to {ruleset.num_actions - 1}, not {action!r}"
+    return (
+        f"{ruleset.game.name} takes actions of shape {ruleset.actions_shape} and dtype {ruleset.action_dtype}, "
+        f"not {action!r}"
+    )
+
+
+def require_legal(ruleset: Ruleset, state: np.void, mask: np.ndarray, action: Any) -> None:
+    """Checks an action (as `as_action` returns it) against the mask of the state.
+
+    Raises:
+        IllegalAction: naming the action, the legal ones and the position.
+    """
+    if not ruleset.discrete:
+        values = np.asarray(action)
+        box = ruleset.action_space
+        if not np.all((values >= box.low) & (values <= box.high)):
+            raise IllegalAction(f"{values.tolist()} is outside the action space of {ruleset.game.name}: {box}")
+        return
+    rows = [(int(state["to_move"]), mask, action)]
+    if ruleset.simultaneous:
+        rows = [(seat, mask[seat], action[seat]) for seat in range(ruleset.num_players)]
+    for seat, row, chosen in rows:
+        if not 0 <= chosen < len(row) or not row[chosen]:
+            raise IllegalAction(_explain(ruleset, state, seat, row, int(chosen)))
+
+
+def _explain(ruleset: Ruleset, state: np.void, seat: int, mask: np.ndarray, action: int) -> str:
+    def named(number: int) -> str:
+        if ruleset.game.notation is None or not 0 <= number < ruleset.num_actions:
+            return str(number)
+        try:
+            return f"{number} ({ruleset.notation.action_to_text(ruleset, state, number)})"
+        except Exception:  # an action that is not legal may have no text
+            return str(number)
+
+    legal = np.flatnonzero(mask)
+    shown = ", ".join(named(int(a)) for a in legal[:40])
+    more = f" and {len(legal) - 40} more" if len(legal) > 40 else ""
+    text = f"{ruleset.players[seat]} may not play {named(action)} in {ruleset!r}. "
+    text += f"Legal actions: {shown or 'none, the game is over'}{more}."
+    if ruleset.game.notation is not None:
+        view = view_of(ruleset, state, seat)
+        text += f"\nPosition:\n{ruleset.notation.board_text(ruleset, view, seat)}"
+    return text
+
+
+def view_of(ruleset: Ruleset, state: np.void, seat: int) -> np.void:
+    """The state as `seat` may see it: hidden fields and the random number generator are blank."""
+    views = _records(state, ruleset)
+    ruleset.engine.hide_one(views, 0, ruleset.params, seat)
+    return views[0]
+
+
+def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
+    """A full state that is consistent with what `seat` knows.
+
+    What the seat cannot see is drawn from `seed`, the random number generator too: nothing of the state that `view`
+    came from is in it. `view` may be a full state; it is hidden first.
+    """
+    states = _records(view, ruleset)
+    engine = ruleset.engine
+    engine.hide_one(states, 0, ruleset.params, seat)
+    engine.seed_one(states, 0, seed, 0)
+    engine.resample_one(states, 0, ruleset.params, seat)
+    return states[0]
+
+
+def observation(ruleset: Ruleset, state: np.void, seat: int) -> np.ndarray:
+    """What `seat` observes: `(observation_size,)`; `Ruleset.channels` splits it."""
+    out = np.zeros((1, ruleset.observation_size), ruleset.observation_space.dtype)
+    ruleset.engine.observe_one(_records(state, ruleset), 0, ruleset.params, seat, out)
+    return out[0]
+
+
+def _identity(ruleset: Ruleset) -> dict[str, Any]:
+    return {"game": ruleset.game.name, "version": ruleset.game.version, "parameters": ruleset.parameters}
+
+
+def state_bytes(ruleset: Ruleset, state: np.void) -> bytes:
+    """The state as bytes: one line that names the game, its version and parameters, then the record."""
+    header = json.dumps(_identity(ruleset), sort_keys=True, default=repr).encode()
+    return _MAGIC + header + b"\n" + state.tobytes()
+
+
+def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
+    """The state that `state_bytes` wrote.
+
+    Raises:
+        StateBytesError: for bytes of another kind, game, version or set of parameters, or of the wrong length.
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise StateBytesError(f"a state is read from bytes, not from {type(data).__name__}")
+    data = bytes(data)
+    head, newline, body = data.partition(b"\n")
+    if not data.startswith(_MAGIC) or not newline:
+        raise StateBytesError(f"these {len(data)} bytes are no state: they do not begin with {_MAGIC.decode()!r}")
+    try:
+        found = json.loads(head[len(_MAGIC) :])
+    except ValueError:
+        raise StateBytesError(f"the header of these bytes cannot be read: {head[:80]!r}") from None
+    wanted = json.loads(json.dumps(_identity(ruleset), sort_keys=True, default=repr))
+    if found != wanted:
+        raise StateBytesError(f"these bytes are a state of {found}, expected one of {wanted}")
+    if len(body) != ruleset.dtype.itemsize:
+        raise StateBytesError(
+            f"a state of {ruleset!r} has {ruleset.dtype.itemsize} bytes after its header, these are {len(body)}"
+        )
+    return np.frombuffer(body, ruleset.dtype).copy()[0]

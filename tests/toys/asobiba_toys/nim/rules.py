@@ -1,0 +1,35 @@
+from asobiba.core import kernel
+
+
+@kernel
+def reset(s, p):
+    for h in range(s.heaps.shape[0]):
+        s.heaps[h] = min(h + 1, p.size)
+
+
+@kernel
+def legal(s, p, mask):
+    for h in range(s.heaps.shape[0]):
+        for n in range(p.size):
+            mask[h * p.size + n] = n < s.heaps[h]
+
+
+@kernel
+def step(s, p, action):
+    s.heaps[action // p.size] -= action % p.size + 1
+    left = 0
+    for h in range(s.heaps.shape[0]):
+        left += s.heaps[h]
+    players = s.rewards.shape[0]
+    if left == 0:
+        s.terminated = 1
+        for k in range(players):
+            s.rewards[k] = 1.0 if k == s.to_move else -1.0 / (players - 1)
+    s.to_move = (s.to_move + 1) % players
+
+
+@kernel
+def observe(s, p, player, out):
+    for h in range(s.heaps.shape[0]):
+        for n in range(p.size):
+            out[h * p.size + n] = n < s.heaps[h]

@@ -1,0 +1,33 @@
+"""Two players push a puck at once, each with a force in [-1, 1]; it must leave on the other's side."""
+
+import numpy as np
+from asobiba.api import expose
+from asobiba.core import Game, Layout
+from gymnasium import spaces
+
+from asobiba_toys.push import rules
+
+
+def layout(noise: float = 0.1) -> Layout:
+    return Layout(
+        state=[("puck", "f8")],
+        parameters={"noise": noise},
+        actions=spaces.Box(-1.0, 1.0, (1,), np.float32),
+        observation={"puck": (1,), "bias": (1,)},
+        observation_dtype=np.float32,
+        observation_low=-4.0,
+        observation_high=4.0,
+        max_steps=50,
+    )
+
+
+GAME = Game(
+    name="toy_push",
+    version=0,
+    title="Push",
+    layout=layout,
+    rules=rules,
+    chance=True,
+    turns="simultaneous",
+)
+env, raw_env, parallel_env = expose(GAME)

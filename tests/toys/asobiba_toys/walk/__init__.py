@@ -1,0 +1,30 @@
+"""A walk along a slippery path to its end: one player, chance."""
+
+from asobiba.api import expose
+from asobiba.core import Game, Layout
+
+from asobiba_toys.walk import rules
+
+
+def layout(length: int = 6, slip: float = 0.2) -> Layout:
+    return Layout(
+        state=[("place", "i2")],
+        parameters={"length": length, "slip": slip},
+        actions=2,
+        observation={"place": (length + 1,)},
+        max_steps=8 * length,
+        players=("walker",),
+    )
+
+
+GAME = Game(
+    name="toy_walk",
+    version=0,
+    title="Walk",
+    layout=layout,
+    rules=rules,
+    chance=True,
+    utility="single_agent",
+    reward_range=(-1.0, 1.0),
+)
+env, raw_env, parallel_env = expose(GAME)
