@@ -1,0 +1,205 @@
+"""Measures asobiba beside its peers on this machine: `make bench`.
+
+Random legal play everywhere; the drawing of legal actions, masks and observations are included. Cases of one table run
+in turn in short bursts; the figure is the median over the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import games
+import numba
+import peers
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from timing import Burst, Case, measure
+
+
+def aec_cases() -> list[Case]:
+    """One environment through PettingZoo's turn-based interface."""
+    return [
+        Case("asobiba battleship, AEC", lambda: games.aec("battleship", placement="r")),
+        *[Case(f"asobiba {name}, AEC", lambda name=name: games.aec(name)) for name in games.other_board_games()],
+        Case("PettingZoo connect_four_v3, AEC", lambda: peers.pettingzoo_aec("connect_four_v3")),
+    ]
+
+
+def single_cases() -> list[Case]:
+    """One environment through gymnasium.make, against a compiled opponent."""
+    return [
+        Case("asobiba/Battleship-v0, opponent rnb", lambda: games.single("battleship", opponent="rnb", placement="r")),
+        Case("asobiba/Battleship-v0, opponent random", lambda: games.single("battleship", placement="r")),
+        Case("CartPole-v1", peers.cartpole),
+    ]
+
+
+def vector_cases() -> list[Case]:
+    """Many environments through gymnasium.make_vec, and OpenSpiel from Python."""
+    cases = []
+    for threads in (1, 2):
+        for count in (1, 64, 1024, 8192):
+            cases.append(
+                Case(
+                    f"asobiba battleship, {count} environments, {threads} thread{'s' * (threads > 1)}",
+                    lambda count=count, threads=threads: games.vector("battleship", count, threads, placement="r"),
+                )
+            )
+    for name in ("battleship", "connect_four"):
+        cases.append(Case(f"OpenSpiel {name}", lambda name=name: peers.openspiel(name, observation=False)))
+        cases.append(
+            Case(f"OpenSpiel {name}, observation tensor", lambda name=name: peers.openspiel(name, observation=True))
+        )
+    return cases
+
+
+def game_cases() -> list[Case]:
+    """Every game at 1024 environments and two threads; Pgx and OpenSpiel on the nearest game."""
+    cases = [
+        Case(f"asobiba {label}, 1024 environments", lambda name=name, kw=kw: games.vector(name, 1024, 2, **kw))
+        for label, name, kw in games.all_games()
+    ]
+    cases.append(Case("Pgx animal_shogi, 1024 environments", lambda: peers.pgx("animal_shogi", 1024)))
+    cases.append(Case("OpenSpiel mancala, observation tensor", lambda: peers.openspiel("mancala", observation=True)))
+    return cases
+
+
+def flat_cases() -> list[Case]:
+    """Cost per step over batch sizes."""
+    return [
+        Case(f"{count} environments", lambda count=count: games.vector("battleship", count, 2, placement="r"))
+        for count in (256, 512, 1024, 2048, 4096, 8192, 16384)
+    ]
+
+
+def sb3_cases() -> list[Case]:
+    """The engine alone and through the VecEnv of Stable-Baselines3."""
+    return [
+        Case("single seat in the engine, 1024 environments", lambda: games.seat_vector("battleship", 1024)),
+        Case("SB3 VecEnv, 1024 environments", lambda: games.sb3("battleship", 1024)),
+        Case("SB3 VecEnv, 64 environments", lambda: games.sb3("battleship", 64)),
+    ]
+
+
+TABLES: dict[str, Callable[[], list[Case]]] = {
+    "aec": aec_cases,
+    "single": single_cases,
+    "vector": vector_cases,
+    "flat": flat_cases,
+    "sb3": sb3_cases,
+    "games": game_cases,
+}
+
+
+def start_up(runs: int) -> float:
+    """Median seconds from the start of a process to its first step, with a warm cache."""
+    code = (
+        "import gymnasium, asobiba\n"
+        "env = gymnasium.make('asobiba/Battleship-v0', placement='r')\n"
+        "_, info = env.reset(seed=0)\n"
+        "env.step(int(info['action_mask'].argmax()))\n"
+    )
+    times = []
+    for _ in range(runs + 1):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
+
+
+def allocations() -> float:
+    """Arrays that Numba's runtime allocates per step in the hot loop."""
+    burst: Burst = games.vector("battleship", 1024, 1, placement="r")
+    burst()
+    from numba.core.runtime import rtsys
+
+    before = rtsys.get_allocation_stats().alloc
+    steps = burst()
+    return (rtsys.get_allocation_stats().alloc - before) / steps
+
+
+def machine() -> str:
+    """One line about the machine and the versions."""
+    names = ("numba", "numpy", "gymnasium", "pettingzoo", "open_spiel", "stable-baselines3", "pgx")
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} not installed")
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        model = next(
+            (line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), model
+        )
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}; {', '.join(found)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)} (default: all)")
+    parser.add_argument("--rounds", type=int, default=5, help="bursts of each case; the median counts (default 5)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
+    parser.add_argument("--write", type=Path, help="write the tables as Markdown to this file, too")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.tables if name not in TABLES]
+    if unknown:
+        parser.error(f"no table is called {', '.join(unknown)}; tables: {', '.join(TABLES)}")
+    console = Console()
+    console.print(machine())
+    lines = ["# Benchmarks", "", f"Written by `{command(arguments)}`.", "", f"{machine()}.", ""]
+    for name in arguments.tables or TABLES:
+        build = TABLES[name]
+        cases = build()
+        with Progress(
+            TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
+        ) as progress:
+            task = progress.add_task(name, total=arguments.rounds * len(cases))
+            for _ in measure(cases, arguments.rounds, arguments.seconds):
+                progress.advance(task)
+        lines += [
+            f"## {(build.__doc__ or name).strip()}",
+            "",
+            "| case | steps/s (median) | least | most |",
+            "|---|--:|--:|--:|",
+        ]
+        console.print(f"\n[bold]{(build.__doc__ or name).strip()}")
+        for case in cases:
+            if case.missing:
+                row = f"| {case.name} | not installed | | |"
+            else:
+                row = f"| {case.name} | {case.rate:,.0f} | {min(case.rates):,.0f} | {max(case.rates):,.0f} |"
+            lines.append(row)
+            console.print(row, highlight=False)
+        lines.append("")
+    facts = [
+        f"Process start to first step, warm cache: {start_up(5):.2f} s (median of 5).",
+        f"Arrays allocated by compiled code per step in the hot loop: {allocations():g}.",
+        f"Numba's threading layer: {numba.threading_layer()}.",
+    ]
+    for fact in facts:
+        console.print(fact, highlight=False)
+    lines += [f"* {fact}" for fact in facts]
+    if arguments.write:
+        arguments.write.parent.mkdir(parents=True, exist_ok=True)
+        arguments.write.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        console.print(f"Written to {arguments.write}")
+
+
+def command(arguments: argparse.Namespace) -> str:
+    """The command line that made the tables."""
+    return " ".join(["python benchmarks/run.py", *sys.argv[1:]]) if len(sys.argv) > 1 else "python benchmarks/run.py"
+
+
+if __name__ == "__main__":
+    main()
