@@ -23,20 +23,26 @@ MOST_HOLES = 16
 
 
 def word_count(holes: int) -> int:
-    """64-bit words of a board with `holes` holes in a row."""
-    return (2 * holes + 7) // 8
+    """64-bit words of a board with `holes` holes in a row: each row has its own."""
+    return 2 if holes <= 8 else 4
+
+
+def slots(holes: int) -> np.ndarray:
+    """The byte of every hole of the ring, clockwise from the first player's leftmost hole: `(2 * holes,)`."""
+    return np.concatenate([np.arange(holes), np.arange(holes) + 4 * word_count(holes)])
 
 
 def pack(counts) -> np.ndarray:
     """The board words of seeds per hole, clockwise from the first player's leftmost hole."""
-    packed = np.zeros(8 * word_count(len(counts) // 2), np.uint8)
-    packed[: len(counts)] = counts
+    holes = len(counts) // 2
+    packed = np.zeros(8 * word_count(holes), np.uint8)
+    packed[slots(holes)] = counts
     return packed.view("<u8").astype(np.uint64)
 
 
 def unpack(words, holes: int) -> list[int]:
     """Seeds per hole (`2 * holes` of them, clockwise) of board words."""
-    return np.asarray(words, "<u8").view(np.uint8)[: 2 * holes].tolist()
+    return np.ascontiguousarray(words, "<u8").view(np.uint8)[slots(holes)].tolist()
 
 
 def check_holes(holes: object) -> int:
@@ -80,12 +86,13 @@ def sowing_table(holes: int, total: int) -> np.ndarray:
     Shape `(2 * holes, total + 1, words)`, `uint64`.
     """
     ring = 2 * holes
+    slot = slots(holes)
     change = np.zeros((ring, total + 1, 8 * word_count(holes)), np.int64)
     for hole in range(ring):
         for seeds in range(total + 1):
             for k in range(1, seeds + 1):
-                change[hole, seeds, (hole + k) % ring] += 1
-            change[hole, seeds, hole] -= seeds
+                change[hole, seeds, slot[(hole + k) % ring]] += 1
+            change[hole, seeds, slot[hole]] -= seeds
     table = np.zeros((ring, total + 1, word_count(holes)), np.uint64)
     with np.errstate(over="ignore"):
         for byte in range(change.shape[2]):
@@ -130,8 +137,6 @@ def layout(
     counts = starting_counts(holes, start)
     total = SEEDS_IN_A_HOLE * holes if counts is None else sum(counts)
     words = word_count(holes)
-    rows = np.zeros((2, 16 * holes), np.uint8)
-    rows[0, :holes] = rows[1, holes : 2 * holes] = 0xFF
     return Layout(
         state=[
             ("board", np.uint64, (words,)),
@@ -147,7 +152,6 @@ def layout(
         ],
         parameters={
             "sow": sowing_table(holes, total),
-            "row": np.stack([np.frombuffer(row.tobytes(), "<u8")[:words] for row in rows]).astype(np.uint64),
             "start": pack(counts or [0] * (2 * holes)),
             "total": np.int32(total),
             "random_start": np.uint8(counts is None),

@@ -1,9 +1,9 @@
 """The rules of Bao as kernels: sowing, endless moves, captures, repetition.
 
 The board is a ring of `ring = 2 * holes` holes, clockwise: the first player's row, then the second player's. One byte
-holds the seeds of one hole; hole `i` is byte `i % 8` of word `i // 8` of the field `board`, so that one sowing of `n`
-seeds from hole `i` is one addition of `p.sow[i, n]` (which also empties the hole). A board of up to 16 holes is two
-words, the largest (32 holes) four; the tests of array shapes below are decided when the rules are compiled.
+holds the seeds of one hole, and each row has words of its own (one of 64 bits for up to eight holes, two for more), so
+that one sowing of `n` seeds from hole `i` is one addition of `p.sow[i, n]`, which also empties the hole, and a row is
+empty when its words are 0. The tests of array shapes below are decided when the rules are compiled.
 
 **Endless moves.** Sowing on is injective: from a board and the hole where a sowing ended, one walks back, taking one
 seed from each hole, to the first hole that is empty, and that is where the sowing began. A move that never ends visits
@@ -28,16 +28,25 @@ _ZERO = np.uint64(0)
 
 
 @kernel
-def seeds_in(words, b0, b1, b2, b3, hole):
-    """Seeds in `hole` of a board of `words` words (`int64`)."""
+def slot_of(p, hole):
+    """The byte that holds hole `hole` of the ring: rows of fewer than eight (or sixteen) holes leave bytes unused."""
+    holes = p.sow.shape[0] // 2
+    row_bytes = 4 * p.sow.shape[2]
+    return hole if hole < holes else hole + (row_bytes - holes)
+
+
+@kernel
+def seeds_in(p, b0, b1, b2, b3, hole):
+    """Seeds in hole `hole` of the ring (`int64`) of a board of up to four words."""
+    slot = slot_of(p, hole)
     word = b0
-    if words > 1 and hole >= 8:
+    if slot >= 8:
         word = b1
-    if words > 2 and hole >= 16:
+    if p.sow.shape[2] > 2 and slot >= 16:
         word = b2
-    if words > 3 and hole >= 24:
-        word = b3
-    return np.int64((word >> np.uint64((hole & 7) << 3)) & _BYTE)
+        if slot >= 24:
+            word = b3
+    return np.int64((word >> np.uint64((slot & 7) << 3)) & _BYTE)
 
 
 @kernel
@@ -50,17 +59,15 @@ def sow_on(p, b0, b1, b2, b3, hole):
     words = p.sow.shape[2]
     a0, a1, a2, a3 = b0, b1, b2, b3
     at = np.int64(hole)
-    hand = seeds_in(words, b0, b1, b2, b3, at)
+    hand = seeds_in(p, b0, b1, b2, b3, at)
     while True:
         b0 += p.sow[at, hand, 0]
-        if words > 1:
-            b1 += p.sow[at, hand, 1]
+        b1 += p.sow[at, hand, 1]
         if words > 2:
             b2 += p.sow[at, hand, 2]
-        if words > 3:
             b3 += p.sow[at, hand, 3]
         at = np.int64(np.uint64(at + hand) % np.uint64(ring))
-        hand = seeds_in(words, b0, b1, b2, b3, at)
+        hand = seeds_in(p, b0, b1, b2, b3, at)
         if hand == 1:
             return b0, b1, b2, b3, at
         if at == hole and b0 == a0 and b1 == a1 and b2 == a2 and b3 == a3:
@@ -70,34 +77,27 @@ def sow_on(p, b0, b1, b2, b3, hole):
 @kernel
 def board_words(s):
     """The four words of the board of state `s` (those beyond its size are 0)."""
-    words = s.board.shape[0]
-    b0 = s.board[0]
-    b1 = s.board[1] if words > 1 else _ZERO
-    b2 = s.board[2] if words > 2 else _ZERO
-    b3 = s.board[3] if words > 3 else _ZERO
-    return b0, b1, b2, b3
+    if s.board.shape[0] > 2:
+        return s.board[0], s.board[1], s.board[2], s.board[3]
+    return s.board[0], s.board[1], _ZERO, _ZERO
 
 
 @kernel
 def store_board(s, b0, b1, b2, b3):
     """Writes the four words as the board of `s`."""
-    words = s.board.shape[0]
     s.board[0] = b0
-    if words > 1:
-        s.board[1] = b1
-    if words > 2:
+    s.board[1] = b1
+    if s.board.shape[0] > 2:
         s.board[2] = b2
-    if words > 3:
         s.board[3] = b3
 
 
 @kernel
-def row_is_empty(s, p, player):
-    """Whether no seed lies in the row of `player`."""
-    for w in range(s.board.shape[0]):  # noqa: SIM110 - a kernel takes no generator
-        if s.board[w] & p.row[player, w] != _ZERO:
-            return False
-    return True
+def a_row_is_empty(s):
+    """Whether no seed lies in one of the rows."""
+    if s.board.shape[0] > 2:
+        return s.board[0] | s.board[1] == _ZERO or s.board[2] | s.board[3] == _ZERO
+    return s.board[0] == _ZERO or s.board[1] == _ZERO
 
 
 @kernel
@@ -105,12 +105,11 @@ def playable(s, p):
     """The moves of the player to move as bits: bit `k` is his `k`-th hole."""
     ring = p.sow.shape[0]
     holes = ring // 2
-    words = s.board.shape[0]
     b0, b1, b2, b3 = board_words(s)
     first = np.int64(s.to_move) * holes
     bits = np.int64(0)
     for k in range(holes):
-        if seeds_in(words, b0, b1, b2, b3, first + k) != 0:
+        if seeds_in(p, b0, b1, b2, b3, first + k) != 0:
             bit = np.int64(1) << k
             if p.endless == ILLEGAL:
                 if sow_on(p, b0, b1, b2, b3, first + k)[4] >= 0:
@@ -136,7 +135,7 @@ def finish_by_count(s, p, outcome):
     ring = p.sow.shape[0]
     b0, b1, b2, b3 = board_words(s)
     for i in range(ring):
-        s.stores[0 if 2 * i < ring else 1] += seeds_in(s.board.shape[0], b0, b1, b2, b3, i)
+        s.stores[0 if 2 * i < ring else 1] += seeds_in(p, b0, b1, b2, b3, i)
     store_board(s, _ZERO, _ZERO, _ZERO, _ZERO)
     difference = np.int64(s.stores[0]) - np.int64(s.stores[1])
     finish(s, -1 if difference == 0 else (0 if difference > 0 else 1), outcome)
@@ -168,7 +167,7 @@ def remember(s):
 @kernel
 def begin_turn(s, p):
     """Settles what the player to move faces: an empty row, a repetition, or his moves."""
-    if row_is_empty(s, p, 0) or row_is_empty(s, p, 1):
+    if a_row_is_empty(s):
         finish_by_count(s, p, ROW_EMPTY)
         return
     if p.repetition != REPETITION_OFF:
@@ -193,9 +192,9 @@ def reset(s, p):
         for w in range(s.board.shape[0]):
             s.board[w] = _ZERO
         for _ in range(p.total):
-            hole = random_below(s, p.sow.shape[0])
-            s.board[hole >> 3] += np.uint64(1) << np.uint64((hole & 7) << 3)
-        if not row_is_empty(s, p, 0) and not row_is_empty(s, p, 1) and playable(s, p) != 0:
+            slot = slot_of(p, random_below(s, p.sow.shape[0]))
+            s.board[slot >> 3] += np.uint64(1) << np.uint64((slot & 7) << 3)
+        if not a_row_is_empty(s) and playable(s, p) != 0:
             break
     begin_turn(s, p)
 
@@ -223,10 +222,11 @@ def step(s, p, action):
         finish(s, 1 - mover if p.endless == LOSES else -1, ENDLESS)
         return
     opposite = ring - 1 - last
-    captured = seeds_in(s.board.shape[0], b0, b1, b2, b3, opposite)
+    captured = seeds_in(p, b0, b1, b2, b3, opposite)
     store_board(s, b0, b1, b2, b3)
     if captured != 0:
-        s.board[opposite >> 3] &= ~(_BYTE << np.uint64((opposite & 7) << 3))
+        slot = slot_of(p, opposite)
+        s.board[slot >> 3] &= ~(_BYTE << np.uint64((slot & 7) << 3))
         s.stores[mover] += captured
         s.last_captured = captured
         s.quiet = 0
@@ -238,13 +238,12 @@ def observe(s, p, player, out):
     """The viewer's row clockwise, the other row clockwise, both stores, occurrences, whether he is to move."""
     ring = p.sow.shape[0]
     holes = ring // 2
-    words = s.board.shape[0]
     b0, b1, b2, b3 = board_words(s)
     first = np.int64(player) * holes
     for k in range(holes):
-        out[k] = seeds_in(words, b0, b1, b2, b3, first + k)
+        out[k] = seeds_in(p, b0, b1, b2, b3, first + k)
     for k in range(holes):
-        out[holes + k] = seeds_in(words, b0, b1, b2, b3, holes - first + k)
+        out[holes + k] = seeds_in(p, b0, b1, b2, b3, holes - first + k)
     out[ring] = s.stores[player]
     out[ring + 1] = s.stores[1 - player]
     out[ring + 2] = s.occurrences
