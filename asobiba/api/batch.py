@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 from typing import Any
 
 import numba
@@ -19,6 +20,7 @@ from asobiba.core.states import require_legal
 
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
 _MODES = {"disabled": AUTORESET_DISABLED, "next_step": AUTORESET_NEXT_STEP, "same_step": AUTORESET_SAME_STEP}
+_RECYCLED = 8
 _forked = False
 
 
@@ -68,10 +70,36 @@ def _sample_joint_batch(masks, samplers, actions):
             actions[i, k] = random_legal(samplers[i], masks[i, k])
 
 
+class Recycler:
+    """Hands out arrays of one shape; one is written again only when nobody else holds it any more."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any):
+        self._shape, self._dtype = shape, np.dtype(dtype)
+        self._arrays = [np.zeros(shape, dtype)]
+        self._free = sys.getrefcount(self._arrays[0])
+
+    def take(self) -> np.ndarray:
+        """An array that nobody else holds; its contents are arbitrary."""
+        arrays = self._arrays
+        for k in range(len(arrays)):
+            if sys.getrefcount(arrays[k]) <= self._free:
+                return arrays[k]
+        array = np.zeros(self._shape, self._dtype)
+        if len(arrays) < _RECYCLED:
+            arrays.append(array)
+        return array
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Recycler:
+        return Recycler(self._shape, self._dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recycler, (self._shape, self._dtype)
+
+
 class Batch:
     """`num_envs` games of one ruleset, stepped together; whoever is to move in each game acts.
 
-    Every array is allocated once and written in place by each call; copy what you keep.
+    Every array is allocated once and written in place by each call; copy what you keep, or set `recycle`.
 
     Args:
         ruleset: the game with its parameters.
@@ -82,6 +110,8 @@ class Batch:
         params: parameter records, `(1,)` for all games or `(num_envs,)`, one for each (domain randomisation); by
             default the ruleset's.
         strict: whether an illegal action raises `IllegalAction` instead of ending its game.
+        recycle: `observations` and `masks` become other arrays after each step unless nobody else holds them, so that
+            what a caller keeps is never overwritten, without copying.
 
     Attributes:
         states: `(n,)` records.
@@ -105,6 +135,7 @@ class Batch:
         threads: int | None = None,
         params: np.ndarray | None = None,
         strict: bool = False,
+        recycle: bool = False,
     ):
         if num_envs < 1:
             raise GameParameterError(f"num_envs must be at least 1, not {num_envs}")
@@ -122,8 +153,11 @@ class Batch:
         players = ruleset.num_players
         dtype = ruleset.observation_space.dtype
         self.states = ruleset.zeros(n)
-        self.masks = np.zeros((n, *ruleset.mask_shape), np.int8)
-        self.observations = np.zeros((n, *ruleset.observations_shape), dtype)
+        self._mask_arrays = Recycler((n, *ruleset.mask_shape), np.int8)
+        self._observation_arrays = Recycler((n, *ruleset.observations_shape), dtype)
+        self.recycle = recycle
+        self.masks = self._mask_arrays.take()
+        self.observations = self._observation_arrays.take()
         self.finals = np.zeros(self.observations.shape if autoreset == "same_step" else self.observations[:1].shape, dtype)
         self.rewards = np.zeros((n, players), np.float32)
         self.gains = np.zeros(n, np.float32)
@@ -172,6 +206,7 @@ class Batch:
         if seed is not None:
             self.seed(seed)
         select = self._everywhere if select is None else np.ascontiguousarray(select, np.uint8)
+        self.exchange(keep=select is not self._everywhere)
         self.run(BEGIN, select)
         for array in (self.rewards, self.gains, self._terminated, self._truncated, self.reasons):
             array[select != 0] = 0
@@ -188,25 +223,43 @@ class Batch:
             IllegalAction: in strict mode, naming the first illegal action.
         """
         if actions is not self.actions:
-            try:
-                self.actions[...] = actions
-            except (TypeError, ValueError):
-                raise IllegalAction(
-                    f"{self.num_envs} games of {self.ruleset.game.name} take actions of shape {self.actions.shape} "
-                    f"and dtype {self.actions.dtype}, not {np.shape(actions)}"
-                ) from None
+            self.take_actions(actions)
         if self.strict:
-            self._require_legal()
-        self.run(STEP)
+            self.require_legal()
+        masks = self.masks
+        self.exchange()
+        self.run(STEP, masks=masks)
         return self.observations
 
-    def _require_legal(self) -> None:
+    def exchange(self, keep: bool = False) -> None:
+        """Where `recycle` is set, puts arrays that nobody holds in the place of `masks` and `observations`."""
+        if self.recycle:
+            masks, observations = self.masks, self.observations
+            self.masks = self._mask_arrays.take()
+            self.observations = self._observation_arrays.take()
+            if keep:
+                self.masks[...], self.observations[...] = masks, observations
+
+    def take_actions(self, actions: np.ndarray) -> None:
+        """Copies actions into `Batch.actions`. Raises `IllegalAction` for another shape or dtype."""
+        given = np.asarray(actions)
+        if given.shape != self.actions.shape or not np.can_cast(given.dtype, self.actions.dtype, "same_kind"):
+            raise IllegalAction(
+                f"{self.num_envs} games of {self.ruleset.game.name} take actions of shape {self.actions.shape} "
+                f"and dtype {self.actions.dtype}, not of shape {given.shape} and dtype {given.dtype}"
+            )
+        self.actions[...] = given
+
+    def require_legal(self) -> None:
+        """Raises `IllegalAction` if an action in `Batch.actions` is illegal."""
         for i in range(self.num_envs):
             state = self.states[i]
             if not (state["terminated"] or state["truncated"]):
                 require_legal(self.ruleset, state, self.masks[i], self.actions[i])
 
-    def run(self, op: int, select: np.ndarray | None = None, mode: int | None = None) -> None:
+    def run(
+        self, op: int, select: np.ndarray | None = None, mode: int | None = None, masks: np.ndarray | None = None
+    ) -> None:
         """One compiled call over the games (see `templates/game.py.txt`)."""
         use_threads(self.threads)
         self.engine.run_batch(
@@ -218,6 +271,7 @@ class Batch:
             self.actions,
             self.mode if mode is None else mode,
             self.viewers,
+            self.masks if masks is None else masks,
             self.masks,
             self.observations,
             self.rewards,
@@ -256,7 +310,11 @@ class Batch:
         if np.asarray(states).dtype != self.states.dtype:
             raise GameParameterError(f"these records are no states of {self.ruleset!r}")
         self.states[select] = states
+        self.exchange()
         self.refresh()
+        self.terminated[...] = self.states["terminated"] != 0
+        self.truncated[...] = self.states["truncated"] != 0
+        self.reasons[...] = self.states["end_reason"]
 
     def clone(self) -> Batch:
         """A batch that shares nothing with this one and continues identically."""

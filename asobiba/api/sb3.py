@@ -1,0 +1,190 @@
+"""A Stable-Baselines3 VecEnv on the compiled engine, with batched masks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from asobiba.api.opponents import Opponent
+from asobiba.api.render import Renderer, check_mode
+from asobiba.api.seats import SeatBatch
+from asobiba.api.single import as_ruleset, fresh_seed
+from asobiba.api.spaces import action_space
+from asobiba.core.errors import MissingExtra
+from asobiba.core.game import Game, Ruleset
+from asobiba.core.state import END_REASONS
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError:
+    raise MissingExtra("stable-baselines3", "sb3") from None
+
+
+class _Rows(np.ndarray):
+    """Masks with a row a game, which `np.stack`, as sb3-contrib calls it, takes as they are."""
+
+    def __array_function__(self, function: Callable, types: Iterable, args: Any, kwargs: Any) -> Any:
+        if function is np.stack and len(args) == 1 and args[0] is self and not kwargs:
+            return self.view(np.ndarray)
+        return super().__array_function__(function, types, args, kwargs)
+
+
+class SB3VecEnv(VecEnv):
+    """`num_envs` games from a learner's seat against agents, as Stable-Baselines3 wants them.
+
+    Games are reset in the step in which they end; `infos[i]` then holds `terminal_observation`,
+    `TimeLimit.truncated`, `end_reason` and `episode` (return `r`, length `l`, seconds `t`), as SB3's Monitor reports
+    it. `env_method("action_masks")` gives all masks at once, `(n, num_actions)` bool, so MaskablePPO collects without a
+    loop over games. Returned arrays are never overwritten while somebody holds them.
+
+    Args:
+        game, opponent, seat, threads, params, strict, parameters: as in `asobiba.api.VectorEnv`.
+        num_envs: number of games.
+        seed: of the first reset; `None` takes one from the operating system. `VecEnv.seed` sets it too.
+        render_mode: "rgb_array" or "human".
+    """
+
+    def __init__(
+        self,
+        game: Game | Ruleset | str,
+        num_envs: int = 1,
+        opponent: Opponent | Sequence[Opponent] = "random",
+        seat: str | int = "random",
+        threads: int | None = None,
+        seed: int | None = None,
+        render_mode: str | None = None,
+        params: np.ndarray | None = None,
+        strict: bool = False,
+        **parameters: Any,
+    ):
+        ruleset = as_ruleset(game, parameters)
+        check_mode(render_mode)
+        self.ruleset = ruleset
+        self.games = SeatBatch(
+            ruleset, num_envs, opponent=opponent, seat=seat, autoreset="same_step", threads=threads, params=params,
+            strict=strict, recycle=True,
+        )
+        self._mode = render_mode
+        self._renderer = Renderer(ruleset)
+        self._settings: dict[str, Any] = {}
+        self._nothing: dict[str, Any] = {}
+        self._waiting: np.ndarray | None = None
+        self._returns = np.zeros(num_envs, np.float64)
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._since = np.full(num_envs, time.time())
+        super().__init__(num_envs, ruleset.observation_space, action_space(ruleset))
+        self.seed(fresh_seed() if seed is None else seed)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seeds the next reset: game `i` gets `seed + i`. Without a seed one is drawn."""
+        return super().seed(None if seed is None else int(seed))
+
+    def reset(self) -> np.ndarray:
+        """Begins new episodes in all games; returns the observations `(n, size)`."""
+        seed = self._seeds[0]
+        observations = self.games.reset(seed=seed)
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self._returns[:] = 0
+        self._lengths[:] = 0
+        self._since[:] = time.time()
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._waiting = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Observations `(n, size)`, rewards `(n,)` float32, dones `(n,)` bool and one info per game.
+
+        The infos of games that go on are one and the same empty dictionary.
+        """
+        games = self.games
+        assert self._waiting is not None
+        actions, self._waiting = self._waiting, None
+        observations = games.step(actions)
+        rewards = games.gains.copy()
+        dones = games.terminated | games.truncated
+        self._returns += rewards
+        self._lengths += 1
+        if self._nothing:  # somebody wrote into it
+            self._nothing = {}
+        infos = [self._nothing] * self.num_envs
+        if dones.any():
+            now = time.time()
+            finals = games.finals
+            for i in np.flatnonzero(dones).tolist():
+                infos[i] = {
+                    "terminal_observation": finals[i].copy(),
+                    "TimeLimit.truncated": bool(games.truncated[i] and not games.terminated[i]),
+                    "end_reason": END_REASONS[games.reasons[i]],
+                    "episode": {
+                        "r": round(float(self._returns[i]), 6),
+                        "l": int(self._lengths[i]),
+                        "t": round(now - self._since[i], 6),
+                    },
+                }
+            self._returns[dones] = 0
+            self._lengths[dones] = 0
+            self._since[dones] = now
+        return observations, rewards, dones, infos
+
+    def action_masks(self) -> np.ndarray:
+        """The learners' legal actions, `(n, num_actions)` bool. Raises `AttributeError` for continuous actions."""
+        if not self.ruleset.discrete:
+            raise AttributeError(f"{self.ruleset.game.name} has continuous actions and therefore no masks")
+        return self.games.masks.astype(np.bool_)
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether every game has this attribute: `action_masks` where actions are discrete, `render_mode`."""
+        if attr_name == "action_masks":
+            return self.ruleset.discrete
+        return super().has_attr(attr_name)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> Any:
+        """`action_masks` (all at once) and `render`; games of a batch have no other methods."""
+        if method_name == "action_masks":
+            masks = self.action_masks()
+            return (masks if indices is None else masks[list(self._get_indices(indices))]).view(_Rows)
+        if method_name == "render":
+            return [self._picture(i) for i in self._get_indices(indices)]
+        raise AttributeError(f"games in a batch have no method {method_name!r}; they have action_masks and render")
+
+    def _picture(self, i: int) -> Any:
+        return self._renderer.render(self._mode, self.games.states[i], seat=int(self.games.learners[i]))
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        return [
+            self._renderer.render("rgb_array", self.games.states[i], seat=int(self.games.learners[i]))
+            for i in range(self.num_envs)
+        ]
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """`render_mode`, or what `set_attr` set."""
+        where = list(self._get_indices(indices))
+        if attr_name == "render_mode":
+            return [self._mode for _ in where]
+        if attr_name == "action_masks" and self.ruleset.discrete:
+            return [self.action_masks] * len(where)
+        if attr_name in self._settings:
+            return [self._settings[attr_name][i] for i in where]
+        raise AttributeError(f"games in a batch have no attribute {attr_name!r}")
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Keeps a value for each game; `get_attr` gives it back."""
+        values = self._settings.setdefault(attr_name, [None] * self.num_envs)
+        for i in self._get_indices(indices):
+            values[i] = value
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """As wrapped in SB3's Monitor, whose episode statistics the infos hold; in nothing else."""
+        from stable_baselines3.common.monitor import Monitor
+
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+    def close(self) -> None:
+        self._renderer.close()
+        self.games.close()
