@@ -63,6 +63,7 @@ class SeatBatch:
         self._gains = np.zeros(n, np.float32)
         self._views = ruleset.zeros(n)
         self._all = np.arange(n)
+        self._final_learners = np.zeros(n, np.int64)
         self._groups: list[_Group] = []
         self._compiled: KernelAgent | None = None
         if not self.alone:
@@ -96,20 +97,24 @@ class SeatBatch:
         return self.control["seat"]
 
     @property
+    def opponents(self) -> list[Agent]:
+        """The agents that play the other seats, each once."""
+        return [group.agent for group in self._groups]
+
+    @property
     def masks(self) -> np.ndarray:
         masks = self.batch.masks
         return masks[self._all, self.learners] if self.ruleset.simultaneous else masks
 
     @property
     def observations(self) -> np.ndarray:
-        return self._learners_rows(self.batch.observations)
+        observations = self.batch.observations
+        return observations[self._all, self.learners] if self.ruleset.simultaneous else observations
 
     @property
     def finals(self) -> np.ndarray:
-        return self._learners_rows(self.batch.finals)
-
-    def _learners_rows(self, observations: np.ndarray) -> np.ndarray:
-        return observations[self._all, self.learners] if self.ruleset.simultaneous else observations
+        finals = self.batch.finals
+        return finals[self._all, self._final_learners] if self.ruleset.simultaneous else finals
 
     @property
     def gains(self) -> np.ndarray:
@@ -246,6 +251,7 @@ class SeatBatch:
             fresh = self._over()
             batch.run(OBSERVE)
             batch.finals[fresh] = batch.observations[fresh]
+            self._final_learners[fresh] = self.learners[fresh]
         if fresh.any():
             flags = [array.copy() for array in (batch.terminated, batch.truncated, batch.reasons)]
             self._begin(fresh)
