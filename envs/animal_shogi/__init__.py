@@ -1,0 +1,126 @@
+"""Animal shogi (どうぶつしょうぎ), the children's shogi on 3x4 squares.
+
+# Description
+
+Each side has a lion, an elephant, a giraffe and a chick. The lion moves one square in any direction, the elephant one
+diagonally, the giraffe one along a file or rank, the chick one forward. A chick that moves to the far rank becomes a
+hen, which moves like the lion but not diagonally backwards. What is captured goes to the captor's hand (a hen as a
+chick) and may be dropped, instead of a move, on any empty square: with mate too, on a file that has a chick, and on the
+far rank, where a dropped chick stays a chick. Who catches the lion wins; so does who brings his own lion to the far
+rank, unless it is caught in the next move (try). Squares are called as players see them: files A to C from the first
+player's left, ranks 1 (the second player's home) to 4.
+
+# Action Space
+
+`Discrete(132)`, from the mover's side: square `k` is file `k % 3` and rank `k // 3` counted from the mover's left
+corner. `12 * direction + square` moves the piece on `square`; directions are forward left, forward, forward right,
+left, right, back left, back, back right. `96 + 12 * kind + square` drops a chick, elephant or giraffe.
+
+# Observation Space
+
+A flat `int8` vector of zeros and ones from the viewer's side:
+
+* `pieces` (10 * (1 + history), 4, 3): planes of the viewer's chick, elephant, giraffe, hen, lion, then the opponent's;
+  first the present position, then the one a move before, and so on; rank 0 is the viewer's home rank.
+* `hands` (12 * (1 + history),): at least one and at least two chicks, elephants, giraffes in the viewer's hand, then in
+  the opponent's; ordered by time like `pieces`.
+* `repeated` (1,): the position has stood before. `first` (1,): the viewer is the first player. `to_move` (1,): the
+  viewer is to move.
+
+# Rewards
+
+At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 before.
+
+# Starting State
+
+`gle/1c1/1C1/ELG`: each side's home rank is elephant, lion, giraffe from its left, the chicks face each other.
+
+# Episode End
+
+* A lion is caught: its player loses.
+* Try: a lion reaches the far rank and cannot be caught in the next move: its player wins at once. Where it can be
+  caught and is not, its player wins after that move. With `try_rule="next_move"` every try is decided after the next
+  move only, as in the published analysis; the winner is the same.
+* The same position (board, hands, player to move) stands for the third time: a draw. Positions are compared exactly.
+* A player who has no move loses. This cannot happen from the start unless `legal_check` is set, where it is mate.
+* Truncation after `max_steps` moves.
+
+# Arguments
+
+`legal_check=False`: a move may leave the lion to be caught, and loses it; `True` masks such moves.
+`try_rule="at_once"`: or `"next_move"`. `history=0`: earlier positions in the observation, 0 to 16. `max_steps=256`: 1 to
+4096 (perfect play lasts up to 173 moves).
+
+# References
+
+* Madoka Kitao (rules) and Maiko Fujita (design), Dobutsu Shogi, 2008; rules at http://www.doubutsushogi.jp.
+* Tetsuro Tanaka, "An analysis of a board game 'Doubutsu Shogi'" (in Japanese), IPSJ SIG Notes 2009-GI-22 No. 3: the
+  game is lost for the first player in 78 moves.
+* Hiroshi Gomi, "How to write Doubutsu Shogi, gently" (in Japanese), 2010: names of squares, the ladder of agents.
+
+# Version History
+
+* v0 (2026-11-21): first version.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asobiba.api import expose
+from asobiba.core import Game, GameParameterError, Layout
+from asobiba.envs.animal_shogi import rules
+from asobiba.envs.animal_shogi.board import ACTIONS
+
+TRY_RULES = ("at_once", "next_move")
+
+
+def layout(legal_check: bool = False, try_rule: str = "at_once", history: int = 0, max_steps: int = 256) -> Layout:
+    """The sizes of a game with these parameters.
+
+    Raises:
+        GameParameterError: for another `try_rule`, or numbers out of range.
+    """
+    if not isinstance(legal_check, (bool, np.bool_)):
+        raise GameParameterError(f"legal_check is True or False, not {legal_check!r}")
+    if try_rule not in TRY_RULES:
+        raise GameParameterError(f"try_rule is one of {', '.join(TRY_RULES)}, not {try_rule!r}")
+    for name, value, low, high in (("history", history, 0, 16), ("max_steps", max_steps, 1, 4096)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not low <= value <= high:
+            raise GameParameterError(f"{name} is a whole number from {low} to {high}, not {value!r}")
+    positions = history + 1
+    return Layout(
+        state=[
+            ("position", np.int64),
+            ("occurrences", np.uint8),
+            ("outcome", np.uint8),
+            ("keys", np.int64, (2, max_steps // 2 + 1)),
+        ],
+        parameters={
+            "legal_check": np.int8(legal_check),
+            "try_at_once": np.int8(try_rule == "at_once"),
+            "history": np.int32(history),
+        },
+        actions=ACTIONS,
+        observation={
+            "pieces": (10 * positions, 4, 3),
+            "hands": (12 * positions,),
+            "repeated": (1,),
+            "first": (1,),
+            "to_move": (1,),
+        },
+        max_steps=max_steps,
+    )
+
+
+GAME = Game(
+    name="animal_shogi",
+    version=0,
+    title="Animal shogi",
+    layout=layout,
+    rules=rules,
+    notation="asobiba.envs.animal_shogi.notation",
+    draw="asobiba.envs.animal_shogi.draw",
+    evidence="perft and random games against an independent slow implementation; the published analysis",
+)
+env, raw_env, parallel_env = expose(GAME)
