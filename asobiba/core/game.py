@@ -6,6 +6,7 @@ import difflib
 import importlib
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
 
 def camel_case(name: str) -> str:
-    """`animal_shogi` as `AnimalShogi`."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    """`animal_shogi` as `AnimalShogi`; letters that follow a digit are capitals too: `mini4wd` as `Mini4WD`."""
+    capitals = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    return re.sub(r"\d[a-z]+", lambda found: found[0].upper(), capitals)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Layout:
         observation_dtype, observation_low, observation_high: dtype and bounds of the observation.
         max_steps: longest game in steps; a game that reaches it is truncated.
         players: names of the seats, where they depend on the parameters.
+        info: what the environments report in `info` after reset and step (a simulator's true state, reward terms):
+            name in `info` -> field of the state. Each of these fields has one row a player (its first axis), and a
+            player's `info` holds his own row, as a NumPy scalar or array.
     """
 
     state: Sequence[tuple]
@@ -51,6 +56,7 @@ class Layout:
     observation_low: float = 0
     observation_high: float = 1
     players: tuple[str, ...] | None = None
+    info: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
