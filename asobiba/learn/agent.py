@@ -44,6 +44,14 @@ def load_policy(path: str | Path) -> Any:
     raise PolicyFileError(f"{file} is no policy that Stable-Baselines3 saved ({'; '.join(problems)})")
 
 
+def observe(ruleset: Ruleset, views: np.ndarray) -> np.ndarray:
+    """What the player to move observes in each view record `(n,)`: `(n, observation_size)`."""
+    out = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
+    movers = np.maximum(views["to_move"], 0)
+    ruleset.engine.observe_batch(np.ascontiguousarray(views), ruleset.params, movers, out)
+    return out
+
+
 class PolicyAgent(Agent):
     """Plays a policy of Stable-Baselines3.
 
@@ -77,21 +85,21 @@ class PolicyAgent(Agent):
 
     def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`, by one pass of the network."""
+        assert self._ruleset is not None
+        return self.choose(observe(self._ruleset, views), legal)
+
+    def choose(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Actions `(n,)` for observations `(n, size)` and masks `(n, num_actions)`."""
         import torch
 
-        ruleset = self._ruleset
-        assert ruleset is not None
-        observations = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
-        ruleset.engine.observe_batch(views, ruleset.params, views["to_move"].copy(), observations)
+        if legal.shape[1:] == (0,):
+            return self.policy.predict(observations, deterministic=self.deterministic)[0]
         with torch.no_grad():
-            tensor = torch.as_tensor(observations).float()
-            if not ruleset.discrete:
-                return self.policy.predict(observations, deterministic=self.deterministic)[0]
-            features = self.policy.extract_features(tensor)
+            features = self.policy.extract_features(torch.as_tensor(observations).float())
             if isinstance(features, tuple):
                 features = features[0]
             logits = self.policy.action_net(self.policy.mlp_extractor.forward_actor(features)).numpy()
-        scores = np.where(legal.astype(bool), logits, -np.inf)
+        scores = np.where(legal != 0, logits, -np.inf)
         if not self.deterministic:
             scores = scores + self._generator.gumbel(size=scores.shape)
         return scores.argmax(1)

@@ -1,0 +1,333 @@
+"""Training with Stable-Baselines3 on the compiled engine: resumable, seeded, evaluated against named agents."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import platform
+import shutil
+import sys
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import torch
+import yaml
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.utils import LinearSchedule
+
+from asobiba.api.sb3 import SB3VecEnv
+from asobiba.core.agents import Agent, make_agent
+from asobiba.core.errors import AsobibaError
+from asobiba.core.game import Game, Ruleset
+from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.evaluation import Evaluation, evaluate
+from asobiba.learn.networks import BoardPolicy
+
+CHECKPOINT = "checkpoint.zip"
+POLICY = "policy.zip"
+
+
+class RunFolderError(AsobibaError, ValueError):
+    """A run folder that cannot be used as asked."""
+
+
+def train(
+    game: Game,
+    config: dict[str, Any],
+    folder: str | Path,
+    *,
+    resume: bool = True,
+    progress: bool = True,
+    command: str = "",
+) -> list[Evaluation]:
+    """Trains a policy and leaves everything about the run in `folder`.
+
+    The folder then holds `policy.zip` (an agent: `sb3:FOLDER/policy.zip`), `config.yml`, `run.json` (seed, versions,
+    command, evaluation), `curve.csv` and TensorBoard's files. A run that was stopped goes on from its last checkpoint
+    and ends as if it had never stopped.
+
+    Args:
+        game: what to train on.
+        config: as `asobiba.learn.config.load_config` returns it.
+        folder: where the run lies; made if need be.
+        resume: go on where the folder's checkpoint stands; otherwise a folder with a run in it is refused.
+        progress: show a progress bar with the time left.
+        command: the command line, for the record.
+
+    Returns:
+        The final evaluation, an entry per opponent.
+
+    Raises:
+        RunFolderError: if the folder holds a run of another configuration, or one at all and `resume` is off.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    _claim(folder, game, config, resume)
+    torch.set_num_threads(config["threads"])
+    ruleset = game.ruleset(**config["parameters"])
+    checkpoint = folder / CHECKPOINT
+    with _numbers_fixed(config["seed"]):
+        if checkpoint.exists():
+            model = load_checkpoint(checkpoint)
+        else:
+            model = new_model(ruleset, config)
+        model.tensorboard_log = str(folder / "tensorboard")
+        left = config["total_steps"] - model.num_timesteps
+        if left > 0:
+            callbacks = CallbackList(
+                [_Snapshots(config), _Checkpoints(checkpoint, config), _Curve(folder, game, config)]
+            )
+            model.learn(
+                left,
+                callback=callbacks,
+                reset_num_timesteps=False,
+                tb_log_name="run",
+                progress_bar=progress,
+            )
+            save_checkpoint(model, checkpoint)
+    save_policy(model, folder / POLICY)
+    agent = PolicyAgent(model.policy, name=f"sb3:{folder / POLICY}")
+    results = evaluate(agent, ruleset, config["evaluation"]["against"], config["evaluation"]["games"], config["seed"])
+    record = {
+        "game": game.id,
+        "command": command,
+        "seed": config["seed"],
+        "steps": int(model.num_timesteps),
+        "parameters_of_the_network": int(sum(p.numel() for p in model.policy.parameters())),
+        "versions": versions(),
+        "evaluation": [result.as_dict() for result in results],
+    }
+    (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return results
+
+
+def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
+    """A fresh learner on a fresh vector environment."""
+    env = SB3VecEnv(
+        ruleset,
+        config["num_envs"],
+        opponent=_opponents(ruleset, config),
+        seat=config["seat"],
+        seed=config["seed"],
+        threads=config["threads"],
+    )
+    learner = dict(config["learner"])
+    rate = learner.get("learning_rate")
+    if isinstance(rate, list):
+        learner["learning_rate"] = LinearSchedule(rate[0], rate[1], 1.0)
+    kwargs = dict(config["policy_kwargs"])
+    policy: Any = "MlpPolicy"
+    if config["policy"] == "board":
+        policy, kwargs["channels"] = BoardPolicy, dict(ruleset.layout.observation)
+    algorithm: Any = MaskablePPO if ruleset.discrete else PPO
+    return algorithm(policy, env, seed=config["seed"], policy_kwargs=kwargs, device="cpu", verbose=0, **learner)
+
+
+class Snapshot(Agent):
+    """The learner's own latest snapshot as an opponent (`self` in the configuration); plays at random before one."""
+
+    name = "self"
+
+    def __init__(self) -> None:
+        self.player: PolicyAgent | None = None
+        self._generator = np.random.Generator(np.random.Philox(0))
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        self._generator = np.random.Generator(np.random.Philox(seed))
+        if self.player is not None:
+            self.player.reset(ruleset, seat, seed)
+        self._game = (ruleset, seat, seed)
+
+    def refresh(self, policy: Any) -> None:
+        """Takes a copy of the learner's policy."""
+        self.player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), self.name, deterministic=False)
+        if hasattr(self, "_game"):
+            self.player.reset(*self._game)
+
+    def act(self, view: np.void, legal: np.ndarray) -> Any:
+        views = np.zeros(1, view.dtype)
+        views[0] = view
+        return self.act_batch(views, legal[None])[0]
+
+    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`."""
+        if self.player is None:
+            return (legal * self._generator.random(legal.shape)).argmax(1)
+        return self.player.act_batch(views, legal)
+
+
+def _opponents(ruleset: Ruleset, config: dict[str, Any]) -> Any:
+    """One agent, or one for each environment, dealt in turn."""
+    agents = {text: Snapshot() if text == "self" else make_agent(ruleset.game, text) for text in config["opponents"]}
+    if ruleset.num_players == 1 or len(agents) == 1:
+        return next(iter(agents.values()))
+    dealt = config["opponents"]
+    return [agents[dealt[i % len(dealt)]] for i in range(config["num_envs"])]
+
+
+class _Snapshots(BaseCallback):
+    """Hands the learner's policy to the opponents called `self`."""
+
+    def __init__(self, config: dict[str, Any]):
+        super().__init__()
+        self._every, self._last = config["snapshot_every"], 0
+
+    def _on_rollout_start(self) -> None:
+        assert isinstance(self.training_env, SB3VecEnv)
+        snapshots = [agent for agent in self.training_env.games.opponents if isinstance(agent, Snapshot)]
+        if snapshots and (self.num_timesteps - self._last >= self._every or snapshots[0].player is None):
+            self._last = self.num_timesteps
+            for snapshot in snapshots:
+                snapshot.refresh(self.model.policy)
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class _Checkpoints(BaseCallback):
+    """Saves between two rollouts, where nothing is half done."""
+
+    def __init__(self, path: Path, config: dict[str, Any]):
+        super().__init__()
+        self._path, self._every, self._last = path, config["checkpoint_every"], 0
+
+    def _on_training_start(self) -> None:
+        self._last = self.num_timesteps
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps - self._last >= self._every:
+            self._last = self.num_timesteps
+            save_checkpoint(self.model, self._path)
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class _Curve(BaseCallback):
+    """Evaluates now and then: to TensorBoard and to `curve.csv`."""
+
+    def __init__(self, folder: Path, game: Game, config: dict[str, Any]):
+        super().__init__()
+        self._file = folder / "curve.csv"
+        self._ruleset = game.ruleset(**config["parameters"])
+        self._settings, self._seed, self._last = config["evaluation"], config["seed"], 0
+
+    def _on_training_start(self) -> None:
+        self._last = self.num_timesteps
+        if not self._file.exists():
+            self._file.write_text("steps,opponent,score,low,high,mean_return\n", encoding="utf-8")
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps - self._last < self._settings["every"]:
+            return
+        self._last = self.num_timesteps
+        agent = PolicyAgent(self.model.policy, "learner")
+        self.model.policy.set_training_mode(False)
+        games = max(2, self._settings["games"] // 4)
+        results = evaluate(agent, self._ruleset, self._settings["against"], games, self._seed)
+        with self._file.open("a", encoding="utf-8") as file:
+            for r in (result for result in results if result.seat == "all"):
+                file.write(
+                    f"{self.num_timesteps},{r.opponent},{r.score:.4f},{r.low:.4f},{r.high:.4f},{r.mean_return:.4f}\n"
+                )
+                self.logger.record(f"evaluation/score_{r.opponent}", r.score)
+                self.logger.record(f"evaluation/return_{r.opponent}", r.mean_return)
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def save_checkpoint(model: Any, path: Path) -> None:
+    """Saves the model, its environments and every generator, so that `load_checkpoint` goes on identically."""
+    temporary = path.with_suffix(".tmp")
+    model_file = path.with_suffix(".model.tmp")
+    model.save(model_file)
+    state = {"env": model.get_env(), "torch": torch.get_rng_state(), "numpy": np.random.get_state()}  # noqa: NPY002 - the generator that SB3 uses
+    with zipfile.ZipFile(temporary, "w") as archive:
+        archive.write(model_file, "model.zip")
+        archive.writestr("state.pkl", cloudpickle.dumps(state))
+    model_file.unlink()
+    os.replace(temporary, path)
+
+
+def load_checkpoint(path: Path) -> Any:
+    """The model of `save_checkpoint`, with its environments and generators as they were."""
+    with zipfile.ZipFile(path) as archive:
+        state = cloudpickle.loads(archive.read("state.pkl"))
+        algorithm: Any = MaskablePPO if hasattr(state["env"].action_space, "n") else PPO
+        file = io.BytesIO(archive.read("model.zip"))
+        model = algorithm.load(file, env=state["env"], device="cpu", force_reset=False)
+    torch.set_rng_state(state["torch"])
+    np.random.set_state(state["numpy"])  # noqa: NPY002
+    return model
+
+
+def save_policy(model: Any, path: Path) -> None:
+    """Saves a model for playing only: without the optimiser's state, which is twice the size of the network."""
+    policy = model.policy
+    policy.set_training_mode(False)
+    kept = policy.optimizer
+    policy.optimizer = policy.optimizer_class(policy.parameters(), lr=1e-4, **policy.optimizer_kwargs)
+    try:
+        model.save(path, exclude=["_last_obs", "_last_episode_starts", "ep_info_buffer", "ep_success_buffer"])
+    finally:
+        policy.optimizer = kept
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    found = {"python": platform.python_version()}
+    for name in ("asobiba", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _claim(folder: Path, game: Game, config: dict[str, Any], resume: bool) -> None:
+    """Writes the configuration, or checks that a run in the folder has the same one."""
+    file = folder / "config.yml"
+    text = yaml.safe_dump({"game": game.id, **config}, sort_keys=False)
+    if file.exists():
+        if not resume:
+            raise RunFolderError(f"{folder} already holds a run; choose another folder, or let it go on (--resume)")
+        if yaml.safe_load(file.read_text(encoding="utf-8")) != yaml.safe_load(text):
+            raise RunFolderError(
+                f"{folder} holds a run of another configuration (compare its config.yml); choose another folder"
+            )
+        return
+    if any(folder.iterdir()):
+        raise RunFolderError(f"{folder} is not empty and holds no run; choose another folder")
+    file.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _numbers_fixed(seed: int) -> Iterator[None]:
+    """Deterministic PyTorch kernels for the time of the training."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def remove_run(folder: str | Path) -> None:
+    """Deletes a run folder, if it is one."""
+    folder = Path(folder)
+    if (folder / "config.yml").exists():
+        shutil.rmtree(folder)
+
+
+def command_line() -> str:
+    """The command that this process was started with."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
