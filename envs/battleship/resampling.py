@@ -1,0 +1,261 @@
+"""Draws a fleet that fits everything a side was told: what `resample` of the rules needs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asobiba.core import kernel, random_below, random_uniform
+from asobiba.envs.battleship.fleet import (
+    PLACE_R,
+    TOUCHING_ALLOWED,
+    clash,
+    complete_fleet,
+    draw_fleet,
+    fits_board,
+    placement_stride,
+)
+from asobiba.envs.battleship.record import HITS, MISSES, SINKINGS, SUNK_ONLY, SUNK_PLACE, afloat_at, fleet_at
+
+_ROUNDS = 256
+
+
+@kernel
+def placement_told(s, p, side, ship, place):
+    """Whether a ship of the opponent may lie here by the answers that `side` got: the hits it covers, or -1.
+
+    A ship that was announced sunk has all its cells hit, the last of them by the shot that sank it; a ship that was
+    not has a cell left.
+    """
+    size, cells = np.int64(p.sizes[ship]), np.int64(p.cells)
+    if not fits_board(p, place, size):
+        return -1
+    stride, cell = placement_stride(p, place), place % cells
+    hits, marks, last, last_number = 0, 0, 0, 0
+    foreign = False
+    for _ in range(size):
+        if s.seen[side, MISSES * cells + cell] != 0:
+            return -1
+        hits += s.seen[side, HITS * cells + cell]
+        mark = np.int64(s.seen[side, SINKINGS * cells + cell])
+        marks += mark != 0
+        foreign |= mark != 0 and mark != ship + 1 and mark != p.sizes.shape[0] + 1
+        if s.shot_number[side, cell] > last_number:
+            last_number = s.shot_number[side, cell]
+            last = cell
+        cell += stride
+    if foreign:
+        return -1
+    sunk = p.sunk != SUNK_ONLY and s.seen[side, afloat_at(p) + ship] == 0
+    if hits < size:
+        return -1 if sunk or marks > 0 else hits
+    if p.sunk == SUNK_PLACE:
+        return hits if marks == size else -1
+    return hits if marks == 1 and s.seen[side, SINKINGS * cells + last] != 0 else -1
+
+
+@kernel
+def _mark(s, p, other, ship, value):
+    place = np.int64(s.places[other, ship])
+    cell, stride = place % p.cells, placement_stride(p, place)
+    for _ in range(p.sizes[ship]):
+        s.seen[other, fleet_at(p) + cell] = value
+        cell += stride
+
+
+@kernel
+def _free_here(s, p, other, ship, place):
+    # Whether no other ship is in the way: overlaps by the marked cells, touching by geometry.
+    cell, stride = place % p.cells, placement_stride(p, place)
+    for _ in range(p.sizes[ship]):
+        if s.seen[other, fleet_at(p) + cell] != 0:
+            return False
+        cell += stride
+    if p.touching != TOUCHING_ALLOWED:
+        for i in range(p.sizes.shape[0]):
+            if i != ship and s.places[other, i] >= 0:
+                if clash(p, s.places[other, i], p.sizes[i], place, p.sizes[ship], p.touching):
+                    return False
+    return True
+
+
+@kernel
+def _next_hit(s, p, side, start):
+    # The first cell from `start` on that is hit and under no ship placed so far, or `cells`.
+    cell = start
+    while cell < p.cells:
+        if s.seen[side, HITS * p.cells + cell] != 0 and s.seen[1 - side, fleet_at(p) + cell] == 0:
+            return cell
+        cell += 1
+    return cell
+
+
+@kernel
+def _option(p, ship, index, cell):
+    # Placement number `index` of a ship over a cell: across for the first `size` numbers, then down.
+    size, width = np.int64(p.sizes[ship]), np.int64(p.width)
+    down = index >= size
+    offset = index - size if down else index
+    if down:
+        first = cell - offset * width
+        return p.cells + first if first >= 0 else -1
+    return cell - offset if cell % width >= offset else -1
+
+
+@kernel
+def _save(s, other, slot):
+    for ship in range(s.places.shape[1]):
+        s.scratch[ship, slot] = s.places[other, ship]
+
+
+@kernel
+def _cover_hits(s, p, side):
+    """Goes through all ways to cover the hits and draws one of them into column 2 of the scratch.
+
+    A way is drawn in proportion to the product of the free placements of the ships that it leaves out; column 3 holds
+    their numbers. Returns whether there is a way.
+    """
+    other, ships = 1 - side, p.sizes.shape[0]
+    total = 0.0
+    depth = 0
+    s.scratch[0, 0] = _next_hit(s, p, side, 0)
+    s.scratch[0, 1] = -1
+    for ship in range(ships):
+        s.places[other, ship] = -1
+    while depth >= 0:
+        target = np.int64(s.scratch[depth, 0]) if depth < ships else np.int64(p.cells)
+        if depth == ships:
+            target = _next_hit(s, p, side, 0)
+        if target == p.cells or depth == ships:
+            if target == p.cells:
+                weight = 1.0
+                for ship in range(ships):
+                    if s.places[other, ship] < 0:
+                        weight *= s.scratch[ship, 3]
+                total += weight
+                if weight > 0.0 and random_uniform(s) * total < weight:
+                    _save(s, other, 2)
+            depth -= 1
+        # The choice at this depth is `ship * 2 * longest + index`; the ship it placed is taken up again first.
+        advanced = False
+        while depth >= 0 and not advanced:
+            span = 2 * np.int64(p.longest)
+            choice = np.int64(s.scratch[depth, 1])
+            target = np.int64(s.scratch[depth, 0])
+            if choice >= 0:
+                ship = choice // span
+                _mark(s, p, other, ship, 0)
+                s.places[other, ship] = -1
+            choice += 1
+            while choice < ships * span:
+                ship = choice // span
+                index = choice % span
+                if s.places[other, ship] >= 0 or index >= 2 * p.sizes[ship]:
+                    choice = (ship + 1) * span if s.places[other, ship] >= 0 else choice + 1
+                    continue
+                place = _option(p, ship, index, target)
+                if place >= 0 and placement_told(s, p, side, ship, place) > 0 and _free_here(s, p, other, ship, place):
+                    break
+                choice += 1
+            if choice < ships * span:
+                s.scratch[depth, 1] = choice
+                s.places[other, choice // span] = place
+                _mark(s, p, other, choice // span, 1)
+                depth += 1
+                if depth < ships:
+                    s.scratch[depth, 0] = _next_hit(s, p, side, target + 1)
+                    s.scratch[depth, 1] = -1
+                advanced = True
+            else:
+                depth -= 1
+    return total > 0.0
+
+
+@kernel
+def _place_rest(s, p, side):
+    # The ships that the chosen way leaves out, each uniformly over its free placements; False if two clash.
+    other = 1 - side
+    for ship in range(p.sizes.shape[0]):
+        s.places[other, ship] = s.scratch[ship, 2]
+    done = True
+    for ship in range(p.sizes.shape[0]):
+        if s.places[other, ship] >= 0 or not done:
+            continue
+        rank = random_below(s, s.scratch[ship, 3])
+        place = -1
+        while rank >= 0:
+            place += 1
+            rank -= placement_told(s, p, side, ship, place) == 0
+        for i in range(p.sizes.shape[0]):
+            if s.places[other, i] >= 0:
+                done = done and not clash(p, s.places[other, i], p.sizes[i], place, p.sizes[ship], p.touching)
+        s.places[other, ship] = place
+    return done
+
+
+@kernel
+def _search_fleet(s, p, side):
+    # Depth-first over whole fleets, each ship from a random start: some fleet that fits, if rejection had no luck.
+    other, ships, span = 1 - side, p.sizes.shape[0], 2 * np.int64(p.cells)
+    for ship in range(ships):
+        s.places[other, ship] = -1
+        s.scratch[ship, 0] = random_below(s, span)
+        s.scratch[ship, 1] = -1
+    depth = 0
+    while 0 <= depth < ships:
+        if s.places[other, depth] >= 0:
+            _mark(s, p, other, depth, 0)
+            s.places[other, depth] = -1
+        tried = np.int64(s.scratch[depth, 1]) + 1
+        while tried < span:
+            place = (s.scratch[depth, 0] + tried) % span
+            if placement_told(s, p, side, depth, place) >= 0 and _free_here(s, p, other, depth, place):
+                break
+            tried += 1
+        s.scratch[depth, 1] = tried
+        if tried == span:
+            s.scratch[depth, 1] = -1
+            depth -= 1
+            continue
+        s.places[other, depth] = place
+        _mark(s, p, other, depth, depth + 1)
+        depth += 1
+        if depth == ships and _next_hit(s, p, side, 0) < p.cells:
+            depth -= 1
+
+
+@kernel
+def draw_hidden_fleet(s, p, side, placed):
+    """Draws the placements of the opponent of `side` into `s.places`, by all that `side` was told.
+
+    All fleets that fit are equally likely: one of the ways to cover the hits is drawn with the number of free
+    placements of the other ships as its weight, then these ships, and the whole is drawn again if two clash. Only if
+    that fails many times, another fleet that fits is searched for.
+    """
+    other, ships = 1 - side, p.sizes.shape[0]
+    for cell in range(p.cells):
+        s.seen[other, fleet_at(p) + cell] = 0
+    places = s.places[other]
+    if placed < ships or s.shots[side] == 0:
+        draw_fleet(s, p, PLACE_R, False, 0, 0, places)
+        for ship in range(placed, ships):
+            places[ship] = -1
+        return
+    for ship in range(ships):
+        free = 0
+        for place in range(2 * p.cells):
+            free += placement_told(s, p, side, ship, place) == 0
+        s.scratch[ship, 3] = free
+    done = False
+    for _ in range(_ROUNDS):
+        if not _cover_hits(s, p, side):
+            break
+        done = _place_rest(s, p, side)
+        if done:
+            break
+    if not done:
+        _search_fleet(s, p, side)
+    for cell in range(p.cells):
+        s.seen[other, fleet_at(p) + cell] = 0
+    for ship in range(ships):
+        for slot in range(4):
+            s.scratch[ship, slot] = 0
