@@ -1,0 +1,38 @@
+#include "inputs.h"
+
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <util/atomic.h>
+
+namespace {
+
+constexpr uint32_t kSupplyMillivolts = 5000;
+volatile uint16_t pulses = 0;
+
+}  // namespace
+
+ISR(INT0_vect) { ++pulses; }
+
+namespace inputs {
+
+void begin() {
+  ADMUX = _BV(REFS0);                                                        // A0 against the supply
+  ADCSRA = _BV(ADEN) | _BV(ADSC) | _BV(ADPS2) | _BV(ADPS1) | _BV(ADPS0);     // 125 kHz
+  PORTD |= _BV(PD2);                                                         // pull-up for an open collector
+  EICRA = _BV(ISC01) | _BV(ISC00);
+  EIMSK = _BV(INT0);
+}
+
+uint16_t battery_millivolts() {
+  const uint16_t value = ADC;
+  ADCSRA |= _BV(ADSC);
+  return static_cast<uint32_t>(value) * kSupplyMillivolts / 1024;
+}
+
+uint16_t tachometer_pulses() {
+  uint16_t count;
+  ATOMIC_BLOCK(ATOMIC_RESTORESTATE) { count = pulses; }
+  return count;
+}
+
+}  // namespace inputs
