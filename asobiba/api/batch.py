@@ -20,7 +20,7 @@ from asobiba.core.states import require_legal
 
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
 _MODES = {"disabled": AUTORESET_DISABLED, "next_step": AUTORESET_NEXT_STEP, "same_step": AUTORESET_SAME_STEP}
-_RECYCLED = 8
+_RECYCLED, _WORTH_THREADS = 8, 256
 _forked = False
 
 
@@ -34,11 +34,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def use_threads(threads: int | None) -> None:
+def use_threads(threads: int) -> None:
     """Sets the number of threads for the compiled calls that follow in this Python thread.
-
-    Args:
-        threads: from 1 to `NUMBA_NUM_THREADS` (the number of cores by default); `None` leaves it as it is.
 
     Raises:
         RuntimeError: in a process that was forked from one that had already run compiled threads: GNU OpenMP would
@@ -51,7 +48,7 @@ def use_threads(threads: int | None) -> None:
             'Start worker processes with multiprocessing.get_context("spawn") or "forkserver".'
         )
     _used_threads = True
-    if threads is not None:
+    if numba.get_num_threads() != threads:
         numba.set_num_threads(threads)
 
 
@@ -105,8 +102,8 @@ class Batch:
         ruleset: the game with its parameters.
         num_envs: number of games.
         autoreset: "next_step", "same_step" or "disabled", as in Gymnasium's vector environments.
-        threads: number of threads, from 1 to the number of cores; `None` takes Numba's setting. The results do not
-            depend on it.
+        threads: number of threads, from 1 to `NUMBA_NUM_THREADS` (all cores, unless that environment variable says
+            otherwise); `None` takes one for fewer than 256 games, else all. The results do not depend on it.
         params: parameter records, `(1,)` for all games or `(num_envs,)`, one for each (domain randomisation); by
             default the ruleset's.
         strict: whether an illegal action raises `IllegalAction` instead of ending its game.
@@ -147,7 +144,7 @@ class Batch:
         self.num_envs = n = int(num_envs)
         self.autoreset = autoreset
         self.mode = _MODES[autoreset]
-        self.threads = threads
+        self.threads = threads or (1 if n < _WORTH_THREADS else numba.config.NUMBA_NUM_THREADS)
         self.strict = strict
         self.params = self._checked_params(params)
         players = ruleset.num_players

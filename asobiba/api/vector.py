@@ -51,7 +51,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         opponent: "self", or as in `SeatEnv`, or a sequence with one for each game.
         seat: as in `SeatEnv`; not with `opponent="self"`.
         autoreset_mode: `gymnasium.vector.AutoresetMode` or its text.
-        threads: number of threads; `None` takes Numba's setting.
+        threads: as in `Batch`.
         render_mode: as in `SeatEnv`; `render` returns one picture per game.
         params: parameter records, one for each game (domain randomisation), `(n,)` of the dtype of `Ruleset.params`.
         strict: an illegal action raises `IllegalAction` instead of ending its game.

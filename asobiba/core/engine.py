@@ -113,8 +113,12 @@ def fingerprint(functions: Iterable[Any], text: str = "") -> str:
     return digest.hexdigest()[:20]
 
 
-def _load(label: str, functions: Iterable[Any], source: str) -> ModuleType:
-    """Writes `source` into the folder of its fingerprint, unless it is there, and imports it."""
+def load_generated(label: str, functions: Iterable[Any], source: str) -> ModuleType:
+    """Writes `source` into the folder of its fingerprint, unless it is there, and imports it.
+
+    The fingerprint is that of `functions` (and all that they reach) and of `source`, which imports them. Solvers and
+    searches that many games share use this as the engine does: a template whose import lines bind a game's kernels.
+    """
     tag = fingerprint(functions, source)
     name = f"asobiba_generated.{label}_{tag}"
     if name in sys.modules:
@@ -202,7 +206,7 @@ def engine_for(game: Game) -> Engine:
     """The compiled kernels of a game: see `templates/game.py.txt` for what is in it."""
     kernels, imports = _bindings(game)
     source = _source("common", "game", imports=imports, observe_now=_observe_now(game))
-    return _load(game.name, [*kernels, *_SHARED], source)
+    return load_generated(game.name, [*kernels, *_SHARED], source)
 
 
 @cache
@@ -227,4 +231,4 @@ def agent_engine_for(game: Game, policy: Any) -> Engine:
     imports += f"\nfrom {function.__module__} import {function.__name__} as policy"
     source = _source("common", "agent", imports=imports, observe_now=_observe_now(game), decide=decide)
     label = f"{game.name}-{function.__module__.rpartition('.')[2]}-{function.__name__}"
-    return _load(label, [policy, *kernels, *_SHARED], source)
+    return load_generated(label, [policy, *kernels, *_SHARED], source)

@@ -1,4 +1,41 @@
-"""Kuhn's poker, played for `hands` hands: hidden cards, dealt by chance."""
+"""Kuhn's poker, played for `hands` hands: hidden cards, dealt by chance.
+
+## Description
+
+Each of two players antes one and is dealt one of three cards; they pass or bet in turn.
+
+## Action Space
+
+`Discrete(2)`: pass (or fold), bet (or call).
+
+## Observation Space
+
+Own card, what was played, whether the player began the hand.
+
+## Rewards
+
+What the hand won or lost: 1 or 2.
+
+## Starting State
+
+A deal; the first player begins, then they take turns at beginning.
+
+## Episode End
+
+After `hands` hands.
+
+## Arguments
+
+`hands`.
+
+## References
+
+H. W. Kuhn, "A simplified two-person poker", Contributions to the Theory of Games 1, 1950.
+
+## Version History
+
+* v0 (2026-11-21): first version.
+"""
 
 from asobiba.api import expose
 from asobiba.core import Game, Layout
@@ -22,6 +59,7 @@ GAME = Game(
     title="Kuhn poker",
     layout=layout,
     rules=rules,
+    evidence="Kuhn's deals and pay-offs",
     information="hidden",
     chance=True,
     reward_range=(-2.0, 2.0),

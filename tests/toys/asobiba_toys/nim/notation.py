@@ -23,6 +23,8 @@ def state_to_text(ruleset, state):
 
 
 def text_to_state(ruleset, text):
+    if not re.fullmatch(r"\d+( \d+)+", text):
+        raise NotationError(f"{text!r} is no position of nim: write the heaps and the mover, such as 1 2 3 0")
     *heaps, mover = map(int, text.split())
     if len(heaps) != ruleset.parameters["heaps"]:
         raise PositionError(f"{text!r} has {len(heaps)} heaps, expected {ruleset.parameters['heaps']}")

@@ -1,4 +1,41 @@
-"""Two players push a puck at once, each with a force in [-1, 1]; it must leave on the other's side."""
+"""Two players push a puck at once, each with a force in [-1, 1]; it must leave on the other's side.
+
+## Description
+
+Simultaneous, continuous, with noise.
+
+## Action Space
+
+`Box(-1, 1, (1,))`: the force.
+
+## Observation Space
+
+The puck from the player's side, and 1.
+
+## Rewards
+
++1 and -1.
+
+## Starting State
+
+The puck near the middle.
+
+## Episode End
+
+When the puck leaves [-1, 1].
+
+## Arguments
+
+`noise`.
+
+## References
+
+None.
+
+## Version History
+
+* v0 (2026-11-21): first version.
+"""
 
 import numpy as np
 from asobiba.api import expose
@@ -27,6 +64,7 @@ GAME = Game(
     title="Push",
     layout=layout,
     rules=rules,
+    evidence="symmetry",
     chance=True,
     turns="simultaneous",
 )

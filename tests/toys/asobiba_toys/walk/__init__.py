@@ -1,4 +1,41 @@
-"""A walk along a slippery path to its end: one player, chance."""
+"""A walk along a slippery path to its end: one player, chance.
+
+## Description
+
+One player steps left or right; now and then the step slips.
+
+## Action Space
+
+`Discrete(2)`: left, right.
+
+## Observation Space
+
+The place, one-hot.
+
+## Rewards
+
+1 at the end, -0.01 for every other step.
+
+## Starting State
+
+Place 1 or the middle.
+
+## Episode End
+
+At the end of the path.
+
+## Arguments
+
+`length`, `slip`.
+
+## References
+
+None.
+
+## Version History
+
+* v0 (2026-11-21): first version.
+"""
 
 from asobiba.api import expose
 from asobiba.core import Game, Layout
@@ -23,6 +60,7 @@ GAME = Game(
     title="Walk",
     layout=layout,
     rules=rules,
+    evidence="expected length",
     chance=True,
     utility="single_agent",
     reward_range=(-1.0, 1.0),
