@@ -1,0 +1,3 @@
+"""The classical agents of animal shogi."""
+
+AGENTS = ()
