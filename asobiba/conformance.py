@@ -70,6 +70,8 @@ def declaration(game: Game) -> None:
         has = hasattr(game.rules, kernel)
         assert has == ruleset.hidden, f"information is {game.information!r}, and rules.{kernel} is {'there' if has else 'missing'}"
     assert hasattr(game.rules, "legal") == ruleset.discrete, "games of discrete actions, and no others, have `legal`"
+    for field in (*(ruleset.dtype.names or ()), *(ruleset.params.dtype.names or ())):
+        assert not hasattr(np.record, field), f"rename field {field!r}: NumPy's records have an attribute of that name"
     assert ruleset.max_steps > 0, f"max_steps is {ruleset.max_steps}"
     json.dumps(ruleset.parameters, default=repr)
     assert ruleset == game.ruleset(), "two rulesets of the same parameters differ"

@@ -13,6 +13,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
 
 from asobiba.core.kernels import kernel
 
@@ -74,41 +77,88 @@ def random_normal(record):
     return radius * math.cos(2.0 * math.pi * random_uniform(record))
 
 
-_TRIES, _BLOCK = 8, 32
+# Masks are read eight entries at a time: a 64-bit word holds eight bytes of 0 or 1.
+_BYTES = np.uint64(0x0101010101010101)
+_TOPS = np.uint64(0x8080808080808080)
+_EVEN = np.uint64(0x00FF00FF00FF00FF)
+_PAIRS = np.uint64(0x0001000100010001)
+_S7, _S8, _S48, _S56 = np.uint64(7), np.uint64(8), np.uint64(48), np.uint64(56)
+
+
+def _word(mask, start):
+    """Eight entries of a mask of one byte each, from `start` on, as one `uint64`, the first in the lowest byte."""
+    return np.frombuffer((mask[start : start + 8] != 0).tobytes(), "<u8")[0]
+
+
+@intrinsic
+def _load_word(typing_context, mask, start):
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        first = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        word = builder.load(first)
+        word.align = 1
+        return word
+
+    return types.uint64(mask, types.intp), generate
+
+
+@overload(_word, inline="always")
+def _compiled_word(mask, start):
+    if mask.layout == "C" and mask.dtype in (types.int8, types.uint8, types.boolean):
+        return lambda mask, start: _load_word(mask, start)
+    return lambda mask, start: _gathered_word(mask, start)
+
+
+@kernel
+def _gathered_word(mask, start):
+    word = np.uint64(0)
+    for k in range(8):
+        word |= np.uint64(mask[start + k] != 0) << np.uint64(8 * k)
+    return word
 
 
 @kernel
 def random_legal(record, mask):
-    """A uniform draw among the non-zero entries of `mask` (1-D, of 0 and 1): its index, or -1 if there is none.
+    """A uniform draw among the non-zero entries of `mask`: its index, or -1 if there is none.
 
-    Tries a few entries at random, which finds one at once where many actions are legal; then counts block by block.
+    `mask` is 1-D; where its entries are of one byte, they are 0 or 1.
     """
     size = mask.shape[0]
-    if size == 0:
-        return -1
-    for _ in range(_TRIES):
-        action = random_below(record, size)
-        if mask[action] != 0:
-            return action
+    whole = size // 8 * 8
     count = 0
-    for action in range(size):
-        count += mask[action] != 0
+    start = 0
+    while start < whole:
+        stop = min(start + 8 * 255, whole)  # 255 bytes of 1 fit into a byte
+        sums = np.uint64(0)
+        for k in range(start, stop, 8):
+            sums += _word(mask, k)
+        count += np.int64((((sums & _EVEN) + ((sums >> _S8) & _EVEN)) * _PAIRS) >> _S48)
+        start = stop
+    for k in range(whole, size):
+        count += mask[k] != 0
     if count == 0:
         return -1
     rank = random_below(record, count)
     start = 0
-    while start + _BLOCK <= size:
-        inside = 0
-        for action in range(start, start + _BLOCK):
-            inside += mask[action] != 0
+    while start + 32 <= whole:
+        sums = _word(mask, start) + _word(mask, start + 8) + _word(mask, start + 16) + _word(mask, start + 24)
+        inside = np.int64((sums * _BYTES) >> _S56)
         if rank < inside:
             break
         rank -= inside
-        start += _BLOCK
-    for action in range(start, size):
-        if mask[action] != 0:
+        start += 32
+    while start < whole:
+        prefix = _word(mask, start) * _BYTES  # byte k: how many of the first k + 1 entries are 1
+        inside = np.int64(prefix >> _S56)
+        if rank < inside:
+            before = ((np.uint64(rank) * _BYTES | _TOPS) - prefix) & _TOPS  # bytes whose count is at most the rank
+            return start + np.int64(((before >> _S7) * _BYTES) >> _S56)
+        rank -= inside
+        start += 8
+    for k in range(whole, size):
+        if mask[k] != 0:
             if rank == 0:
-                return action
+                return k
             rank -= 1
     return -1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numba import config
 
 RUNNING, BY_RULES, ILLEGAL_ACTION, STEP_LIMIT = 0, 1, 2, 3
 END_REASONS = ("running", "rules", "illegal action", "truncation")
@@ -13,19 +14,6 @@ EVERYBODY = -1
 
 Field = tuple
 
-CONTROL = np.dtype(
-    {
-        "names": ["rng_key", "rng_counter", "seat", "seat_choice"],
-        "formats": [np.uint64, np.uint64, np.int64, np.int64],
-        "offsets": [0, 8, 16, 24],
-        "itemsize": 32,
-        "aligned": True,
-    }
-)
-"""What governs a learner's episodes: whose seat he takes, and the generator that draws it and the opponents' seeds."""
-
-SAMPLER = np.dtype([("rng_key", np.uint64), ("rng_counter", np.uint64)], align=True)
-"""A generator alone."""
 
 
 def header(players: int) -> list[Field]:
@@ -75,4 +63,15 @@ def record_dtype(fields: Sequence[Field]) -> np.dtype:
         offsets.append(offset)
         offset += formats[-1].itemsize
     pad(largest)
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": offset, "aligned": True})
+    dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": offset, "aligned": True})
+    # Without the compiler, kernels read fields as attributes of Python objects.
+    return np.dtype((np.record, dtype)) if config.DISABLE_JIT else dtype  # type: ignore[attr-defined]
+
+
+SAMPLER = record_dtype([("rng_key", np.uint64), ("rng_counter", np.uint64)])
+"""A generator alone."""
+
+CONTROL = record_dtype(
+    [("rng_key", np.uint64), ("rng_counter", np.uint64), ("seat", np.int64), ("seat_choice", np.int64)]
+)
+"""What governs a learner's episodes: whose seat he takes, and the generator that draws it and the opponents' seeds."""

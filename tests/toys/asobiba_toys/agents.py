@@ -13,7 +13,7 @@ def nim_sum_policy(view, p, legal, memory):
     for h in range(view.heaps.shape[0]):
         rest = total ^ view.heaps[h]
         if rest < view.heaps[h]:
-            return h * p.size + view.heaps[h] - rest - 1
+            return h * p.largest + view.heaps[h] - rest - 1
     skip = random_below(memory, 3)
     chosen = -1
     for a in range(legal.shape[0]):

@@ -55,7 +55,7 @@ def layout(heaps: int = 3, size: int = 5, players: int = 2) -> Layout:
         raise GameParameterError(f"heaps and size are at least 1, not {heaps} and {size}")
     return Layout(
         state=[("heaps", "i1", (heaps,))],
-        parameters={"size": 1 * size},
+        parameters={"largest": size},
         actions=heaps * size,
         observation={"heaps": (heaps, size)},
         max_steps=heaps * size + 1,

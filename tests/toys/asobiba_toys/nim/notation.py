@@ -5,12 +5,12 @@ from asobiba.core import NotationError, PositionError
 
 
 def action_to_text(ruleset, state, action):
-    size = int(ruleset.params["size"][0])
+    size = int(ruleset.params["largest"][0])
     return f"{chr(97 + action // size)}{action % size + 1}"
 
 
 def text_to_action(ruleset, state, text):
-    size = int(ruleset.params["size"][0])
+    size = int(ruleset.params["largest"][0])
     heaps = ruleset.parameters["heaps"]
     match = re.fullmatch(r"([a-z])(\d+)", text.strip())
     if not match or ord(match[1]) - 97 >= heaps or not 1 <= int(match[2]) <= size:

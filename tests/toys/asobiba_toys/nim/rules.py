@@ -4,19 +4,19 @@ from asobiba.core import kernel
 @kernel
 def reset(s, p):
     for h in range(s.heaps.shape[0]):
-        s.heaps[h] = min(h + 1, p.size)
+        s.heaps[h] = min(h + 1, p.largest)
 
 
 @kernel
 def legal(s, p, mask):
     for h in range(s.heaps.shape[0]):
-        for n in range(p.size):
-            mask[h * p.size + n] = n < s.heaps[h]
+        for n in range(p.largest):
+            mask[h * p.largest + n] = n < s.heaps[h]
 
 
 @kernel
 def step(s, p, action):
-    s.heaps[action // p.size] -= action % p.size + 1
+    s.heaps[action // p.largest] -= action % p.largest + 1
     left = 0
     for h in range(s.heaps.shape[0]):
         left += s.heaps[h]
@@ -31,5 +31,5 @@ def step(s, p, action):
 @kernel
 def observe(s, p, player, out):
     for h in range(s.heaps.shape[0]):
-        for n in range(p.size):
-            out[h * p.size + n] = n < s.heaps[h]
+        for n in range(p.largest):
+            out[h * p.largest + n] = n < s.heaps[h]
