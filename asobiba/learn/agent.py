@@ -55,8 +55,11 @@ def observe(ruleset: Ruleset, views: np.ndarray) -> np.ndarray:
 class PolicyAgent(Agent):
     """Plays a policy of Stable-Baselines3.
 
+    A policy may have been trained in a smaller game: one whose observation channels all occur in this game's, by name
+    and shape, and whose actions are the first of this game's (asobiba.learn.networks.BoardPolicy knows its channels).
+
     Args:
-        policy: a `MaskablePPO` or `PPO` policy over the game's flat observations.
+        policy: a `MaskablePPO` or `PPO` policy over flat observations.
         name: how it is called in tables.
         deterministic: play the likeliest legal action; otherwise draw from the policy's distribution.
     """
@@ -69,14 +72,26 @@ class PolicyAgent(Agent):
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if ruleset != self._ruleset:
-            expected = self.policy.observation_space.shape
-            if expected != ruleset.observation_space.shape or self.policy.action_space != ruleset.action_space:
-                raise PolicyFileError(
-                    f"{self.name} was trained on observations {expected} and {self.policy.action_space}, but {ruleset} "
-                    f"has observations {ruleset.observation_space.shape} and {ruleset.action_space}"
-                )
+            self._columns = self._fit(ruleset)
             self._ruleset = ruleset
         self._generator = np.random.Generator(np.random.Philox(seed))
+
+    def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
+        """Which columns of the game's observation the policy reads (`None`: all, as they are)."""
+        seen, actions = self.policy.observation_space.shape, self.policy.action_space
+        if seen == ruleset.observation_space.shape and actions == ruleset.action_space:
+            return None
+        channels = getattr(self.policy, "channels", None)
+        known = ruleset.layout.observation
+        if channels is None or any(tuple(known.get(name, ())) != tuple(shape) for name, shape in channels.items()):
+            raise PolicyFileError(
+                f"{self.name} was trained on observations {seen} and {actions}, but {ruleset} has observations "
+                f"{ruleset.observation_space.shape} and {ruleset.action_space}"
+            )
+        if not ruleset.discrete or int(actions.n) > ruleset.num_actions:
+            raise PolicyFileError(f"{self.name} chooses among {actions}, but {ruleset} has {ruleset.action_space}")
+        columns = ruleset.channels(np.arange(ruleset.observation_size))
+        return np.concatenate([columns[name].reshape(-1) for name in channels])
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         views = np.zeros(1, view.dtype)
@@ -92,6 +107,8 @@ class PolicyAgent(Agent):
         """Actions `(n,)` for observations `(n, size)` and masks `(n, num_actions)`."""
         import torch
 
+        if self._columns is not None:
+            observations, legal = observations[:, self._columns], legal[:, : int(self.policy.action_space.n)]
         if legal.shape[1:] == (0,):
             return self.policy.predict(observations, deterministic=self.deterministic)[0]
         with torch.no_grad():

@@ -13,7 +13,7 @@ import yaml
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
 
-_FREE = {"parameters", "policy_kwargs", "learner"}
+_FREE = {"parameters", "train_on", "train_on.parameters", "policy_kwargs", "learner"}
 
 
 class ConfigError(AsobibaError, ValueError):
@@ -42,8 +42,11 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
     for name in ("total_steps", "num_envs", "threads", "snapshot_every", "checkpoint_every"):
         if config[name] < 1:
             raise ConfigError(f"{name} is {config[name]}; expected at least 1")
-    if config["policy"] not in ("mlp", "board"):
-        raise ConfigError(f"policy is {config['policy']!r}; expected mlp or board")
+    if config["policy"] not in ("mlp", "board") and ":" not in config["policy"]:
+        raise ConfigError(f"policy is {config['policy']!r}; expected mlp, board or MODULE:CLASS")
+    unknown = set(config["train_on"]) - {"game", "parameters"}
+    if unknown or (config["train_on"] and "game" not in config["train_on"]):
+        raise ConfigError(f"train_on is {config['train_on']}; expected {{game: NAME, parameters: {{...}}}}")
     if not config["opponents"]:
         raise ConfigError("opponents is empty; expected at least one agent, for example [random]")
     return config

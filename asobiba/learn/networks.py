@@ -38,16 +38,12 @@ class BoardNetwork(nn.Module):
         self.channels = {name: tuple(shape) for name, shape in channels.items()}
         self.board = board_shape(channels)
         cells = math.prod(self.board)
-        planes = sum(
-            math.prod(s[:-2]) if tuple(s[-2:]) == self.board and len(s) >= 2 else math.prod(s)
-            for s in self.channels.values()
-        )
         # Coordinates let the network know the edges' distance, which weights shared over the board cannot see.
         ys = torch.linspace(-1, 1, self.board[0]).view(1, 1, -1, 1).expand(1, 1, *self.board)
         xs = torch.linspace(-1, 1, self.board[1]).view(1, 1, 1, -1).expand(1, 1, *self.board)
         self.register_buffer("coordinates", torch.cat([ys.abs(), xs.abs(), ys, xs], 1).contiguous())
         layers: list[nn.Module] = []
-        size = planes + 4
+        size = self.planes(torch.zeros(1, sum(map(math.prod, self.channels.values())))).shape[1]
         for _ in range(depth):
             layers += [nn.Conv2d(size, width, kernel, padding=kernel // 2), nn.ReLU()]
             size = width
@@ -94,12 +90,14 @@ class BoardNetwork(nn.Module):
 
 
 class BoardPolicy(MaskableActorCriticPolicy):
-    """MaskablePPO's policy with a `BoardNetwork`.
+    """MaskablePPO's policy with a `BoardNetwork`, or a network derived from it.
 
     Args (in `policy_kwargs`):
         channels: name -> shape of the observation's channels (`Ruleset.layout.observation`).
         width, depth, kernel: features per cell, number of convolutions, and their odd side length.
     """
+
+    network_class: type[BoardNetwork] = BoardNetwork
 
     def __init__(
         self,
@@ -110,16 +108,21 @@ class BoardPolicy(MaskableActorCriticPolicy):
         kernel: int = 3,
         **kwargs: Any,
     ):
-        self._board = {"channels": dict(channels), "width": width, "depth": depth, "kernel": kernel}
+        self._board: dict[str, Any] = {"channels": dict(channels), "width": width, "depth": depth, "kernel": kernel}
         kwargs["ortho_init"] = False
         kwargs["net_arch"] = []
         super().__init__(*args, **kwargs)
+
+    @property
+    def channels(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the observation channels that the policy reads."""
+        return self._board["channels"]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), **self._board}
 
     def _build_mlp_extractor(self) -> None:
-        self.mlp_extractor = BoardNetwork(actions=int(self.action_space.n), **self._board)  # type: ignore[attr-defined]
+        self.mlp_extractor = self.network_class(actions=int(self.action_space.n), **self._board)  # type: ignore[attr-defined]
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -28,6 +29,7 @@ from asobiba.api.sb3 import SB3VecEnv
 from asobiba.core.agents import Agent, make_agent
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game, Ruleset
+from asobiba.core.registry import game as find_game
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.evaluation import Evaluation, evaluate
 from asobiba.learn.networks import BoardPolicy
@@ -79,7 +81,7 @@ def train(
         if checkpoint.exists():
             model = load_checkpoint(checkpoint)
         else:
-            model = new_model(ruleset, config)
+            model = new_model(_practice(ruleset, config), config)
         model.tensorboard_log = str(folder / "tensorboard")
         left = config["total_steps"] - model.num_timesteps
         if left > 0:
@@ -110,6 +112,13 @@ def train(
     return results
 
 
+def _practice(ruleset: Ruleset, config: dict[str, Any]) -> Ruleset:
+    """The rules to train on: the game's own, or those of the smaller game under `train_on`."""
+    if not config["train_on"]:
+        return ruleset
+    return find_game(config["train_on"]["game"]).ruleset(**config["train_on"].get("parameters", {}))
+
+
 def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
     """A fresh learner on a fresh vector environment."""
     env = SB3VecEnv(
@@ -126,8 +135,11 @@ def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
         learner["learning_rate"] = LinearSchedule(rate[0], rate[1], 1.0)
     kwargs = dict(config["policy_kwargs"])
     policy: Any = "MlpPolicy"
-    if config["policy"] == "board":
+    if config["policy"] != "mlp":
         policy, kwargs["channels"] = BoardPolicy, dict(ruleset.layout.observation)
+        if config["policy"] != "board":
+            module, _, name = config["policy"].partition(":")
+            policy = getattr(importlib.import_module(module), name)
     algorithm: Any = MaskablePPO if ruleset.discrete else PPO
     return algorithm(policy, env, seed=config["seed"], policy_kwargs=kwargs, device="cpu", verbose=0, **learner)
 
@@ -167,8 +179,10 @@ class Snapshot(Agent):
 
 def _opponents(ruleset: Ruleset, config: dict[str, Any]) -> Any:
     """One agent, or one for each environment, dealt in turn."""
+    if ruleset.num_players == 1:
+        return "random"  # nobody sits there
     agents = {text: Snapshot() if text == "self" else make_agent(ruleset.game, text) for text in config["opponents"]}
-    if ruleset.num_players == 1 or len(agents) == 1:
+    if len(agents) == 1:
         return next(iter(agents.values()))
     dealt = config["opponents"]
     return [agents[dealt[i % len(dealt)]] for i in range(config["num_envs"])]
@@ -213,11 +227,12 @@ class _Checkpoints(BaseCallback):
 
 
 class _Curve(BaseCallback):
-    """Evaluates now and then: to TensorBoard and to `curve.csv`."""
+    """Writes `practice.csv` (the last 100 training episodes) and, now and then, an evaluation to `curve.csv`."""
 
     def __init__(self, folder: Path, game: Game, config: dict[str, Any]):
         super().__init__()
         self._file = folder / "curve.csv"
+        self._practice = folder / "practice.csv"
         self._ruleset = game.ruleset(**config["parameters"])
         self._settings, self._seed, self._last = config["evaluation"], config["seed"], 0
 
@@ -225,8 +240,14 @@ class _Curve(BaseCallback):
         self._last = self.num_timesteps
         if not self._file.exists():
             self._file.write_text("steps,opponent,score,low,high,mean_return\n", encoding="utf-8")
+            self._practice.write_text("steps,mean_return,mean_length\n", encoding="utf-8")
 
     def _on_rollout_start(self) -> None:
+        episodes = self.model.ep_info_buffer
+        if episodes:
+            returns, lengths = (np.mean([episode[key] for episode in episodes]) for key in ("r", "l"))
+            with self._practice.open("a", encoding="utf-8") as file:
+                file.write(f"{self.num_timesteps},{returns:.4f},{lengths:.2f}\n")
         if self.num_timesteps - self._last < self._settings["every"]:
             return
         self._last = self.num_timesteps
