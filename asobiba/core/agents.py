@@ -49,6 +49,15 @@ class Agent(ABC):
         """
         return None
 
+    def ponder(self, view: np.void) -> None:  # noqa: B027 - most agents do not
+        """The opponent is thinking about `view`: an agent may think too, in a thread of its own, until `stop_pondering`.
+
+        Interactive play calls this; leagues do not.
+        """
+
+    def stop_pondering(self) -> None:  # noqa: B027
+        """Ends what `ponder` began; `act` may follow."""
+
     def close(self) -> None:  # noqa: B027 - most agents hold nothing
         """Frees what the agent holds (processes, files)."""
 

@@ -1,3 +1,110 @@
-"""The classical agents of animal shogi."""
+"""The classical agents of animal shogi: the ladder of Hiroshi Gomi's tutorial, and alpha-beta beyond it."""
 
-AGENTS = ()
+from __future__ import annotations
+
+from asobiba.core import Agent, AgentDeclaration
+
+_TUTORIAL = "Hiroshi Gomi, How to write Doubutsu Shogi, gently (in Japanese), 2010"
+
+
+def first_legal() -> Agent:
+    """The first legal move."""
+    from asobiba.baselines.animal_shogi.ladder import first_legal as make
+
+    return make()
+
+
+def one_ply(terms: str = "all") -> Agent:
+    """One ply by the named groups of terms."""
+    from asobiba.baselines.animal_shogi.ladder import one_ply as make
+
+    return make(terms)
+
+
+def minimax(depth: int = 3) -> Agent:
+    """Every line of `depth` plies, the evaluation at its end."""
+    from asobiba.baselines.search.agent import SearchAgent
+
+    return SearchAgent(
+        "minimax", depth=depth, alpha_beta=False, table="off", ordering=False, quiescence=0, iterative=False
+    )
+
+
+def alpha_beta(
+    depth: int | None = None, nodes: int | None = None, seconds: float | None = None, table_size: int = 1 << 18
+) -> Agent:
+    """The full search; `depth=8` where no budget is given."""
+    from asobiba.baselines.search.agent import SearchAgent
+
+    if depth is None and nodes is None and seconds is None:
+        depth = 8
+    return SearchAgent("alpha_beta", depth=depth, nodes=nodes, seconds=seconds, table_size=table_size)
+
+
+def plain_alpha_beta(depth: int = 3) -> Agent:
+    """Alpha-beta alone: the values of `minimax`, sooner."""
+    from asobiba.baselines.search.agent import SearchAgent
+
+    return SearchAgent(
+        "plain_alpha_beta", depth=depth, table="off", pvs=False, ordering=False, quiescence=0, iterative=False
+    )
+
+
+def forward_pruning(depth: int = 6, lower: int = -700, upper: int = 700) -> Agent:
+    """Alpha-beta that does not follow positions whose value is beyond the thresholds."""
+    from asobiba.baselines.search.agent import SearchAgent
+
+    return SearchAgent("forward_pruning", depth=depth, lower=lower, upper=upper, quiescence=0)
+
+
+def fighter(depth: int = 6, losing: str = "confusing") -> Agent:
+    """Keeps fighting when all moves lose: `longest` line, or the most `confusing` move."""
+    from asobiba.baselines.search.agent import SearchAgent
+
+    return SearchAgent("fighter", losing=losing, depth=depth)
+
+
+def _one_term(group: str):
+    def make() -> Agent:
+        return one_ply(group)
+
+    return make
+
+
+AGENTS = (
+    AgentDeclaration("first_legal", first_legal, "the first legal move", _TUTORIAL + ", 5.2", deterministic=True),
+    *(
+        AgentDeclaration(f"one_ply_{name}", _one_term(name), f"one ply: {what}", _TUTORIAL + ", 5.2")
+        for name, what in (
+            ("material", "pieces on the board and in hand"),
+            ("attacks", "squares attacked"),
+            ("check", "check, and escape from it"),
+            ("try", "try, and preventing it"),
+            ("lion_rank", "the lion's advance"),
+            ("relations", "protected and threatened pieces"),
+        )
+    ),
+    AgentDeclaration("one_ply", one_ply, "one ply by all terms of the evaluation", _TUTORIAL + ", 5.2"),
+    AgentDeclaration("minimax", minimax, "minimax of a fixed depth", _TUTORIAL + ", 7", deterministic=True),
+    AgentDeclaration(
+        "plain_alpha_beta",
+        plain_alpha_beta,
+        "alpha-beta without any ordering or table: minimax's values",
+        _TUTORIAL + ", 7.3",
+        deterministic=True,
+        league=False,
+    ),
+    AgentDeclaration(
+        "forward_pruning", forward_pruning, "alpha-beta with thresholds", _TUTORIAL + ", 7.3 and 8", deterministic=True
+    ),
+    AgentDeclaration(
+        "fighter", fighter, "alpha-beta that makes winning hard when it loses", _TUTORIAL + ", 8.3", deterministic=True
+    ),
+    AgentDeclaration(
+        "alpha_beta",
+        alpha_beta,
+        "iterative deepening, transposition table, killers, history, quiescence",
+        "Marsland and Campbell 1982; Schaeffer 1989",
+        deterministic=True,
+    ),
+)

@@ -38,16 +38,11 @@ _PLIES = 128
 _FILTER = 4096
 _TABLE_MODES = {"off": 0, "deeper": 1, "equal": 2}
 
-_OPTIONS = record_dtype(
-    [("node_limit", np.int64)]
-    + [
-        (name, np.int32)
-        for name in (
-            "depth alpha beta prune pvs tt age ordering killers history quiescence threshold lower upper fold "
-            "occurrences repetition distance plies_left hint"
-        ).split()
-    ]
-)
+_SETTINGS = (
+    "depth", "alpha", "beta", "prune", "pvs", "tt", "age", "ordering", "killers", "history", "quiescence", "threshold",
+    "lower", "upper", "fold", "occurrences", "repetition", "distance", "plies_left", "hint",
+)  # fmt: skip
+_OPTIONS = record_dtype([("node_limit", np.int64), *((name, np.int32) for name in _SETTINGS)])
 _RESULTS = record_dtype(
     [(name, np.int64) for name in ("move", "score", "complete", "nodes", "leaves", "cuts", "first_cuts", "hits")]
     + [("deepest", np.int32), ("pv_length", np.int32), ("pv", np.int32, (_PLIES,))]
@@ -173,7 +168,8 @@ class Searcher:
         iterative: bool = True,
         search_module: ModuleType | None = None,
     ):
-        self._check(depth, nodes, seconds, required=False)
+        if depth is not None or nodes is not None or seconds is not None:
+            self.require_budget(depth, nodes, seconds)
         if table not in _TABLE_MODES:
             raise GameParameterError(f"table is one of {', '.join(_TABLE_MODES)}, not {table!r}")
         if quiescence < 0 or table_size < 0:
@@ -214,15 +210,17 @@ class Searcher:
         self._states = ruleset.zeros()
 
     @staticmethod
-    def _check(depth: int | None, nodes: int | None, seconds: float | None, required: bool) -> None:
-        if depth is not None and not 1 <= depth <= MAX_DEPTH:
-            raise GameParameterError(f"depth is from 1 to {MAX_DEPTH} plies, not {depth!r}")
-        if nodes is not None and nodes < 1:
-            raise GameParameterError(f"nodes is at least 1, not {nodes!r}")
-        if seconds is not None and not seconds > 0:
-            raise GameParameterError(f"seconds is more than 0, not {seconds!r}")
-        if required and depth is None and nodes is None and seconds is None:
+    def require_budget(depth: int | None = None, nodes: int | None = None, seconds: float | None = None) -> None:
+        """Raises `GameParameterError` unless there is a budget and each is of use."""
+        if depth is None and nodes is None and seconds is None:
             raise GameParameterError("a search needs a budget: depth=PLIES, nodes=COUNT or seconds=TIME")
+        whole = (int, np.integer)
+        if depth is not None and not (isinstance(depth, whole) and 1 <= depth <= MAX_DEPTH):
+            raise GameParameterError(f"depth is from 1 to {MAX_DEPTH} plies, not {depth!r}")
+        if nodes is not None and not (isinstance(nodes, whole) and nodes >= 1):
+            raise GameParameterError(f"nodes is a whole number of positions, at least 1, not {nodes!r}")
+        if seconds is not None and not (isinstance(seconds, (float, *whole)) and seconds > 0):
+            raise GameParameterError(f"seconds is more than 0, not {seconds!r}")
 
     def clear(self) -> None:
         """Forgets what earlier searches have stored."""
@@ -252,19 +250,22 @@ class Searcher:
         alpha: int = -INFINITE,
         beta: int = INFINITE,
         on_depth: Callable[[SearchResult], None] | None = None,
+        started: threading.Event | None = None,
     ) -> SearchResult:
         """Searches a state in which the game goes on; arguments replace the budgets of the searcher.
 
-        `on_depth` is called after each finished depth. `action` is -1 where the player has no move.
+        `on_depth` is called after each finished depth; `started` is set as soon as `stop` has an effect. `action` is -1 where the player has no move.
 
         Raises:
             GameParameterError: without any budget.
         """
         if depth is None and nodes is None and seconds is None:
             depth, nodes, seconds = self.depth, self.nodes, self.seconds
-        self._check(depth, nodes, seconds, required=True)
+        self.require_budget(depth, nodes, seconds)
         begun = time.perf_counter()
         self._stop[0] = 0
+        if started:
+            started.set()
         path, length = self._begin(state)
         o = self._options
         o["alpha"], o["beta"] = alpha, beta
@@ -356,13 +357,16 @@ class Searcher:
 
 def _frame_dtype(position: list[tuple], most: int) -> np.dtype:
     """One ply of the search: the game's position, its moves, and where the loop stands in them."""
-    numbers = "count index depth alpha beta original best best_move taint probing slot killer_0 killer_1 pv_length"
+    numbers = (
+        "count", "index", "depth", "alpha", "beta", "original", "best", "best_move", "taint", "probing", "slot",
+        "killer_0", "killer_1", "pv_length",
+    )  # fmt: skip
     return record_dtype(
         [
             *position,
             ("key", np.int64),
             ("side", np.int8),
-            *((name, np.int32) for name in numbers.split()),
+            *((name, np.int32) for name in numbers),
             ("moves", np.int32, (most,)),
             ("order", np.int32, (most,)),
             ("pv", np.int32, (_PLIES,)),
