@@ -116,7 +116,7 @@ def _draw_once(record, p, strategy, apart, pack_x, pack_y, places):
                     break
             else:
                 place = random_placement(record, p, top, left, height, width, size)
-                if strategy == PLACE_R or strategy == PLACE_PK or inside_band(p, place, size, strategy):
+                if strategy in (PLACE_R, PLACE_PK) or inside_band(p, place, size, strategy):
                     break
             place = -1
         if place < 0:
@@ -148,7 +148,7 @@ def draw_fleet(record, p, strategy, apart, pack_x, pack_y, places):
 @kernel
 def clashes_with_earlier(p, places, j, place):
     """Whether ship `j` at `place` clashes with ships 0 to j - 1."""
-    for i in range(j):
+    for i in range(j):  # noqa: SIM110 - a kernel has no generators
         if clash(p, places[i], p.sizes[i], place, p.sizes[j], p.touching):
             return True
     return False

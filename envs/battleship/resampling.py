@@ -9,7 +9,6 @@ from asobiba.envs.battleship.fleet import (
     PLACE_R,
     TOUCHING_ALLOWED,
     clash,
-    complete_fleet,
     draw_fleet,
     fits_board,
     placement_stride,

@@ -119,9 +119,9 @@ def _legal_placements(s, p, mask):
 @kernel
 def open_cells(s, p, side, mask):
     """Writes which cells `side` has not shot at yet into the first entries of `mask`."""
-    start = incoming_at(p)
-    for cell in range(p.cells):
-        mask[cell] = 1 - s.seen[1 - side, start + cell]
+    start = np.uint64(incoming_at(p))  # unsigned: an index that cannot be negative lets the loop run in vectors
+    for cell in range(np.uint64(p.cells)):
+        mask[cell] = s.seen[1 - side, start + cell] ^ np.int8(1)
 
 
 @kernel
@@ -130,7 +130,7 @@ def legal(s, p, mask):
         _legal_placements(s, p, mask)
     else:
         open_cells(s, p, s.to_move, mask)
-        for place in range(p.cells, mask.shape[0]):
+        for place in range(np.uint64(p.cells), np.uint64(mask.shape[0])):
             mask[place] = 0
 
 

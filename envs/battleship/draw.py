@@ -1,0 +1,104 @@
+"""Battleship as a picture: a sea chart per board, in SVG."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asobiba.core import Ruleset
+from asobiba.envs.battleship.notation import afloat_text
+
+_CELL, _GAP, _TOP, _EDGE = 28, 48, 64, 36
+_SEA, _LINE, _TEXT, _SHIP, _SHIP_EDGE = "#dbe9f4", "#9db8cf", "#1d3347", "#5f7285", "#33424f"
+_HIT, _MISS, _LAST = "#c8342b", "#ffffff", "#f0a500"
+
+
+def _board(
+    ruleset: Ruleset,
+    left: int,
+    title: str,
+    places: list[tuple[int, int]],
+    marks: list[tuple[int, str]],
+    last: int | None,
+) -> str:
+    height, width = int(ruleset.params["height"][0]), int(ruleset.params["width"][0])
+    cells = height * width
+    out = [f'<text x="{left}" y="{_TOP - 32}" font-size="15" font-weight="bold">{title}</text>']
+    out.append(f'<rect x="{left}" y="{_TOP}" width="{width * _CELL}" height="{height * _CELL}" fill="{_SEA}"/>')
+    for place, size in places:
+        down, cell = divmod(place, cells)
+        row, column = divmod(cell, width)
+        w, h = (1, size) if down else (size, 1)
+        out.append(
+            f'<rect x="{left + column * _CELL + 3}" y="{_TOP + row * _CELL + 3}" width="{w * _CELL - 6}" '
+            f'height="{h * _CELL - 6}" rx="11" fill="{_SHIP}" stroke="{_SHIP_EDGE}" stroke-width="1.5"/>'
+        )
+    lines = [f"M{left + c * _CELL} {_TOP}v{height * _CELL}" for c in range(width + 1)]
+    lines += [f"M{left} {_TOP + r * _CELL}h{width * _CELL}" for r in range(height + 1)]
+    out.append(f'<path d="{"".join(lines)}" stroke="{_LINE}" fill="none"/>')
+    for column in range(width):
+        x = left + column * _CELL + _CELL // 2
+        out.append(f'<text x="{x}" y="{_TOP - 8}" text-anchor="middle">{chr(ord("A") + column)}</text>')
+    for row in range(height):
+        y = _TOP + row * _CELL + _CELL // 2 + 4
+        out.append(f'<text x="{left - 8}" y="{y}" text-anchor="end">{row + 1}</text>')
+    for cell, kind in marks:
+        row, column = divmod(cell, width)
+        x, y = left + column * _CELL + _CELL // 2, _TOP + row * _CELL + _CELL // 2
+        if kind == "miss":
+            out.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{_MISS}" stroke="{_LINE}" stroke-width="1.5"/>')
+        else:
+            ring = f'<circle cx="{x}" cy="{y}" r="12" fill="none" stroke="{_HIT}" stroke-width="2"/>'
+            out.append((ring if kind == "sunk" else "") + f'<circle cx="{x}" cy="{y}" r="7" fill="{_HIT}"/>')
+    if last is not None:
+        row, column = divmod(last, width)
+        out.append(
+            f'<rect x="{left + column * _CELL + 1}" y="{_TOP + row * _CELL + 1}" width="{_CELL - 2}" '
+            f'height="{_CELL - 2}" fill="none" stroke="{_LAST}" stroke-width="3"/>'
+        )
+    return "".join(out)
+
+
+def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
+    """A picture of the state: the fleets with the shots fired at them.
+
+    Args:
+        seat: draws only what this seat knows; `None` draws both fleets.
+        last_action: the action that led here; a shot is framed.
+    """
+    p = ruleset.params[0]
+    height, width, cells = int(p["height"]), int(p["width"]), int(p["cells"])
+    sizes = [int(size) for size in p["sizes"]]
+    owners = (1,) if ruleset.num_players == 1 else (0, 1)
+    last_side = None
+    if last_action is not None and 0 <= last_action < cells:
+        shooters = [
+            k for k in range(2) if state["shots"][k] and state["shot_number"][k, last_action] == state["shots"][k]
+        ]
+        last_side = shooters[0] if len(shooters) == 1 else 1 - int(state["to_move"]) if shooters else None
+    boards = []
+    for index, owner in enumerate(owners):
+        shooter = 1 - owner
+        seen = state["seen"][shooter]
+        # What this shooter was told, except that who knows the fleet sees it.
+        known = seat is None or (seat == owner and ruleset.num_players > 1)
+        places = [(int(place), sizes[k]) for k, place in enumerate(state["places"][owner]) if known and place >= 0]
+        marks = [
+            (c, "miss" if seen[c] else "sunk" if seen[2 * cells + c] else "hit")
+            for c in range(cells)
+            if seen[c] or seen[cells + c]
+        ]
+        title = "Fleet" if ruleset.num_players == 1 else f"Fleet of the {ruleset.players[owner]} side"
+        title += f" - shots {int(state['shots'][shooter])}"
+        left = _EDGE + index * (max(width * _CELL, 300) + _GAP)
+        boards.append(_board(ruleset, left, title, places, marks, last_action if last_side == shooter else None))
+        boards.append(
+            f'<text x="{left}" y="{_TOP + height * _CELL + 24}" font-size="11">afloat, as told: '
+            f"{afloat_text(ruleset, state, shooter)}</text>"
+        )
+    full_width = 2 * _EDGE + len(owners) * max(width * _CELL, 300) + (len(owners) - 1) * _GAP
+    full_height = _TOP + height * _CELL + 44
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{full_width}" height="{full_height}" '
+        f'viewBox="0 0 {full_width} {full_height}" font-family="sans-serif" font-size="12" fill="{_TEXT}">'
+        f'<rect width="{full_width}" height="{full_height}" fill="#f7fafc"/>{"".join(boards)}</svg>'
+    )
