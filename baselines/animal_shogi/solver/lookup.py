@@ -1,0 +1,163 @@
+"""Compiled questions to a table: values of positions and of all their moves, positions as `envs.animal_shogi.board`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asobiba.baselines.animal_shogi.solver.index import POP, number_of
+from asobiba.baselines.animal_shogi.solver.moves import catchers
+from asobiba.baselines.animal_shogi.solver.retrograde import OUTSIDE, WAITING
+from asobiba.core import compiled, kernel
+from asobiba.envs.animal_shogi.board import DROPS, STEP, flip, moved
+
+DRAW_BYTE = WAITING
+BITS_PER_RANK = 512
+"""Positions are counted ahead once per so many bits of the set of stored numbers."""
+NO_VALUE = -1
+_M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
+_MH = np.uint64(0x0101010101010101)
+_1, _2, _4, _56, _63, _6 = (np.uint64(k) for k in (1, 2, 4, 56, 63, 6))
+
+
+@kernel
+def ones_in(word):
+    """How many bits of a 64-bit word are set."""
+    word -= (word >> _1) & _M1
+    word = (word & _M2) + ((word >> _2) & _M2)
+    return np.int64((((word + (word >> _4)) & _M4) * _MH) >> _56)
+
+
+@kernel
+def stored_byte(number, section, words, ranks, values):
+    """The byte of a number, or `NO_VALUE` if the table holds none. `section` is `(first word, first rank, first value)`."""
+    word = np.uint64(words[section[0] + (number >> 6)])
+    bit = np.uint64(number & 63)
+    if (word >> bit) & _1 == np.uint64(0):
+        return NO_VALUE
+    block = number >> 9
+    index = np.int64(ranks[section[1] + block])
+    for k in range(block << 3, number >> 6):
+        index += ones_in(np.uint64(words[section[0] + k]))
+    index += ones_in(word & ((_1 << bit) - _1))
+    return np.int64(values[section[2] + index])
+
+
+@kernel
+def unpacked(position):
+    """A position of `envs.animal_shogi.board` in the solver's form, after its material; a lion that is gone is -1."""
+    mine = theirs = -1
+    e = g = c = h = own = 0
+    for square in range(12):
+        piece = (position >> (4 * square)) & 15
+        bit = 1 << square
+        kind = piece & 7
+        if kind == 0:
+            continue
+        if kind == 5:
+            if piece < 8:
+                mine = square
+            else:
+                theirs = square
+            continue
+        if kind == 1:
+            c |= bit
+        elif kind == 2:
+            e |= bit
+        elif kind == 3:
+            g |= bit
+        else:
+            h |= bit
+        if piece < 8:
+            own |= bit
+    hands = position >> 48
+    hc, he, hg = hands & 3, (hands >> 2) & 3, (hands >> 4) & 3
+    ne = he + ((hands >> 8) & 3) + POP[e]
+    ng = hg + ((hands >> 10) & 3) + POP[g]
+    nc = hc + ((hands >> 6) & 3) + POP[c | h]
+    material = np.int64((ne * 3 + ng) * 3 + nc) if max(ne, ng, nc) <= 2 else np.int64(-1)
+    return material, mine, theirs, e, g, c, h, own, he, hg, hc
+
+
+@kernel
+def position_value(position, sections, words, ranks, values):
+    """Outcome for the mover (1, 0, -1) and plies to the end (-1 in a draw); outcome 2 if the table does not know."""
+    material, mine, theirs, e, g, c, h, own, he, hg, hc = unpacked(position)
+    if mine < 0:
+        return -1, 0
+    if mine >= 9:  # his try was not answered
+        return 1, 0
+    if theirs < 0 or material < 0:
+        return 2, 0
+    if catchers(theirs, mine, e, g, c, h, own) != 0:
+        return 1, 1
+    if theirs < 3:
+        return -1, 0
+    if sections[material, 0] < 0:
+        return 2, 0
+    number = number_of(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+    value = stored_byte(number, sections[material], words, ranks, values)
+    if value == NO_VALUE:
+        return 2, 0
+    if value == DRAW_BYTE:
+        return 0, -1
+    return (1 if value & 1 else -1), value
+
+
+@compiled()
+def position_values(positions, sections, words, ranks, values, outcomes, plies):
+    """Fills `outcomes` and `plies` (`(n,)` int8 and int16) for `positions` (`(n,)` int64)."""
+    for k in range(positions.shape[0]):
+        outcomes[k], plies[k] = position_value(positions[k], sections, words, ranks, values)
+
+
+@compiled()
+def move_values(positions, legal, sections, words, ranks, values, outcomes, plies):
+    """Fills `outcomes` and `plies` (`(n, actions)`) for the legal actions: what each leads to for the mover.
+
+    Illegal actions get the outcome -2. A move that leaves a lion standing on the mover's own home rank loses at once.
+    """
+    for k in range(positions.shape[0]):
+        position = positions[k]
+        for action in range(legal.shape[1]):
+            outcomes[k, action] = -2
+            plies[k, action] = 0
+            if legal[k, action] == 0:
+                continue
+            to = (action - DROPS) % 12 if action >= DROPS else STEP[action // 12, action % 12]
+            if (position >> (4 * to)) & 15 == 13:
+                outcomes[k, action], plies[k, action] = 1, 1
+                continue
+            stays = False
+            for square in range(3):
+                if (position >> (4 * square)) & 15 == 13:
+                    stays = True
+            if stays:
+                outcomes[k, action], plies[k, action] = -1, 1
+                continue
+            outcome, distance = position_value(flip(moved(position, action)), sections, words, ranks, values)
+            if outcome == 2:
+                outcomes[k, action] = 2
+            else:
+                outcomes[k, action] = -outcome
+                plies[k, action] = distance + 1 if outcome != 0 else -1
+
+
+@compiled()
+def mark_stored(values, words, first, last):
+    """Sets the bits of the numbers `first` (a multiple of 64) to `last - 1` whose byte is a value."""
+    for number in range(first, last):
+        if values[number] != OUTSIDE:
+            words[number >> 6] |= _1 << np.uint64(number & 63)
+
+
+@compiled()
+def pack_values(values, ranks, packed):
+    """Writes the bytes of positions one after the other, draws as `DRAW_BYTE`, and how many precede each block."""
+    n = 0
+    for number in range(values.shape[0]):
+        if number & (BITS_PER_RANK - 1) == 0:
+            ranks[number // BITS_PER_RANK] = n
+        if values[number] != OUTSIDE:
+            packed[n] = min(values[number], DRAW_BYTE)
+            n += 1
+    return n

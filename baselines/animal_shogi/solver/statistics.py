@@ -1,0 +1,130 @@
+"""What the published analysis counts in the solved game, over the positions that can be reached from the start.
+
+Every position in which the game goes on is looked at once with all its moves, which also checks its value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from asobiba.baselines.animal_shogi.solver.index import number_of, position_of
+from asobiba.baselines.animal_shogi.solver.moves import (
+    MOST_MOVES,
+    attackers,
+    goes_on,
+    successors,
+    turned,
+    turned_number,
+)
+from asobiba.baselines.animal_shogi.solver.retrograde import (
+    OUTSIDE,
+    WAITING,
+    best_of,
+    distinct_words,
+    value_after,
+)
+from asobiba.core import compiled, kernel
+
+WON, DRAWN, LOST = 0, 1, 2
+_BYTES = 1 << 11
+DISTANCES = 0
+"""Columns of a row of counts: positions by plies to the end, draws last (at `WAITING`)."""
+DEGREES = 180
+"""From here on positions by value (won, drawn, lost) and number of moves, 64 columns a value."""
+FOLDED_DEGREES = DEGREES + 3 * 64
+"""The same with mirrored moves of symmetric positions counted once."""
+WRONG = FOLDED_DEGREES + 3 * 64
+"""Positions whose value does not follow from their moves."""
+ONLY_DROP = WRONG + 1
+"""By value won and drawn: the only move that keeps the value drops a chick on the far rank."""
+PASSES = ONLY_DROP + 2
+"""By value of the position and of the one in which the other player is to move, 3 x 3; those not in check only."""
+SELF_TURNED = PASSES + 9
+"""By value: positions that look the same to both players."""
+PASSES_REACHED = SELF_TURNED + 3
+"""As `PASSES`, where the other position can be reached too."""
+FORCED = PASSES_REACHED + 9
+"""By value won: exactly one move wins."""
+COLUMNS = FORCED + 1
+
+
+@kernel
+def value_class(value):
+    """Won, drawn or lost for the mover, of a byte of the table."""
+    return DRAWN if value >= WAITING else (WON if value & 1 else LOST)
+
+
+@kernel
+def _far_drops_kept(material, values, best, mine, theirs, e, g, c, h, own, he, hg, hc):
+    """How many drops of a chick on the far rank keep the value `best`."""
+    kept = 0
+    if hc == 0:
+        return 0
+    occupied = e | g | c | h | (1 << mine) | (1 << theirs)
+    for square in range(9, 12):
+        target = 1 << square
+        if occupied & target:
+            continue
+        after = 1
+        if attackers(mine, theirs, e, g, c | target, h, own | target) == 0:
+            number = turned_number(material, mine, theirs, e, g, c | target, h, own | target, he, hg, hc - 1)
+            after = np.int64(values[number])
+        if value_class(after) == 2 - best:
+            kept += 1
+    return kept
+
+
+@kernel
+def _count(material, values, reached, number, row, out):
+    value = np.int64(values[number])
+    mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
+    if value == OUTSIDE or not goes_on(mine, theirs, e, g, c, h, own):
+        return
+    value = min(value, WAITING)
+    of = value_class(value)
+    row[DISTANCES + value] += 1
+    count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, True)
+    row[DEGREES + 64 * of + count] += 1
+    if best_of(values, out, 0, count) != value:
+        row[WRONG] += 1
+    keeping = 0
+    for k in range(count):
+        if value_class(value_after(values, out[0, k])) == 2 - of:
+            keeping += 1
+    if of == WON and keeping == 1:
+        row[FORCED] += 1
+    if of != LOST and keeping == 1 and hc > 0:
+        if _far_drops_kept(material, values, of, mine, theirs, e, g, c, h, own, he, hg, hc) == 1:
+            row[ONLY_DROP + of] += 1
+    row[FOLDED_DEGREES + 64 * of + distinct_words(out, 0, count)] += 1
+    # What if the other player were to move?
+    m2, t2, e2, g2, c2, h2, own2, he2, hg2, hc2 = turned(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+    if goes_on(m2, t2, e2, g2, c2, h2, own2):
+        other = number_of(material, m2, t2, e2, g2, c2, h2, own2, he2, hg2, hc2)
+        pair = 3 * of + value_class(min(np.int64(values[other]), WAITING))
+        row[PASSES + pair] += 1
+        if (reached[other >> 3] >> (other & 7)) & 1:
+            row[PASSES_REACHED + pair] += 1
+        if other == number:
+            row[SELF_TURNED + of] += 1
+
+
+@compiled(parallel=True)
+def count_positions(material, values, reached, first, last, counts):
+    """Adds to `counts[block]` (a row of `COLUMNS` per 2048 bytes of the bit set from `first`)."""
+    for block in prange((last - first + _BYTES - 1) // _BYTES):
+        out = np.empty((1, MOST_MOVES), np.int64)
+        begin = first + block * _BYTES
+        for byte in range(begin, min(begin + _BYTES, last)):
+            bits = reached[byte]
+            for bit in range(8):
+                if (bits >> bit) & 1 != 0 and 8 * byte + bit < values.shape[0]:
+                    _count(material, values, reached, 8 * byte + bit, counts[block], out)
+
+
+def blank_counts(first: int, last: int) -> np.ndarray:
+    """Rows of zeros for `count_positions`."""
+    return np.zeros(((last - first + _BYTES - 1) // _BYTES, COLUMNS), np.int64)
+
+
