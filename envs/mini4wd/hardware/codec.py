@@ -218,6 +218,8 @@ class AsobibaCodec(Codec):
     confirms = True
     VERSION = 1
 
+    _BREAK = b"\0"
+    """Sent before a frame: it ends whatever half frame the car has still got."""
     _HELLO = struct.Struct("<BBB")
     _COMMAND = struct.Struct("<BBHIBH")
     _ANSWER = struct.Struct("<8B2H")
@@ -234,7 +236,7 @@ class AsobibaCodec(Codec):
 
     def command(self, command: Command) -> bytes:
         drive = command.drive
-        return frame(
+        return self._BREAK + frame(
             self._COMMAND.pack(
                 ord("C"), command.session, command.number & 0xFFFF, command.host_ms & 0xFFFFFFFF,
                 drive.mode, _wire_duty(drive.duty),
@@ -242,8 +244,7 @@ class AsobibaCodec(Codec):
         )  # fmt: skip
 
     def hello(self, session: int) -> bytes:
-        # The leading zero ends whatever half frame the car has still got.
-        return b"\0" + frame(self._HELLO.pack(ord("H"), session, self.VERSION))
+        return self._BREAK + frame(self._HELLO.pack(ord("H"), session, self.VERSION))
 
     def read(self, data: bytes) -> list[Message]:
         messages: list[Message] = []

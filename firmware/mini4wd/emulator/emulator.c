@@ -65,23 +65,29 @@ static void on_uart_output(struct avr_irq_t *irq, uint32_t value, void *param) {
   if (write(pty, &byte, 1) == 1) ++to_host_bytes; /* a full pty loses the byte, as a wire that nobody listens to */
 }
 
-static void take_from_host(void) {
-  uint8_t bytes[512];
-  size_t room = sizeof waiting - waiting_count;
-  if (room > sizeof bytes) room = sizeof bytes;
-  const ssize_t count = room ? read(pty, bytes, room) : 0;
-  for (ssize_t i = 0; i < count; ++i) waiting[(waiting_head + waiting_count++) % sizeof waiting] = bytes[i];
-  if (count > 0) host_bytes += count;
-}
-
-static void feed_uart(void) {
-  if (!waiting_count || avr->cycle < line_free_at) return;
-  const unsigned divider = (avr->data[UBRR0_] | (avr->data[UBRR0_ + 1] << 8)) + 1u;
-  line_free_at = avr->cycle + 10ull * divider * (avr->data[UCSR0A_] & U2X_BIT ? 8 : 16); /* ten bits a byte */
+/* The next byte has come over the wire. simavr counts eleven bits a byte. */
+static avr_cycle_count_t on_byte(struct avr_t *chip, avr_cycle_count_t when, void *param) {
+  (void)param;
+  if (!waiting_count) return 0;
   const uint8_t byte = waiting[waiting_head];
   waiting_head = (waiting_head + 1) % sizeof waiting;
   --waiting_count;
   avr_raise_irq(uart_input, byte);
+  const unsigned divider = (chip->data[UBRR0_] | (chip->data[UBRR0_ + 1] << 8)) + 1u;
+  line_free_at = when + 11ull * divider * (chip->data[UCSR0A_] & U2X_BIT ? 8 : 16);
+  return waiting_count ? line_free_at : 0;
+}
+
+static void take_from_host(void) {
+  uint8_t bytes[512];
+  size_t room = sizeof waiting - waiting_count;
+  if (room > sizeof bytes) room = sizeof bytes;
+  const int idle = waiting_count == 0;
+  const ssize_t count = room ? read(pty, bytes, room) : 0;
+  if (count <= 0) return;
+  for (ssize_t i = 0; i < count; ++i) waiting[(waiting_head + waiting_count++) % sizeof waiting] = bytes[i];
+  host_bytes += count;
+  if (idle) avr_cycle_timer_register(avr, line_free_at > avr->cycle ? line_free_at - avr->cycle : 1, on_byte, NULL);
 }
 
 /* ---- the sensor ---- */
@@ -200,7 +206,6 @@ static void run_until(avr_cycle_count_t until) {
     next_pulse = avr->cycle + pulse_every;
   }
   while (avr->cycle < until) {
-    feed_uart();
     if (pulses_left && avr->cycle >= next_pulse) {
       pulse_level = !pulse_level;
       avr_raise_irq(tachometer, pulse_level);

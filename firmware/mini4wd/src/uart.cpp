@@ -51,8 +51,8 @@ ISR(USART_UDRE_vect) {
 namespace uart {
 
 void begin() {
-  UBRR0 = kDivider;
   UCSR0A = _BV(U2X0);
+  UBRR0 = kDivider;
   UCSR0C = _BV(UCSZ01) | _BV(UCSZ00);
   UCSR0B = _BV(RXEN0) | _BV(TXEN0) | _BV(RXCIE0);
 }

@@ -1,0 +1,165 @@
+"""The car's own program on an emulated chip, in a simulated car: `firmware/mini4wd` as hardware in the loop.
+
+The emulator (`make -C firmware/mini4wd emulator`) runs the compiled program on simavr's ATmega328P. Its serial port is
+a pty, to which the adapter talks as to any other port; its I2C sensor and its motor pins are joined to a `Body` here.
+Time is the chip's: it goes on only while the adapter waits, so that nothing depends on how fast the computer is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from asobiba.envs.mini4wd.hardware.codec import Drive, DriveMode
+from asobiba.envs.mini4wd.hardware.program import Body
+from asobiba.envs.mini4wd.hardware.transport import LinkError, SerialTransport
+
+
+@dataclass(frozen=True)
+class Pins:
+    """What the motor pins did in a while: the shares of it, and when they last changed, s of the chip's clock."""
+
+    forward: float
+    reverse: float
+    brake: float
+    free: float
+    changed: float
+
+    @property
+    def drive(self) -> Drive:
+        """What the motor got: an H-bridge between pulses shorts it."""
+        if self.forward or self.reverse:
+            mode = DriveMode.FORWARD if self.forward >= self.reverse else DriveMode.REVERSE
+            return Drive(mode, abs(self.forward - self.reverse))
+        return Drive(DriveMode.BRAKE if self.brake >= self.free else DriveMode.FREE)
+
+
+class EmulatedChip:
+    """The emulator's process.
+
+    Args:
+        emulator, firmware: the two files that `make` builds.
+
+    Raises:
+        LinkError: if the emulator does not start.
+    """
+
+    def __init__(self, emulator: str | Path, firmware: str | Path):
+        self._process = subprocess.Popen(
+            [str(emulator), str(firmware)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.port = self._answer()
+        self.time = 0.0
+        self.to_host = 0
+        self.pins = Pins(0.0, 0.0, 0.0, 1.0, 0.0)
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline().strip()
+        if not line:
+            raise LinkError(f"the emulator has ended with code {self._process.wait()}")
+        return line
+
+    def ask(self, request: str) -> str:
+        """Sends one line of the emulator's language (see `emulator.c`) and returns the answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(request + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def run(self, until: float, from_host: int) -> Pins:
+        """Runs to this time, s, once the chip's port has got so many bytes from the host in all."""
+        now, to_host, *shares, changed = self.ask(f"run {round(until * 1e6)} {from_host}").split()
+        self.time = int(now) / 1e6
+        self.to_host = int(to_host)
+        self.pins = Pins(*(int(share) / 1e6 for share in shares), changed=int(changed) / 1e6)  # type: ignore[misc]
+        return self.pins
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+class EmulatedTransport(SerialTransport):
+    """The serial port of an emulated chip, in lockstep with it and with the body that it drives.
+
+    Args:
+        chip: the emulated chip.
+        body: the car around it.
+        tick: how often body and chip are brought together, s.
+    """
+
+    PATIENCE = 20.0
+    """How long bytes may take through the operating system, s of the wall clock."""
+
+    def __init__(self, chip: EmulatedChip, body: Body, tick: float = 0.001):
+        super().__init__(chip.port)
+        self.chip = chip
+        self.body = body
+        self.tick = tick
+        self._from_host = 0
+        self._taken = 0
+        self._pulses = 0
+        self._ticks = 0
+
+    def now(self) -> float:
+        return self._ticks * self.tick
+
+    def sleep_until(self, time_: float) -> None:
+        while self.now() < time_ - self.tick / 2:
+            self.advance()
+
+    def advance(self) -> None:
+        """One tick: the sensors show the body's state to the chip, the chip runs, its pins drive the body."""
+        sensed = self.body.sense()
+        self.chip.ask("sense " + " ".join(map(str, sensed.raw)) + f" {round((sensed.temperature - 36.53) * 340)}")
+        self.chip.ask(f"battery {round(sensed.battery * 1000)}")
+        if sensed.pulses != self._pulses:
+            self.chip.ask(f"pulses {sensed.pulses - self._pulses}")
+            self._pulses = sensed.pulses
+        self._ticks += 1
+        pins = self.chip.run(self.now(), self._from_host)
+        self.body.advance(self.tick, pins.drive)
+        if self._serial is not None:
+            self._await_bytes()
+
+    def _await_bytes(self) -> None:
+        # The kernel hands bytes through a pty a moment later: wait for those that the chip has sent.
+        end = time.monotonic() + self.PATIENCE
+        while self._serial.in_waiting < self.chip.to_host - self._taken:
+            if time.monotonic() > end:
+                raise LinkError("bytes that the chip sent have not come through the pty")
+            time.sleep(0)
+
+    def read(self, deadline: float) -> tuple[float, bytes]:
+        port = self._opened()
+        while True:
+            if waiting := port.in_waiting:
+                data = port.read(waiting)
+                self._taken += len(data)
+                return self.now(), data
+            if self.now() >= deadline - self.tick / 2:
+                return self.now(), b""
+            self.advance()
+
+    def write(self, data: bytes) -> float:
+        time_ = super().write(data)
+        self._from_host += len(data)
+        return time_
+
+    def discard_unsent(self) -> None:
+        """The chip takes what is written in step with its clock: nothing waits."""
+
+    def open(self) -> bool:
+        opened = super().open()
+        if opened:
+            # What the chip sent while nobody listened is gone, as on a wire.
+            self._serial.reset_input_buffer()
+            self._taken = self.chip.to_host
+        return opened
