@@ -1,0 +1,329 @@
+"""What the parameters make of the games: fields of a state, observation channels, parameter record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from asobiba.core import GameParameterError, Layout, Ruleset
+from asobiba.envs.mini4wd.car import CAR_FIELDS, SENSOR_FIELDS, load_car, randomisation, sensor_vector
+from asobiba.envs.mini4wd.course import COLUMNS, MAX_LANES, MAX_PIECES, load_course
+from asobiba.envs.mini4wd.fields import Field, choice
+
+ACTIONS = ("duty_mode", "duty")
+CONTROL_MS = (10, 20, 50)
+TRACE_CELLS = 128
+"""Cells of a lap in which a state keeps the last speed, for pictures."""
+PAR_SPEED = 3.0
+"""m/s; the finish reward is the time at this speed over the time needed."""
+BOUND = 64.0
+"""Bound of every entry of the observation in its unit."""
+LEVELS: tuple[tuple[float, float], ...] = (
+    (0.0, -0.75),
+    (0.0, -0.25),
+    (-1.0, 0.5),
+    (-0.5, 0.5),
+    *((step / 10, 0.5) for step in range(1, 11)),
+)
+"""Discrete actions as (duty, mode) pairs: free, brake, reverse in full and by half, then duty 0.1 to 1.0."""
+
+_LAPS = Field("laps", "", 1, 100, 3, "laps", integer=True)
+_SAMPLE = Field("sample_ms", "ms", 1, 50, 5, "between two samples of the inertial sensor", integer=True)
+_WINDOW = Field("window", "", 1, 64, 4, "samples in the observed window", integer=True)
+_LATENCY = Field("latency_ms", "ms", 0, 200, 5, "age of the newest sample at the end of a step", integer=True)
+_DROP = Field("drop_rate", "", 0, 0.9, 0, "share of frames that are lost")
+_SECONDS = Field("max_seconds", "s", 1, 60, 30, "longest run")
+_HISTORY = Field("history", "", 1, 16, 2, "last actions in the observation", integer=True)
+_WEIGHT = Field("weight", "", 0, 2, 1, "weight of a reward")
+
+
+def _car_state(players: int, window: int, ring: int, history: int) -> list[tuple]:
+    def each(dtype: Any, *names: str) -> list[tuple]:
+        return [(name, dtype, (players,)) for name in names]
+
+    return [
+        # The simulator's state.
+        *each(np.float64, "u", "v", "w", "z", "vz", "y", "vy", "pitch", "pitch_rate", "roll", "roll_rate"),
+        *each(np.float64, "charge", "energy", "current", "bus", "duty", "delay", "since", "turned", "still"),
+        *each(np.float64, "knock_z", "knock_z_left", "knock_y", "knock_y_left", "smooth", "progress", "finish_time"),
+        *each(np.int32, "piece", "lane", "lap", "kind", "launch", "mode", "tick", "ring_at", "cause"),
+        *each(np.uint8, "airborne"),
+        ("car", np.float64, (players, len(CAR_FIELDS))),
+        ("sensor", np.float64, (players, len(SENSOR_FIELDS))),
+        ("mix", np.float64, (players, 2, 3, 3)),
+        ("bias", np.float64, (players, 6)),
+        ("smoothed", np.float64, (players, 6)),
+        ("ring", np.float32, (players, ring, 6)),
+        ("trace", np.float32, (players, TRACE_CELLS)),
+        # What the car senses.
+        *each(np.float64, "clock"),
+        ("imu", np.float32, (players, window, 6)),
+        *each(np.float32, "voltage", "wheel_turns", "wheel_speed", "frame_age", "target"),
+        ("actions", np.float32, (players, history, 2)),
+    ]
+
+
+INFO = {
+    "progress": "progress",
+    "speed": "v",
+    "lap": "lap",
+    "lane": "lane",
+    "airborne": "airborne",
+    "height": "z",
+    "pitch": "pitch",
+    "roll": "roll",
+    "current": "current",
+    "energy": "energy",
+    "cause": "cause",
+    "finish_time": "finish_time",
+}
+"""The simulator's state in `info`: m, m/s, rad, A, J (drawn from the battery), s; `cause` indexes `physics.CAUSES`."""
+
+
+def _channels(window: int, history: int, tachometer: bool, target: bool) -> dict[str, tuple[int, ...]]:
+    channels: dict[str, tuple[int, ...]] = {
+        "imu": (window, 6),
+        "voltage": (1,),
+        "duty": (1,),
+        "mode": (1,),
+        "time": (1,),
+        "frame_age": (1,),
+        "actions": (history, 2),
+    }
+    if tachometer:
+        channels["wheel_speed"] = (1,)
+    if target:
+        channels["target"] = (1,)
+    return channels
+
+
+def common_layout(
+    *,
+    players: tuple[str, ...],
+    cars: Sequence[Any],
+    course: Any,
+    lane: int,
+    laps: int,
+    control_ms: int,
+    actions: str | int,
+    imu: Any,
+    sample_ms: int,
+    window: int,
+    latency_ms: int,
+    drop_rate: float,
+    history: int,
+    tachometer: bool,
+    randomise: Any,
+    max_seconds: float,
+    rewards: Mapping[str, float],
+    target: tuple[float, float] | None = None,
+) -> Layout:
+    """The layout of a game with one car per player; see the games for the meaning of the arguments.
+
+    Raises:
+        GameParameterError: naming the field, the value and the legal range.
+    """
+    where = "mini4wd"
+    track = load_course(course)
+    vectors = np.stack([load_car(car).vector for car in cars])
+    laps = int(_LAPS.check(laps, where))
+    sample_ms, window = int(_SAMPLE.check(sample_ms, where)), int(_WINDOW.check(window, where))
+    latency_ms, history = int(_LATENCY.check(latency_ms, where)), int(_HISTORY.check(history, where))
+    max_seconds = _SECONDS.check(max_seconds, where)
+    if control_ms not in CONTROL_MS:
+        raise GameParameterError(f"{where}: control_ms is {control_ms!r}, but must be one of 10, 20, 50")
+    lane = int(
+        Field("lane", "", -1, track.lanes - 1, -1, "", integer=True).check(lane, f"{where} on course {track.name}")
+    )
+    weights = {
+        name: np.float64(Field(f"{name}_weight", "", 0, 2, 1, "").check(value, where))
+        for name, value in rewards.items()
+    }
+    for name, value in (("tachometer", tachometer),):
+        if not isinstance(value, (bool, np.bool_)):
+            raise GameParameterError(f"{where}: {name} is {value!r}, but must be true or false")
+    if isinstance(actions, str):
+        size = 2 if choice(actions, ACTIONS, "actions", where) == "duty_mode" else 1
+        action_space: Any = spaces.Box(-1.0, 1.0, (size,), np.float32)
+    else:
+        action_space = actions
+    table = np.zeros((MAX_PIECES, MAX_LANES, len(COLUMNS)))
+    table[: len(track.pieces), : track.lanes] = track.pieces
+    latency = latency_ms // sample_ms
+    terms = {f"reward_{name}": f"reward_{name}" for name in rewards}
+    ends = target or (0.0, 0.0)
+    return Layout(
+        state=[
+            *_car_state(len(players), window, window + latency, history),
+            *((field, np.float32, (len(players),)) for field in terms),
+        ],
+        actions=action_space,
+        observation=_channels(window, history, bool(tachometer), target is not None),
+        observation_dtype=np.float32,
+        observation_low=-BOUND,
+        observation_high=BOUND,
+        max_steps=round(max_seconds * 1000 / control_ms),
+        players=players,
+        info={**INFO, **terms},
+        parameters={
+            "track": table,
+            "pieces": np.int32(len(track.pieces)),
+            "lanes": np.int32(track.lanes),
+            "lap_length": np.float64(track.lap_length),
+            "start_distance": np.float64(track.start_distance),
+            "car": vectors,
+            "sensor": sensor_vector(imu, drop_rate=_DROP.check(drop_rate, where)),
+            "ranges": randomisation(randomise),
+            "lane": np.int32(lane),
+            "laps": np.int32(laps),
+            "substeps": np.int32(control_ms),
+            "control_step": np.float64(control_ms / 1000),
+            "sample_every": np.int32(sample_ms),
+            "latency_samples": np.int32(latency),
+            "tachometer": np.int32(bool(tachometer)),
+            "stop_count": np.float64(3.0),
+            "par_time": np.float64(laps * track.lap_length / PAR_SPEED),
+            "target_low": np.float64(ends[0]),
+            "target_high": np.float64(ends[1]),
+            **{f"{name}_weight": value for name, value in weights.items()},
+        },
+    )
+
+
+def time_attack(
+    course: Any = "junior",
+    car: Any = "stock",
+    laps: int = 3,
+    lane: int = -1,
+    control_ms: int = 20,
+    actions: str = "duty_mode",
+    imu: Any = "mpu6050",
+    sample_ms: int = 5,
+    window: int = 4,
+    latency_ms: int = 5,
+    drop_rate: float = 0.0,
+    history: int = 2,
+    tachometer: bool = False,
+    randomise: Any = "default",
+    max_seconds: float = 30.0,
+    progress_weight: float = 1.0,
+    finish_weight: float = 1.0,
+    course_out_weight: float = 1.0,
+) -> Layout:
+    return common_layout(
+        players=("driver",), cars=[car], course=course, lane=lane, laps=laps, control_ms=control_ms, actions=actions,
+        imu=imu, sample_ms=sample_ms, window=window, latency_ms=latency_ms, drop_rate=drop_rate, history=history,
+        tachometer=tachometer, randomise=randomise, max_seconds=max_seconds,
+        rewards={"progress": progress_weight, "finish": finish_weight, "course_out": course_out_weight},
+    )  # fmt: skip
+
+
+def discrete(
+    course: Any = "junior",
+    car: Any = "stock",
+    laps: int = 3,
+    lane: int = -1,
+    control_ms: int = 20,
+    imu: Any = "mpu6050",
+    sample_ms: int = 5,
+    window: int = 4,
+    latency_ms: int = 5,
+    drop_rate: float = 0.0,
+    history: int = 2,
+    tachometer: bool = False,
+    randomise: Any = "default",
+    max_seconds: float = 30.0,
+    progress_weight: float = 1.0,
+    finish_weight: float = 1.0,
+    course_out_weight: float = 1.0,
+) -> Layout:
+    layout = common_layout(
+        players=("driver",), cars=[car], course=course, lane=lane, laps=laps, control_ms=control_ms,
+        actions=len(LEVELS), imu=imu, sample_ms=sample_ms, window=window, latency_ms=latency_ms, drop_rate=drop_rate,
+        history=history, tachometer=tachometer, randomise=randomise, max_seconds=max_seconds,
+        rewards={"progress": progress_weight, "finish": finish_weight, "course_out": course_out_weight},
+    )  # fmt: skip
+    layout.parameters["levels"] = np.array(LEVELS)  # type: ignore[index]
+    return layout
+
+
+def position(
+    course: Any = "junior",
+    car: Any = "stock",
+    lane: int = -1,
+    control_ms: int = 20,
+    actions: str = "duty_mode",
+    imu: Any = "mpu6050",
+    sample_ms: int = 5,
+    window: int = 4,
+    latency_ms: int = 5,
+    drop_rate: float = 0.0,
+    history: int = 2,
+    tachometer: bool = False,
+    randomise: Any = "default",
+    max_seconds: float = 30.0,
+    nearest: float = 3.0,
+    farthest: float = 15.0,
+    approach_weight: float = 1.0,
+    stop_weight: float = 1.0,
+    course_out_weight: float = 1.0,
+) -> Layout:
+    low = Field("nearest", "m", 0.1, 60, 3, "").check(nearest, "mini4wd_position")
+    high = Field("farthest", "m", low, 60, 15, "").check(farthest, "mini4wd_position")
+    return common_layout(
+        players=("driver",), cars=[car], course=course, lane=lane, laps=1, control_ms=control_ms, actions=actions,
+        imu=imu, sample_ms=sample_ms, window=window, latency_ms=latency_ms, drop_rate=drop_rate, history=history,
+        tachometer=tachometer, randomise=randomise, max_seconds=max_seconds, target=(low, high),
+        rewards={"approach": approach_weight, "stop": stop_weight, "course_out": course_out_weight},
+    )  # fmt: skip
+
+
+def race(
+    course: Any = "junior",
+    car: Any = "stock",
+    second_car: Any = None,
+    laps: int = 3,
+    lane: int = -1,
+    control_ms: int = 20,
+    actions: str = "duty_mode",
+    imu: Any = "mpu6050",
+    sample_ms: int = 5,
+    window: int = 4,
+    latency_ms: int = 5,
+    drop_rate: float = 0.0,
+    history: int = 2,
+    tachometer: bool = False,
+    randomise: Any = "default",
+    max_seconds: float = 30.0,
+) -> Layout:
+    return common_layout(
+        players=("first", "second"), cars=[car, car if second_car is None else second_car], course=course, lane=lane,
+        laps=laps, control_ms=control_ms, actions=actions, imu=imu, sample_ms=sample_ms, window=window,
+        latency_ms=latency_ms, drop_rate=drop_rate, history=history, tachometer=tachometer, randomise=randomise,
+        max_seconds=max_seconds, rewards={"result": 1.0},
+    )  # fmt: skip
+
+
+def parameter_records(ruleset: Ruleset, variants: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """Parameter records for a batch in which every environment has its own course or car.
+
+    Args:
+        ruleset: the rules that the batch is made with.
+        variants: for every environment the parameters that differ, such as `{"course": "random:7"}`.
+
+    Returns:
+        `(len(variants),)` records for `asobiba.api.Batch(..., params=...)`.
+
+    Raises:
+        GameParameterError: for parameters that make other state records (such as `window`).
+    """
+    records = []
+    for variant in variants:
+        other = ruleset.game.ruleset(**{**ruleset.parameters, **variant})
+        if other.dtype != ruleset.dtype or other.params.dtype != ruleset.params.dtype:
+            raise GameParameterError(f"{dict(variant)} makes other state records than {ruleset!r}; both must agree")
+        records.append(other.params)
+    return np.concatenate(records)

@@ -1,0 +1,1 @@
+"""Data: motors, batteries, sensors, track systems, randomisation ranges."""
