@@ -1,0 +1,96 @@
+"""The classical agents of Bao."""
+
+from __future__ import annotations
+
+from asobiba.core import Agent, AgentDeclaration
+
+_PAPER = "Inahata and Takahashi, FIT 2003 (strategies that count seeds; the paper gives no formulas)"
+
+
+def greedy() -> Agent:
+    """Captures the most seeds now."""
+    from asobiba.baselines.bao.agents import one_move_agent
+
+    return one_move_agent("greedy", gain=1)
+
+
+def hoard() -> Agent:
+    """Captures, and keeps seeds in one's own row."""
+    from asobiba.baselines.bao.agents import one_move_agent
+
+    return one_move_agent("hoard", gain=2, row=1)
+
+
+def starve() -> Agent:
+    """Captures, and leaves the opponent's row as empty as it can be."""
+    from asobiba.baselines.bao.agents import one_move_agent
+
+    return one_move_agent("starve", gain=2, theirs=-1)
+
+
+def cautious() -> Agent:
+    """Captures the most seeds less what the best reply captures."""
+    from asobiba.baselines.bao.agents import one_move_agent
+
+    return one_move_agent("cautious", gain=1, reply=-1)
+
+
+def leftmost(from_right: bool = False) -> Agent:
+    """The first legal hole from the left, or from the right."""
+    import numpy as np
+
+    from asobiba.baselines.bao.agents import leftmost_policy
+    from asobiba.core import KernelAgent
+
+    return KernelAgent(leftmost_policy, [("from_right", np.int64)], {"from_right": int(from_right)}, "leftmost")
+
+
+def alpha_beta(
+    depth: int | None = None,
+    nodes: int | None = None,
+    seconds: float | None = None,
+    endgame: int = 10,
+    table_size: int = 1 << 18,
+) -> Agent:
+    """The shared search with the endgame database; `depth=8` where no budget is given."""
+    from asobiba.baselines.bao.agents import AlphaBetaAgent
+
+    if depth is None and nodes is None and seconds is None:
+        depth = 8
+    return AlphaBetaAgent(endgame, depth=depth, nodes=nodes, seconds=seconds, table_size=table_size)
+
+
+def uct(simulations: int = 1000, exploration: float = 1.0) -> Agent:
+    """Monte-Carlo tree search with random playouts."""
+    from asobiba.baselines.search.uct import UctAgent
+
+    return UctAgent(simulations=simulations, exploration=exploration)
+
+
+def perfect() -> Agent:
+    """Perfect play on boards of up to four holes in a row."""
+    from asobiba.baselines.bao.agents import PerfectAgent
+
+    return PerfectAgent()
+
+
+AGENTS = (
+    AgentDeclaration("greedy", greedy, "captures the most seeds now"),
+    AgentDeclaration("hoard", hoard, "captures, and keeps seeds in its row", _PAPER),
+    AgentDeclaration("starve", starve, "captures, and empties the opponent's row", _PAPER),
+    AgentDeclaration("cautious", cautious, "captures, less what the best reply captures", _PAPER),
+    AgentDeclaration("leftmost", leftmost, "the first legal hole from the left", deterministic=True),
+    AgentDeclaration(
+        "alpha_beta",
+        alpha_beta,
+        "alpha-beta, transposition table, iterative deepening, endgame database",
+        "Donkers and Uiterwijk, Programming Bao, 2002 (alpha-beta for a sowing game with relays)",
+        deterministic=True,
+    ),
+    AgentDeclaration(
+        "uct", uct, "UCT with random playouts", "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006"
+    ),
+    AgentDeclaration(
+        "perfect", perfect, "perfect play on 4x2 by retrograde analysis", deterministic=True, league=False
+    ),
+)

@@ -35,7 +35,7 @@ from asobiba.core.engine import cache_folder
 from asobiba.envs.bao.rules import DRAWS, ENDLESS_MOVE, ILLEGAL
 
 NEVER, ALWAYS = -128, 127
-_OPEN = -127
+OPEN = -127
 _ZERO = np.uint64(0)
 
 
@@ -73,14 +73,14 @@ def place_of_open(open_at, at):
 def low_of(database, at):
     """The greatest margin that the mover of board `at` can claim."""
     value = np.int64(database.values[at])
-    return value if value != _OPEN else np.int64(database.open_low[place_of_open(database.open_at, at)])
+    return value if value != OPEN else np.int64(database.open_low[place_of_open(database.open_at, at)])
 
 
 @kernel
 def high_of(database, at):
     """The least margin that the mover of board `at` can be held to."""
     value = np.int64(database.values[at])
-    return value if value != _OPEN else np.int64(database.open_high[place_of_open(database.open_at, at)])
+    return value if value != OPEN else np.int64(database.open_high[place_of_open(database.open_at, at)])
 
 
 @kernel
@@ -179,7 +179,7 @@ def build(holes: int, seeds: int, endless: str = "illegal", report: Callable[[di
         if len(undecided):
             added = (undecided + start, layer[undecided], layer_high[undecided])
             open_parts = tuple(np.concatenate(pair) for pair in zip(open_parts, added))
-            layer[undecided] = _OPEN
+            layer[undecided] = OPEN
         if report:
             seconds = time.perf_counter() - begin
             report({"seeds": n, "boards": len(layer), "sweeps": sweeps, "open": len(undecided), "seconds": seconds})
