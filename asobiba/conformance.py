@@ -94,6 +94,9 @@ def laws(game: Game) -> None:
         batch.step(batch.sample_actions())
         rewards = batch.rewards
         returns += rewards
+        least, greatest = ruleset.return_range
+        assert (returns >= least - 1e-3).all(), f"a player got {returns.min()} in a game, below {least}"
+        assert (returns <= greatest + 1e-3).all(), f"a player got {returns.max()} in a game, above {greatest}"
         assert np.isfinite(rewards).all(), "a reward is not finite"
         assert (rewards >= low - 1e-6).all(), f"reward {rewards.min()} is below {low}"
         assert (rewards <= high + 1e-6).all(), f"reward {rewards.max()} is above {high}"

@@ -121,6 +121,7 @@ class Batch:
         reasons: `(n,)` uint8, index into `asobiba.core.state.END_REASONS`.
         finals: like `observations`; after a step with `autoreset="same_step"`, the rows of games that ended hold
             their last observation.
+        final_states: like `states`; the last records of these games.
     """
 
     def __init__(
@@ -156,6 +157,7 @@ class Batch:
         self.masks = self._mask_arrays.take()
         self.observations = self._observation_arrays.take()
         self.finals = np.zeros(self.observations.shape if autoreset == "same_step" else self.observations[:1].shape, dtype)
+        self.final_states = ruleset.zeros(n if autoreset == "same_step" else 1)
         self.rewards = np.zeros((n, players), np.float32)
         self.gains = np.zeros(n, np.float32)
         self.movers = np.zeros(n, np.int8)
@@ -278,6 +280,7 @@ class Batch:
             self._truncated,
             self.reasons,
             self.finals,
+            self.final_states,
         )
 
     def sample_actions(self) -> np.ndarray:

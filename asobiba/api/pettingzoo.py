@@ -36,6 +36,7 @@ class _PettingZooGame(SingleGame):
         if max_cycles is not None and max_cycles < 1:
             raise GameParameterError(f"max_cycles must be at least 1, not {max_cycles}")
         self._allocate(ruleset)
+        self._reports = bool(ruleset.layout.info)
         self.metadata = {
             "render_modes": ["human", "rgb_array", "ansi", "svg"],
             "name": f"{ruleset.game.name}_v{ruleset.game.version}",
@@ -76,6 +77,9 @@ class _PettingZooGame(SingleGame):
             observation = other[0]
             mask = self._no_mask.copy()
         return {"observation": observation, "action_mask": mask} if ruleset.discrete else observation
+
+    def _everybody_reports(self) -> dict[str, dict[str, Any]]:
+        return {agent: self._reported(seat) for agent, seat in self._seats.items()}
 
     def state(self) -> np.ndarray:
         """The bytes of the whole state record, `(itemsize,)` uint8, for a centralised critic."""
@@ -138,7 +142,7 @@ class AEC(_PettingZooGame, AECEnv):
         over = self._summary & SUMMARY_OVER
         self.terminations = dict.fromkeys(agents, bool(over & SUMMARY_TERMINATED))
         self.truncations = dict.fromkeys(agents, over != 0 and not over & SUMMARY_TERMINATED)
-        self.infos = {agent: {} for agent in agents}
+        self.infos = self._everybody_reports()
         self._skip_agent_selection = None
         self.agent_selection = agents[(self._summary & SUMMARY_MOVER) - 1] if self._sequential else agents[0]
         self._decisions_left = -1 if self.max_cycles is None else self.max_cycles * len(agents)
@@ -228,6 +232,8 @@ class AEC(_PettingZooGame, AECEnv):
                 self.rewards[agent] = reward
                 self._cumulative_rewards[agent] += reward
             self._rewards_clear = False
+        if self._reports:
+            self.infos = self._everybody_reports()
         if summary & SUMMARY_OVER:
             self._finish(bool(summary & SUMMARY_TERMINATED), END_REASONS[summary >> SUMMARY_REASON_SHIFT])
         elif self._decisions_left >= 0:
@@ -247,7 +253,7 @@ class AEC(_PettingZooGame, AECEnv):
         agents = self.possible_agents
         self.terminations = dict.fromkeys(agents, terminated)
         self.truncations = dict.fromkeys(agents, not terminated)
-        self.infos = {agent: {"end_reason": reason} for agent in agents}
+        self.infos = {agent: {**info, "end_reason": reason} for agent, info in self._everybody_reports().items()}
 
 
 class Parallel(_PettingZooGame, ParallelEnv):
@@ -289,7 +295,7 @@ class Parallel(_PettingZooGame, ParallelEnv):
         )
         self.agents = self.possible_agents[:]
         self._cycles = 0
-        return self._everybody_observes(), {agent: {} for agent in self.agents}
+        return self._everybody_observes(), self._everybody_reports()
 
     def set_state(self, state: np.void) -> None:
         super().set_state(state)
@@ -339,7 +345,7 @@ class Parallel(_PettingZooGame, ParallelEnv):
             dict(zip(agents, self._rewards.tolist(), strict=True)),
             dict.fromkeys(agents, terminated),
             dict.fromkeys(agents, truncated),
-            {agent: dict(info) for agent in agents},
+            {agent: {**own, **info} for agent, own in self._everybody_reports().items()},
         )
         if terminated or truncated:
             self.agents = []

@@ -36,7 +36,7 @@ class SB3VecEnv(VecEnv):
     """`num_envs` games from a learner's seat against agents, as Stable-Baselines3 wants them.
 
     Games are reset in the step in which they end; `infos[i]` then holds `terminal_observation`,
-    `TimeLimit.truncated`, `end_reason` and `episode` (return `r`, length `l`, seconds `t`), as SB3's Monitor reports
+    `TimeLimit.truncated`, `end_reason`, what the game reports (`Layout.info`) and `episode` (return `r`, length `l`, seconds `t`), as SB3's Monitor reports
     it. `env_method("action_masks")` gives all masks at once, `(n, num_actions)` bool, so MaskablePPO collects without a
     loop over games. Returned arrays are never overwritten while somebody holds them.
 
@@ -116,6 +116,7 @@ class SB3VecEnv(VecEnv):
         if dones.any():
             now = time.time()
             finals = games.finals
+            reported = games.reported(final=True)
             for i in np.flatnonzero(dones).tolist():
                 infos[i] = {
                     "terminal_observation": finals[i].copy(),
@@ -126,6 +127,7 @@ class SB3VecEnv(VecEnv):
                         "l": int(self._lengths[i]),
                         "t": round(now - self._since[i], 6),
                     },
+                    **{name: values[i] for name, values in reported.items()},
                 }
             self._returns[dones] = 0
             self._lengths[dones] = 0

@@ -28,7 +28,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
     The learner sees only its own decision points, from its own point of view. The reward of a step is what the learner
     got from its action up to its next decision, so the reward for the end of the game arrives on the learner's own
     last step, whichever side ended it. `info` holds `action_mask` (`(num_actions,)` int8; games of discrete actions)
-    and, at the end, `end_reason`. An illegal action ends the game with the game's illegal-action reward.
+    what the game reports (`Layout.info`) and, at the end, `end_reason`. An illegal action ends the game with the game's illegal-action reward.
 
     Args:
         game: a game, its name, or a ruleset.
@@ -65,6 +65,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self._joint = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
         self._learner = 0
         self._integer = ruleset.discrete
+        self._reports = bool(ruleset.layout.info)
         self._allocate(ruleset)
         self.strict = strict
         self.render_mode = render_mode
@@ -166,6 +167,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
 
     def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {"action_mask": self._own_mask.copy()} if self._integer else {}
+        info |= self._reported(self._learner)
         if self._summary & SUMMARY_OVER:
             info["end_reason"] = END_REASONS[self._summary >> SUMMARY_REASON_SHIFT]
         return info
@@ -197,6 +199,8 @@ class SeatEnv(SingleGame, gymnasium.Env):
             if self.render_mode == "human":
                 self.render()
         info: dict[str, Any] = {"action_mask": self._own_mask.copy()} if self._integer else {}
+        if self._reports:
+            info |= self._reported(self._learner)
         if summary & SUMMARY_OVER:
             info["end_reason"] = END_REASONS[summary >> SUMMARY_REASON_SHIFT]
         return (

@@ -35,7 +35,7 @@ class SeatBatch:
         masks, observations, finals: as in `Batch`, always of the learner: `(n, num_actions)` and `(n, size)`.
         gains: `(n,)` float32, what the learner got since its last decision.
         terminated, truncated, reasons: as in `Batch`.
-        learners: `(n,)` integers, the learner's seat in each game.
+        learners: `(n,)` integers, the learner's seat in each game; `final_learners` in the games that ended.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SeatBatch:
         self._gains = np.zeros(n, np.float32)
         self._views = ruleset.zeros(n)
         self._all = np.arange(n)
-        self._final_learners = np.zeros(n, np.int64)
+        self.final_learners = np.zeros(n, np.int64)
         self._groups: list[_Group] = []
         self._compiled: KernelAgent | None = None
         if not self.alone:
@@ -114,7 +114,7 @@ class SeatBatch:
     @property
     def finals(self) -> np.ndarray:
         finals = self.batch.finals
-        return finals[self._all, self._final_learners] if self.ruleset.simultaneous else finals
+        return finals[self._all, self.final_learners] if self.ruleset.simultaneous else finals
 
     @property
     def gains(self) -> np.ndarray:
@@ -177,6 +177,8 @@ class SeatBatch:
                 batch.require_legal()
             masks = batch.masks
             batch.exchange()
+            if batch.mode == AUTORESET_SAME_STEP:
+                self.final_learners[...] = self.learners
             self._run(1, batch._everywhere, masks)
         return self.observations
 
@@ -187,7 +189,7 @@ class SeatBatch:
         self._run_seats(
             op, select, batch.states, batch.params, batch._blank, batch.actions, batch.mode,
             batch.masks if masks is None else masks, batch.masks, batch.observations, self._gains, batch._terminated,
-            batch._truncated, batch.reasons, batch.finals, self._views, self._memories, self._compiled.initial,
+            batch._truncated, batch.reasons, batch.finals, batch.final_states, self._views, self._memories, self._compiled.initial,
             self.control,
         )
 
@@ -251,7 +253,8 @@ class SeatBatch:
             fresh = self._over()
             batch.run(OBSERVE)
             batch.finals[fresh] = batch.observations[fresh]
-            self._final_learners[fresh] = self.learners[fresh]
+            batch.final_states[fresh] = self.states[fresh]
+            self.final_learners[fresh] = self.learners[fresh]
         if fresh.any():
             flags = [array.copy() for array in (batch.terminated, batch.truncated, batch.reasons)]
             self._begin(fresh)
@@ -280,6 +283,12 @@ class SeatBatch:
         batch.terminated[...] = batch.states["terminated"] != 0
         batch.truncated[...] = batch.states["truncated"] != 0
         batch.reasons[...] = batch.states["end_reason"]
+
+    def reported(self, final: bool = False) -> dict[str, np.ndarray]:
+        """What `Layout.info` names, of the learners: name -> `(n, ...)`; of the ended games if `final`."""
+        states = self.batch.final_states if final else self.states
+        learners = self.final_learners if final else self.learners
+        return {name: states[field][self._all, learners] for name, field in self.ruleset.layout.info.items()}
 
     def sample_actions(self) -> np.ndarray:
         """A uniform legal action for every learner, as `Batch.sample_actions`."""

@@ -65,6 +65,10 @@ class SingleGame:
         """A copy of the state record."""
         return self._states[0].copy()
 
+    def _reported(self, seat: int) -> dict[str, Any]:
+        # What `Layout.info` names, of one seat.
+        return {name: self._states[field][0][seat].copy() for name, field in self.ruleset.layout.info.items()}
+
     def set_state(self, state: np.void) -> None:
         """Continues from a copy of this state record (of `record`, `view_of`, `resample` or `from_bytes`).
 

@@ -41,7 +41,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     What `reset` and `step` return is never overwritten while somebody holds it; arrays that nobody holds are used
     again, so nothing is copied. `infos["action_mask"]` is `(n, num_actions)` int8, `infos["end_reason"]` `(n,)` uint8
-    indexes `asobiba.core.state.END_REASONS` (0 while a game runs). Auto-reset is as in Gymnasium, all three modes:
+    indexes `asobiba.core.state.END_REASONS` (0 while a game runs); against agents it also holds what the game reports
+    (`Layout.info`). Auto-reset is as in Gymnasium, all three modes:
     with "SameStep" `infos["final_obs"]` and `infos["final_info"]` hold what the finished games ended with; with
     "Disabled" `reset(options={"reset_mask": mask})` begins the games of a `(n,)` boolean mask anew.
 
@@ -176,6 +177,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         if self.ruleset.discrete:
             infos["action_mask"] = games.masks
             infos["_action_mask"] = self._present
+        if isinstance(games, SeatBatch):
+            for name, values in games.reported().items():
+                infos[name], infos["_" + name] = values, self._present
         if isinstance(games, Batch):
             infos["rewards"] = games.rewards.copy()
             infos["mover"] = games.movers.copy()
@@ -209,7 +213,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                     final[i] = finals[i].copy()
                 infos["final_obs"], infos["_final_obs"] = final, done
                 reasons = np.where(done, games.reasons, 0).astype(np.uint8)
-                infos["final_info"] = {"end_reason": reasons, "_end_reason": done}
+                final_info = {"end_reason": reasons, "_end_reason": done}
+                if isinstance(games, SeatBatch):
+                    for name, values in games.reported(final=True).items():
+                        final_info[name], final_info["_" + name] = values, done
+                infos["final_info"] = final_info
                 infos["_final_info"] = done
                 infos["end_reason"][done] = 0
         return observations, games.gains.copy(), terminated, truncated, infos

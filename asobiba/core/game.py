@@ -57,6 +57,7 @@ class Layout:
     observation_high: float = 1
     players: tuple[str, ...] | None = None
     info: Mapping[str, str] = field(default_factory=dict)
+    return_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,19 @@ class Ruleset:
     @property
     def num_players(self) -> int:
         return len(self.players)
+
+    @property
+    def return_range(self) -> tuple[float, float]:
+        """Least and greatest sum of one player's rewards in one game.
+
+        Unless the layout says so: the reward range in zero-sum games, which pay once, else that of the longest game.
+        """
+        if self.layout.return_range is not None:
+            return self.layout.return_range
+        low, high = self.game.reward_range
+        if self.game.utility == "zero_sum":
+            return low, high
+        return min(low * self.max_steps, low), max(high * self.max_steps, high)
 
     @property
     def simultaneous(self) -> bool:

@@ -50,6 +50,7 @@ def layout(hands: int = 2) -> Layout:
         actions=2,
         observation={"card": (3,), "history": (2, 2), "starter": (1,)},
         max_steps=3 * hands,
+        return_range=(-2.0 * hands, 2.0 * hands),
     )
 
 

@@ -45,7 +45,8 @@ from asobiba_toys.walk import rules
 
 def layout(length: int = 6, slip: float = 0.2) -> Layout:
     return Layout(
-        state=[("place", "i2")],
+        state=[("place", "i2"), ("slips", "i4", (1,))],
+        info={"slips": "slips"},
         parameters={"length": length, "slip": slip},
         actions=2,
         observation={"place": (length + 1,)},

@@ -17,6 +17,7 @@ def step(s, p, action):
     move = 1 if action == 1 else -1
     if random_uniform(s) < p.slip:
         move = 0
+        s.slips[0] += 1
     s.place += move
     s.rewards[0] = -0.01
     if s.place == p.length:
