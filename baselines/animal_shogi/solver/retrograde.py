@@ -4,6 +4,7 @@ Every number of a placement in which a game can go on has one byte:
 
     0 to MOST_PLIES   decided: the game ends after so many plies under best play; even is lost for the mover, odd is won
     WAITING + n       not decided yet: n moves whose result is not known to be lost (what remains at the end is a draw)
+    NEVER_LOST        as WAITING, with more moves than there are (mate problems only)
     OUTSIDE           no position of its own: the mover can catch the lion (he wins in 1), or the mirror image is meant
 
 A try counts when the lion stands safely on its goal rank: the move that brings it there wins in 1.
@@ -21,6 +22,7 @@ from asobiba.baselines.animal_shogi.solver.moves import (
     LION_LOST,
     MOST_MOVES,
     MOST_PREDECESSORS,
+    attackers,
     goes_on,
     predecessors,
     successors,
@@ -29,6 +31,7 @@ from asobiba.core import compiled, kernel
 
 MOST_PLIES = 175
 WAITING = 176
+NEVER_LOST = 250
 OUTSIDE = 255
 BLOCK = 1 << 14
 """How many numbers one thread takes at a time."""
@@ -51,7 +54,7 @@ def distinct_words(out, row, count):
 
 
 @kernel
-def _prepare(material, values, first, last):
+def _prepare(material, values, first, last, checks_only):
     out = np.empty((1, MOST_MOVES), np.int64)
     found = 0
     for number in range(first, last):
@@ -74,7 +77,9 @@ def _prepare(material, values, first, last):
                 open_moves += 1
             elif result != LION_LOST:
                 tries += 1
-        if tries > 0:
+        if checks_only and (tries > 0 or count == 0 or attackers(mine, theirs, e, g, c, h, own) == 0):
+            values[number] = NEVER_LOST
+        elif tries > 0:
             values[number] = 1
         elif count == 0:
             values[number] = 0
@@ -86,12 +91,16 @@ def _prepare(material, values, first, last):
 
 
 @compiled(parallel=True)
-def prepare(material, values, first, last):
-    """Writes the first byte of the numbers `first` to `last - 1`; returns how many of them are positions."""
+def prepare(material, values, first, last, checks_only):
+    """Writes the first byte of the numbers `first` to `last - 1`; returns how many of them are positions.
+
+    With `checks_only` the analysis solves mate problems: the attacker must give check with every move, so that only a
+    player in check can lose, who may also escape by a try.
+    """
     found = 0
     for block in prange((last - first + BLOCK - 1) // BLOCK):
         begin = first + block * BLOCK
-        found += _prepare(material, values, begin, min(begin + BLOCK, last))
+        found += _prepare(material, values, begin, min(begin + BLOCK, last), checks_only)
     return found
 
 

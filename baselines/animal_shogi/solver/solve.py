@@ -22,12 +22,14 @@ from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME, material_cod
 from asobiba.baselines.animal_shogi.solver.retrograde import BLOCK, MOST_PLIES, whole_words
 from asobiba.baselines.animal_shogi.solver.table import Table, table_path, write_table
 
-PREPARE, LEVELS, WRITE, REACH, COUNT = (
+PREPARE, LEVELS, WRITE, REACH, COUNT, MATE_PREPARE, MATE_LEVELS = (
     "moves of every position",
     "retrograde analysis",
     "writing the table",
     "positions reachable from the start",
     "counting and checking",
+    "checks in every position",
+    "mate problems",
 )
 Progress = Callable[[str, int, int], None]
 """Called as `(phase, done, total)`."""
@@ -101,15 +103,19 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def solve_material(
-    material: int, progress: Progress = _quiet, checkpoints: Checkpoints | None = None
+    material: int,
+    progress: Progress = _quiet,
+    checkpoints: Checkpoints | None = None,
+    checks_only: bool = False,
 ) -> np.ndarray:
-    """Solves all positions of a material.
+    """Solves all positions of a material; with `checks_only` its mate problems, where every move must give check.
 
     Returns:
         One byte per number, `(open_numbers(material),)` uint8: see `retrograde`.
     """
     keep = checkpoints or Checkpoints(None)
-    name = f"values-{material}"
+    name = f"{'mates' if checks_only else 'values'}-{material}"
+    phases = (MATE_PREPARE, MATE_LEVELS) if checks_only else (PREPARE, LEVELS)
     total = open_numbers(material)
     if saved := keep.load(name):
         notes, arrays = saved
@@ -118,17 +124,17 @@ def solve_material(
         values, positions, decided, level = retrograde.blank(material), 0, 0, 0
         for first in range(0, total, _PREPARE_STEP):
             last = min(first + _PREPARE_STEP, total)
-            positions += retrograde.prepare(material, values, first, last)
-            progress(PREPARE, last, total)
+            positions += retrograde.prepare(material, values, first, last, checks_only)
+            progress(phases[0], last, total)
         keep.save(name, {"positions": positions, "decided": 0, "level": 0}, values=values)
     words = whole_words(values)
-    progress(LEVELS, decided, positions)
+    progress(phases[1], decided, positions)
     while level <= MOST_PLIES:
         found = 0
         for first in range(0, total, _LEVEL_STEP):
             last = min(first + _LEVEL_STEP, total)
             found += retrograde.spread(material, values, words, level, first, last)
-            progress(LEVELS, decided + found, positions)
+            progress(phases[1], decided + found, positions)
         decided += found
         level += 1
         if found == 0 and level > _FIRST_EMPTY_LEVEL:
@@ -136,7 +142,7 @@ def solve_material(
         if keep.due():
             keep.save(name, {"positions": positions, "decided": decided, "level": level}, values=values)
     keep.save(name, {"positions": positions, "decided": decided, "level": level}, values=values)
-    progress(LEVELS, positions, positions)
+    progress(phases[1], positions, positions)
     return values
 
 
@@ -201,6 +207,8 @@ def solve_game(path: Path | None = None, *, progress: Progress = _quiet, seconds
     progress(WRITE, 1, 1)
     reached = reachable(int(np.count_nonzero(values != retrograde.OUTSIDE)), progress, keep)
     counted = count_all(values, reached, progress)
+    del values
+    counted["mates"] = statistics.mate_problems(solve_material(WHOLE_GAME, progress, keep, True), reached)
     table = Table.open(file, verify=True)
     counted["table"] = {"bytes": file.stat().st_size, "sha256": table.header["sha256"]}
     counts_path(file).write_text(json.dumps(counted, indent=1) + "\n")

@@ -5,6 +5,8 @@ Every position in which the game goes on is looked at once with all its moves, w
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import prange
 
@@ -88,16 +90,17 @@ def _count(material, values, reached, number, row, out):
     row[DEGREES + 64 * of + count] += 1
     if best_of(values, out, 0, count) != value:
         row[WRONG] += 1
+    distinct = distinct_words(out, 0, count)
+    row[FOLDED_DEGREES + 64 * of + distinct] += 1
     keeping = 0
-    for k in range(count):
+    for k in range(distinct):
         if value_class(value_after(values, out[0, k])) == 2 - of:
             keeping += 1
     if of == WON and keeping == 1:
         row[FORCED] += 1
     if of != LOST and keeping == 1 and hc > 0:
-        if _far_drops_kept(material, values, of, mine, theirs, e, g, c, h, own, he, hg, hc) == 1:
+        if _far_drops_kept(material, values, of, mine, theirs, e, g, c, h, own, he, hg, hc) > 0:
             row[ONLY_DROP + of] += 1
-    row[FOLDED_DEGREES + 64 * of + distinct_words(out, 0, count)] += 1
     # What if the other player were to move?
     m2, t2, e2, g2, c2, h2, own2, he2, hg2, hc2 = turned(material, mine, theirs, e, g, c, h, own, he, hg, hc)
     if goes_on(m2, t2, e2, g2, c2, h2, own2):
@@ -128,3 +131,81 @@ def blank_counts(first: int, last: int) -> np.ndarray:
     return np.zeros(((last - first + _BYTES - 1) // _BYTES, COLUMNS), np.int64)
 
 
+
+
+def summary(totals: np.ndarray, kinds: tuple[int, int, int]) -> dict[str, Any]:
+    """The columns under their names, for JSON.
+
+    Args:
+        totals: `(COLUMNS,)`, the sum of all rows of `count_positions`.
+        kinds: what `reach.count_kinds` gives.
+
+    Returns:
+        `reachable`: positions; `lion_can_be_caught` and `try_has_succeeded`: those that are over; `won`, `drawn`,
+        `lost`: the others by value for the player to move; `by_plies`: those by plies to the end; `moves`: legal moves
+        in all of them; `branching`, `branching_won` and so on: mean number of moves; `most_moves` and how many
+        positions have so many; `zugzwang`: both players would lose if they were to move (both positions reachable),
+        `zugzwang_symmetric`: of these, positions that look the same to both; `only_drop_won`, `only_drop_drawn`: the
+        only move that keeps the value drops a chick on the far rank (mirrored moves of a symmetric position are one);
+        `one_winning_move`: positions with exactly one winning move; `contradictions`: positions whose value does not
+        follow from their moves (none, or the table is wrong).
+    """
+    values = totals[DISTANCES : DISTANCES + WAITING]
+    degrees = totals[DEGREES : DEGREES + 3 * 64].reshape(3, 64)
+    numbers = np.arange(64)
+    moves, positions = (degrees * numbers).sum(1), degrees.sum(1)
+    most = int(np.flatnonzero(degrees.sum(0)).max())
+    goes, catch, tried = kinds
+    return {
+        "reachable": goes + catch + tried,
+        "lion_can_be_caught": catch,
+        "try_has_succeeded": tried,
+        "going_on": goes,
+        "won": int(values[1::2].sum()),
+        "lost": int(values[0::2].sum()),
+        "drawn": int(totals[WAITING]),
+        "by_plies": [int(n) for n in np.trim_zeros(values, "b")],
+        "moves": int(moves.sum()),
+        "branching": float(moves.sum() / positions.sum()),
+        "branching_won": float(moves[WON] / positions[WON]),
+        "branching_drawn": float(moves[DRAWN] / positions[DRAWN]),
+        "branching_lost": float(moves[LOST] / positions[LOST]),
+        "least_moves": int(np.flatnonzero(degrees.sum(0)).min()),
+        "most_moves": most,
+        "positions_with_most_moves": int(degrees[:, most].sum()),
+        "won_with_most_moves": int(degrees[WON, most]),
+        "zugzwang": int(totals[PASSES_REACHED + 3 * LOST + LOST]),
+        "zugzwang_symmetric": int(totals[SELF_TURNED + LOST]),
+        "only_drop_won": int(totals[ONLY_DROP + WON]),
+        "only_drop_drawn": int(totals[ONLY_DROP + DRAWN]),
+        "one_winning_move": int(totals[FORCED]),
+        "contradictions": int(totals[WRONG]),
+    }
+
+
+@compiled(parallel=True)
+def count_values(values, reached, first, last, counts):
+    """Adds to `counts[block]` (a row of 256 per 2048 bytes of the bit set from `first`) the bytes of reached positions."""
+    for block in prange((last - first + _BYTES - 1) // _BYTES):
+        begin = first + block * _BYTES
+        for byte in range(begin, min(begin + _BYTES, last)):
+            bits = reached[byte]
+            for bit in range(8):
+                if (bits >> bit) & 1 != 0 and 8 * byte + bit < values.shape[0]:
+                    counts[block, values[8 * byte + bit]] += 1
+
+
+def mate_problems(values: np.ndarray, reached: np.ndarray) -> list[int]:
+    """Reachable positions by the length of their mate problem, in plies: index 1 for mate in 1, and so on.
+
+    Args:
+        values: the bytes of the analysis with `checks_only`.
+        reached: the bit set of reachable positions.
+    """
+    size = len(values) // 8 + 1
+    counts = np.zeros(((size + _BYTES - 1) // _BYTES, 256), np.int64)
+    count_values(values, reached, 0, size, counts)
+    # The analysis counts up to the catching of the lion, which is two plies after mate.
+    lengths = counts.sum(0)[2:WAITING].copy()
+    lengths[0::2] = 0
+    return [int(n) for n in np.trim_zeros(lengths, "b")]

@@ -1,0 +1,272 @@
+"""A program in its own process that is talked to line by line, and cannot hang, flood or kill the one who talks to it.
+
+Every wait has a deadline. Writing never blocks on a program that does not read; what it prints is read in the
+background with a bounded length and number of lines; standard error is drained and its end kept for error messages;
+closing kills the program together with the processes that it started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from asobiba.core.errors import AsobibaError
+
+LONGEST_LINE = 1 << 16
+"""Bytes of a line that are kept; the rest of a longer line is dropped."""
+_MOST_LINES = 4096
+_STDERR_BYTES = 2000
+_END = None
+
+
+class EngineError(AsobibaError, RuntimeError):
+    """An external program that does not do what it should."""
+
+
+class EngineTimeout(EngineError, TimeoutError):
+    """An external program that does not answer in time."""
+
+
+class EngineDied(EngineError):
+    """An external program that has ended, or never started."""
+
+
+def split_command(command: str | Sequence[str]) -> list[str]:
+    """The words of a command line, quoted as in a shell.
+
+    Raises:
+        EngineError: if there are none, or a quotation mark is not closed.
+    """
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command]
+    except ValueError as error:
+        raise EngineError(f"cannot read the command {command!r}: {error}") from None
+    if not words:
+        raise EngineError("no command given: expected a program and its arguments, such as './engine --threads 1'")
+    return words
+
+
+class EngineProcess:
+    """A running program: `send` it lines, `read_line` its answers, `close` it.
+
+    Args:
+        command: the program and its arguments.
+        cwd: its working folder.
+        env: variables added to its environment.
+
+    Raises:
+        EngineDied: if it cannot be started.
+    """
+
+    def __init__(
+        self, command: str | Sequence[str], cwd: str | os.PathLike[str] | None = None, env: Mapping[str, str] | None = None
+    ):
+        self.command = split_command(command)
+        self._stderr: deque[bytes] = deque(maxlen=32)
+        self._lines: queue.Queue[str | None] = queue.Queue(_MOST_LINES)
+        self._closing = threading.Event()
+        options: dict = {"process_group": 0} if os.name == "posix" else {"creationflags": 0x200}
+        try:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env={**os.environ, **(env or {})},
+                bufsize=0,
+                **options,
+            )
+        except OSError as error:
+            raise EngineDied(f"cannot start {self.command[0]!r}: {error.strerror or error}") from None
+        self._finalizer = weakref.finalize(self, _kill, self._process)
+        # The threads hold no reference to this object, so that a forgotten one is collected and its program killed.
+        for target, arguments in (
+            (_read_lines, (self._process.stdout, self._lines, self._closing)),
+            (_drain, (self._process.stderr, self._stderr)),
+        ):
+            threading.Thread(target=target, args=arguments, daemon=True).start()
+        if os.name == "posix":
+            os.set_blocking(self._process.stdin.fileno(), False)  # type: ignore[union-attr]
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the program is running."""
+        return self._process.poll() is None
+
+    def send(self, line: str, timeout: float = 5.0) -> None:
+        """Writes a line.
+
+        Raises:
+            EngineDied: if the program has ended.
+            EngineTimeout: if it does not take the line off its input in `timeout` seconds.
+        """
+        data = line.replace("\n", " ").encode("utf-8", "replace") + b"\n"
+        deadline = time.monotonic() + timeout
+        file = self._process.stdin
+        assert file is not None
+        if file.closed:
+            raise EngineDied(self._obituary("was closed"))
+        while data:
+            try:
+                written = os.write(file.fileno(), data)
+                data = data[written:]
+            except BlockingIOError:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise EngineTimeout(f"{self.command[0]!r} does not read its input ({timeout:g} s)") from None
+                select.select([], [file], [], min(left, 0.1))
+                if not self.alive:
+                    raise EngineDied(self._obituary("ended")) from None
+            except (OSError, ValueError):
+                raise EngineDied(self._obituary("ended")) from None
+
+    def read_line(self, deadline: float) -> str:
+        """The next line, without its end.
+
+        Args:
+            deadline: a `time.monotonic()` until which to wait.
+
+        Raises:
+            EngineTimeout: if none comes in time.
+            EngineDied: if the program has ended and all its lines were read.
+        """
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                line = self._lines.get(timeout=max(left, 0)) if left > 0 else self._lines.get_nowait()
+            except queue.Empty:
+                raise EngineTimeout(f"{self.command[0]!r} did not answer in time") from None
+            if line is _END:
+                with contextlib.suppress(queue.Full):
+                    self._lines.put_nowait(_END)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(1)
+                raise EngineDied(self._obituary("closed its output" if self.alive else "ended"))
+            return line
+
+    def wait_for(self, *words: str, timeout: float, others: list[str] | None = None) -> str:
+        """The next line that begins with one of the words; other lines are skipped (and added to `others`).
+
+        Raises:
+            EngineTimeout: if none comes in `timeout` seconds, however much else does.
+            EngineDied: if the program ends.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                line = self.read_line(deadline)
+            except EngineTimeout:
+                raise EngineTimeout(
+                    f"{self.command[0]!r} did not answer {' or '.join(words)} in {timeout:g} s{self._last_words()}"
+                ) from None
+            if line.split(None, 1)[:1] and line.split(None, 1)[0] in words:
+                return line
+            if others is not None and len(others) < _MOST_LINES:
+                others.append(line)
+            if time.monotonic() > deadline:
+                raise EngineTimeout(f"{self.command[0]!r} did not answer {' or '.join(words)} in {timeout:g} s, only other lines")
+
+    def skip_lines(self) -> None:
+        """Forgets what was printed up to now."""
+        with contextlib.suppress(queue.Empty):
+            for _ in range(_MOST_LINES):
+                if self._lines.get_nowait() is _END:
+                    self._lines.put_nowait(_END)
+                    return
+
+    def stderr_tail(self) -> str:
+        """The end of what the program wrote to standard error."""
+        return b"".join(self._stderr)[-_STDERR_BYTES:].decode("utf-8", "replace").strip()
+
+    def close(self, farewell: str | None = None, grace: float = 0.5) -> None:
+        """Says `farewell`, waits `grace` seconds for the program to end, then kills it and all that it started."""
+        self._closing.set()
+        if self.alive and farewell is not None:
+            with contextlib.suppress(EngineError):
+                self.send(farewell, timeout=min(grace, 0.2))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace)
+        self._finalizer()
+
+    def _last_words(self) -> str:
+        tail = self.stderr_tail()
+        return f"; it wrote: {tail[-300:]}" if tail else ""
+
+    def _obituary(self, what: str) -> str:
+        code = self._process.poll()
+        how = "" if code is None else f" with exit status {code}" if code >= 0 else f", killed by signal {-code}"
+        return f"{self.command[0]!r} {what}{how}{self._last_words()}"
+
+
+def _read_lines(file: IO[bytes], lines: queue.Queue[str | None], closing: threading.Event) -> None:
+    """Puts the lines of `file` into the queue; a full queue makes the program wait."""
+    kept, skipping = b"", False
+    try:
+        while chunk := os.read(file.fileno(), 1 << 14):
+            *whole, rest = chunk.split(b"\n")
+            for piece in whole:
+                if not skipping and not _put(lines, kept + piece, closing):
+                    return
+                kept, skipping = b"", False
+            kept = (kept + rest) if not skipping else b""
+            if len(kept) > LONGEST_LINE:
+                if not _put(lines, kept, closing):
+                    return
+                kept, skipping = b"", True
+        if kept:
+            _put(lines, kept, closing)
+    except (OSError, ValueError):
+        pass
+    _put(lines, _END, closing)
+
+
+def _put(lines: queue.Queue[str | None], line: bytes | None, closing: threading.Event) -> bool:
+    text = None if line is None else line[:LONGEST_LINE].decode("utf-8", "replace").rstrip("\r")
+    while not closing.is_set():
+        try:
+            lines.put(text, timeout=0.2)
+            return True
+        except queue.Full:
+            continue
+    return False
+
+
+def _drain(file: IO[bytes], kept: deque[bytes]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        while chunk := os.read(file.fileno(), 1 << 12):
+            kept.append(chunk)
+
+
+def _kill(process: subprocess.Popen) -> None:
+    """Ends the program and its process group, and takes its exit status."""
+    if sys.platform == "win32":
+        if process.poll() is None:
+            subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
+    else:
+        # The group outlives its leader: children of a program that has ended are killed too.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(5)
+    for file in (process.stdin, process.stdout, process.stderr):
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()

@@ -1,0 +1,210 @@
+"""Perfect play from the table of exact values: agents, and how much of its moves' value an agent keeps.
+
+`perfect` plays the fastest win, else a draw, else the longest resistance. `perfect_graded` draws moves with weights
+from their values, so that a leaderboard has a scale below perfect play.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME
+from asobiba.baselines.animal_shogi.solver.table import Table, TableError, table_path
+from asobiba.core import Agent, GameParameterError, Ruleset
+from asobiba.core.states import action_mask, is_over, new_state, step
+
+
+def utilities(outcomes: np.ndarray, plies: np.ndarray) -> np.ndarray:
+    """Moves on one scale, from 1 (wins now) to -1 (loses now); 0 is a draw, -inf an illegal move.
+
+    A win in d plies counts 1/2 + 1/(2 d), a loss in d plies the negative of that: a sooner win is better, a later loss
+    is better, and every win is better than every draw.
+
+    Args:
+        outcomes, plies: as `Table.move_values` gives them, of any shape.
+    """
+    distance = np.maximum(plies, 1)
+    result = outcomes * (0.5 + 0.5 / distance)
+    return np.where(outcomes == -2, -np.inf, result)
+
+
+class TableAgent(Agent):
+    """What the agents that play from the table share.
+
+    Args:
+        table: the file of the table; the usual one by default.
+    """
+
+    def __init__(self, table: str | os.PathLike[str] | None = None):
+        self.table_file = table
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        """Opens the table. Raises `TableMissing` where there is none."""
+        self.table = Table.open(self.table_file)
+        self._generator = np.random.Generator(np.random.Philox(seed))
+
+    def __getstate__(self):
+        return {key: value for key, value in self.__dict__.items() if key != "table"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        if "_generator" in state:
+            self.table = Table.open(self.table_file)
+
+    def move_utilities(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """`utilities` of every action, `(n, actions)`, for views `(n,)` and masks `(n, actions)`."""
+        return utilities(*self.table.move_values(views["position"], legal))
+
+
+class PerfectAgent(TableAgent):
+    """Plays the fastest win, else a draw, else the longest resistance; of equal moves the first action."""
+
+    name = "perfect"
+
+    def act(self, view: np.void, legal: np.ndarray) -> int:
+        return int(self.act_batch(view.reshape(1), legal[None])[0])
+
+    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        return self.move_utilities(views, legal).argmax(1)
+
+
+class GradedAgent(TableAgent):
+    """Draws each move with a weight of exp(strength * u), where u is its value on the scale of `utilities`.
+
+    Strength 0 plays uniformly. A win and a draw differ by 0.5 to 1 on that scale, so that strength 10 prefers a win to a
+    draw 150 to 22,000 times over, and one far win to another hardly at all; the limit is perfect play.
+
+    Args:
+        strength: 0 or more.
+        table: the file of the table; the usual one by default.
+    """
+
+    name = "perfect_graded"
+
+    def __init__(self, strength: float = 5.0, table: str | os.PathLike[str] | None = None):
+        super().__init__(table)
+        if isinstance(strength, bool) or not isinstance(strength, (int, float)) or not 0 <= strength < 1e6:
+            raise GameParameterError(f"strength is a number of 0 or more (0 plays at random), not {strength!r}")
+        self.strength = float(strength)
+
+    def probabilities(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """The probability of every action, `(n, actions)`."""
+        scores = self.move_utilities(views, legal)
+        weights = np.exp(self.strength * (scores - scores.max(1, keepdims=True)), where=scores > -np.inf)
+        weights[scores == -np.inf] = 0
+        return weights / weights.sum(1, keepdims=True)
+
+    def act(self, view: np.void, legal: np.ndarray) -> int:
+        return int(self._generator.choice(len(legal), p=self.probabilities(view.reshape(1), legal[None])[0]))
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How much of the value of its positions a player keeps.
+
+    Args:
+        decisions: positions in which he moved.
+        kept: of these, how often his move kept the value (a win won, a draw at least drawn; every move keeps a loss).
+        choices: decisions in which some legal moves keep the value and others do not.
+        kept_choices: of these, how often his move kept it.
+        fastest: decisions in which his move was among the best counting plies too.
+    """
+
+    decisions: int = 0
+    kept: int = 0
+    choices: int = 0
+    kept_choices: int = 0
+    fastest: int = 0
+
+    @property
+    def share(self) -> float:
+        """Share of the decisions that kept the value (not-a-number without any)."""
+        return self.kept / self.decisions if self.decisions else float("nan")
+
+    @property
+    def choice_share(self) -> float:
+        """The same where there was something to lose; the number to compare agents by."""
+        return self.kept_choices / self.choices if self.choices else float("nan")
+
+    def __add__(self, other: Accuracy) -> Accuracy:
+        return Accuracy(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
+
+
+def judge_decisions(table: Table, positions: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> Accuracy:
+    """The accuracy of decisions, whoever made them.
+
+    Args:
+        table: the table of exact values.
+        positions: `(n,)` int64, the field `position` of the states.
+        legal: `(n, actions)` masks.
+        actions: `(n,)` what was played.
+
+    Raises:
+        ValueError: if an action is not legal in its position.
+    """
+    if len(positions) == 0:
+        return Accuracy()
+    actions = np.asarray(actions)
+    rows = np.arange(len(actions))
+    if not np.all(np.asarray(legal)[rows, actions]):
+        wrong = int(np.flatnonzero(np.asarray(legal)[rows, actions] == 0)[0])
+        raise ValueError(f"action {actions[wrong]} of decision {wrong} is not legal in its position")
+    outcomes, plies = table.move_values(positions, legal)
+    best = outcomes.max(1)
+    kept = outcomes[rows, actions] == best
+    choice = ((outcomes != best[:, None]) & (outcomes != -2)).any(1)
+    scores = utilities(outcomes, plies)
+    fastest = scores[rows, actions] == scores.max(1)
+    return Accuracy(len(actions), int(kept.sum()), int(choice.sum()), int((kept & choice).sum()), int(fastest.sum()))
+
+
+def judge_games(table: Table, ruleset: Ruleset, games: Iterable[Sequence[int]]) -> tuple[Accuracy, Accuracy]:
+    """The accuracy of the first and of the second player over games from the start.
+
+    Args:
+        table: the table of exact values.
+        ruleset: animal shogi.
+        games: the actions of each game, in order.
+
+    Raises:
+        IllegalAction: for an action that the rules forbid.
+    """
+    found = [Accuracy(), Accuracy()]
+    for actions in games:
+        state = new_state(ruleset, 0)
+        positions, masks, seats = [], [], []
+        for action in actions:
+            if is_over(state):
+                raise ValueError(f"the game is over after {len(positions)} moves, but {len(actions)} were given")
+            positions.append(int(state["position"]))
+            masks.append(action_mask(ruleset, state))
+            seats.append(int(state["to_move"]))
+            state = step(ruleset, state, int(action))
+        for seat in (0, 1):
+            own = [k for k, mover in enumerate(seats) if mover == seat]
+            legal = np.array([masks[k] for k in own]) if own else np.zeros((0, ruleset.num_actions), np.int8)
+            played = np.array([actions[k] for k in own], np.int64)
+            found[seat] += judge_decisions(table, np.array([positions[k] for k in own], np.int64), legal, played)
+    return found[0], found[1]
+
+
+def table_ready() -> bool:
+    """Whether the usual table of the whole game can be opened."""
+    try:
+        return table_path().is_file() and WHOLE_GAME in Table.open().materials
+    except (TableError, OSError):
+        return False
+
+
+def perfect(table: str | None = None) -> Agent:
+    """The fastest win, else a draw, else the longest resistance; `table` names another file than the usual one."""
+    return PerfectAgent(table)
+
+
+def perfect_graded(strength: float = 5.0, table: str | None = None) -> Agent:
+    """Draws moves with weights exp(strength * value); see `GradedAgent`."""
+    return GradedAgent(strength, table)
