@@ -36,9 +36,9 @@ BODY_FIELDS = (
     Field("rotor_inertia", "kg m2", 1e-8, 1e-5, 1.5e-7, "of the motor"),
     Field("wheel_inertia", "kg m2", 1e-8, 1e-5, 2.8e-6, "of all four wheels"),
     Field("tyre_friction", "", 0.05, 2.0, 0.6, "static and sliding friction of the tyres"),
-    Field("rolling_resistance", "", 0, 0.3, 0.035, "force over weight"),
+    Field("rolling_resistance", "", 0, 0.3, 0.02, "force over weight"),
     Field("speed_drag", "kg/s", 0, 0.2, 0.0, "force per m/s"),
-    Field("roller_drag", "", 0, 0.6, 0.23, "force over lateral load in curves"),
+    Field("roller_drag", "", 0, 0.6, 0.245, "force over lateral load in curves"),
     Field("entry_loss", "", 0, 1.0, 1.0, "share of the impact on the wall at the entry of a curve that is felt"),
     Field("restitution", "", 0, 0.9, 0.22, "of impacts on wall and road"),
     Field("width", "m", 0.08, 0.105, 0.105, "over the rollers; legal: up to 105 mm"),
@@ -46,9 +46,9 @@ BODY_FIELDS = (
     Field("wheelbase", "m", 0.06, 0.12, 0.08, "between the axles"),
     Field("cg_rear", "m", 0.01, 0.1, 0.042, "from the rear axle to the centre of gravity"),
     Field("cg_height", "m", 0.005, 0.05, 0.018, "of the centre of gravity above the road"),
-    Field("roller_offset", "m", -0.02, 0.03, 0.006, "how far the rollers lie below the centre of gravity"),
+    Field("roller_offset", "m", -0.02, 0.03, 0.0055, "how far the rollers lie below the centre of gravity"),
     Field(
-        "fence_clearance", "m", 0.005, 0.1, 0.036, "how high the wheels must rise for the rollers to clear the fence"
+        "fence_clearance", "m", 0.005, 0.1, 0.034, "how high the wheels must rise for the rollers to clear the fence"
     ),
     Field("pitch_inertia", "kg m2", 1e-5, 1e-2, 2.0e-4, "about the lateral axis"),
     Field("roll_inertia", "kg m2", 1e-5, 1e-2, 2.2e-4, "about the outer wheels' line of contact"),

@@ -62,7 +62,12 @@ PART_FIELDS: dict[str, tuple[Field, ...]] = {
         Field("approach", "m", 0.1, 2, None, "length of the curved approach at either end"),
         _CREST,
     ),
-    "lane_changer": (_LENGTH, Field("bridge", "m", 0.02, 0.2, None, "height of the bridge"), _CREST),
+    "lane_changer": (
+        _LENGTH,
+        Field("bridge", "m", 0.02, 0.2, None, "height of the bridge"),
+        Field("top", "m", 0, 3, None, "length of its flat top"),
+        _CREST,
+    ),
 }
 TURNS = {"corner": ("left", "right"), "bank": ("left", "right"), "wave": ("left", "right")}
 CROSSINGS = ("right_to_left", "left_to_right")
@@ -108,7 +113,7 @@ class Segment:
         return f"segment {self.number} ({self.kind})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Course:
     """A closed course.
 
@@ -124,7 +129,6 @@ class Course:
     lanes: int
     pitch: float
     segments: tuple[Segment, ...]
-    data: Mapping[str, Any]
 
     @cached_property
     def pieces(self) -> np.ndarray:
@@ -299,8 +303,10 @@ def _lane_changer(segment: Segment, course: Course) -> list[np.ndarray]:
     crossing = lanes - 1 if leftwards > 0 else 0
     under_radius, under_arc = _shift(m["length"], course.pitch)
     radius, arc = _shift(m["length"], (lanes - 1) * course.pitch)
-    up = _profile(2 * arc / 3, m["bridge"], m["crest_radius"])
-    profile = [*up, (arc / 3, 0.0, 0.0), (arc / 3, 0.0, 0.0), *_downhill(up)]
+    if m["top"] > arc:
+        raise ValueError(f"top is {m['top']:g}, but the bridge's ramps need half of its {2 * arc:.3g} m")
+    up = _profile(arc - m["top"] / 2, m["bridge"], m["crest_radius"])
+    profile = [*up, (m["top"] / 2, 0.0, 0.0), (m["top"] / 2, 0.0, 0.0), *_downhill(up)]
     half = len(profile) // 2
     rows = []
     for k, (length, theta, curve) in enumerate(profile):
@@ -384,7 +390,6 @@ def _course(data: Mapping[str, Any], where: str) -> Course:
         int(system["lanes"]),
         float(system["pitch"]),
         tuple(segments),
-        data,
     )
     _require_start(course, where)
     _require_closed(course, where)

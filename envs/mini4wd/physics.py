@@ -12,12 +12,52 @@ import math
 
 from asobiba.core import kernel, random_uniform
 from asobiba.envs.mini4wd.car import (
-    BATTERY_R, BRAKE, CG_HEIGHT, CG_REAR, EFFICIENCY, ENTRY_LOSS, FENCE, GEAR, GRIP, LANDING_DRAG, LANDING_PITCH,
-    MASS, MOTOR_I0, MOTOR_K, MOTOR_R, PITCH_INERTIA, RESTITUTION, ROLL_INERTIA, ROLLER_DRAG, ROLLER_OFFSET, ROLLING,
-    ROTOR, SLOW_DECAY, SPEED_DRAG, TREAD, TYRE, VOLTAGE, VOLTAGE_DROP, WHEELBASE, WHEELS, WIDTH,
+    BATTERY_R,
+    BRAKE,
+    CG_HEIGHT,
+    CG_REAR,
+    EFFICIENCY,
+    ENTRY_LOSS,
+    FENCE,
+    GEAR,
+    GRIP,
+    LANDING_DRAG,
+    LANDING_PITCH,
+    MASS,
+    MOTOR_I0,
+    MOTOR_K,
+    MOTOR_R,
+    PITCH_INERTIA,
+    RESTITUTION,
+    ROLL_INERTIA,
+    ROLLER_DRAG,
+    ROLLER_OFFSET,
+    ROLLING,
+    ROTOR,
+    SLOW_DECAY,
+    SPEED_DRAG,
+    TREAD,
+    TYRE,
+    VOLTAGE,
+    VOLTAGE_DROP,
+    WHEELBASE,
+    WHEELS,
+    WIDTH,
 )  # fmt: skip
 from asobiba.envs.mini4wd.course import (
-    BASE, CANT, CURVE, DROP, HEIGHT, KAPPA, KIND, LANE_CHANGER, LENGTH, NEXT_LANE, PREVIOUS_LANE, START, THETA,
+    BASE,
+    CANT,
+    CURVE,
+    DROP,
+    HEIGHT,
+    KAPPA,
+    KIND,
+    LANE_CHANGER,
+    LENGTH,
+    NEXT_LANE,
+    PREVIOUS_LANE,
+    START,
+    THETA,
 )  # fmt: skip
 from asobiba.envs.mini4wd.sensors import filter_samples, take_sample
 
@@ -30,6 +70,8 @@ ROLL_OUT = 0.5
 """Roll at which a car has climbed the fence, rad."""
 BRAKE_SHARE = 0.3
 """Share of the weight on the brake pads where the road bends up or down."""
+SETTLES = 0.2
+"""A car that would bounce more slowly than this stays on the road, m/s."""
 LANDING_TIME, WALL_TIME = 0.003, 0.005
 """How long an impact on road and wall lasts in the accelerometer, s."""
 
@@ -253,7 +295,7 @@ def fly(s, p, k, force):
     s.z[k] = height_at(p, piece, lane, s.u[k])
     s.pitch[k] = theta
     s.pitch_rate[k] = 0.0
-    if back > 0.05:
+    if back > SETTLES:
         s.v[k] = along * cosine - back * sine
         s.vz[k] = along * sine + back * cosine
     else:

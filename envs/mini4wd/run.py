@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import kernel, random_below, random_uniform
-from asobiba.envs.mini4wd.car import CAR_NAMES, TYRE, VOLTAGE
+from asobiba.envs.mini4wd.car import CAR_NAMES, VOLTAGE
 from asobiba.envs.mini4wd.course import KIND, LENGTH, NEXT_LANE
 from asobiba.envs.mini4wd.physics import (
     BRAKING,
     DRIVE,
     FREE,
-    cross_pieces,
     draw_car,
     drive,
     measure_progress,

@@ -15,8 +15,25 @@ import numpy as np
 
 from asobiba.core import kernel, random_normal, random_uniform
 from asobiba.envs.mini4wd.car import (
-    ACC_BIAS, ACC_NOISE, ACC_RANGE, ACC_STEP, ACC_WALK, ACTION_DELAY, BANDWIDTH, DROP_RATE, GYRO_BIAS, GYRO_NOISE,
-    GYRO_RANGE, GYRO_STEP, GYRO_VIBRATION, GYRO_WALK, MOUNTING, SCALE_ERROR, TYRE, VIBRATION, VOLTAGE_NOISE,
+    ACC_BIAS,
+    ACC_NOISE,
+    ACC_RANGE,
+    ACC_STEP,
+    ACC_WALK,
+    ACTION_DELAY,
+    BANDWIDTH,
+    DROP_RATE,
+    GYRO_BIAS,
+    GYRO_NOISE,
+    GYRO_RANGE,
+    GYRO_STEP,
+    GYRO_VIBRATION,
+    GYRO_WALK,
+    MOUNTING,
+    SCALE_ERROR,
+    TYRE,
+    VIBRATION,
+    VOLTAGE_NOISE,
 )  # fmt: skip
 
 _G = 1.0 / 9.80665
