@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asobiba.core import Agent, AgentDeclaration
 
+_TANAKA = "Tetsuro Tanaka, An analysis of a board game Doubutsu Shogi (in Japanese), IPSJ SIG Notes 2009-GI-22 No. 3"
 _TUTORIAL = "Hiroshi Gomi, How to write Doubutsu Shogi, gently (in Japanese), 2010"
 
 
@@ -64,6 +65,26 @@ def fighter(depth: int = 6, losing: str = "confusing") -> Agent:
     return SearchAgent("fighter", losing=losing, depth=depth)
 
 
+def perfect(table: str | None = None) -> Agent:
+    """The fastest win, else a draw, else the longest resistance; `table` names another file than the usual one."""
+    from asobiba.baselines.animal_shogi.perfect import PerfectAgent
+
+    return PerfectAgent(table)
+
+
+def perfect_graded(strength: float = 5.0, table: str | None = None) -> Agent:
+    """Draws moves with weights exp(strength * value): 0 plays at random, more approaches `perfect`."""
+    from asobiba.baselines.animal_shogi.perfect import GradedAgent
+
+    return GradedAgent(strength, table)
+
+
+def _table_is_there() -> bool:
+    from asobiba.baselines.animal_shogi.solver.table import table_path
+
+    return table_path().is_file()
+
+
 def _one_term(group: str):
     def make() -> Agent:
         return one_ply(group)
@@ -106,5 +127,20 @@ AGENTS = (
         "iterative deepening, transposition table, killers, history, quiescence",
         "Marsland and Campbell 1982; Schaeffer 1989",
         deterministic=True,
+    ),
+    AgentDeclaration(
+        "perfect",
+        perfect,
+        "exact values: fastest win, longest resistance (needs the table: asobiba solve animal_shogi)",
+        _TANAKA,
+        deterministic=True,
+        league=_table_is_there(),
+    ),
+    AgentDeclaration(
+        "perfect_graded",
+        perfect_graded,
+        "exact values, moves drawn by strength (needs the table)",
+        "clausecker, dobutsu (the idea of a strength), and " + _TANAKA,
+        league=_table_is_there(),
     ),
 )

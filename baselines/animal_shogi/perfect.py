@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME
-from asobiba.baselines.animal_shogi.solver.table import Table, TableError, table_path
+from asobiba.baselines.animal_shogi.solver.table import Table
 from asobiba.core import Agent, GameParameterError, Ruleset
 from asobiba.core.states import action_mask, is_over, new_state, step
 
@@ -190,21 +189,3 @@ def judge_games(table: Table, ruleset: Ruleset, games: Iterable[Sequence[int]]) 
             played = np.array([actions[k] for k in own], np.int64)
             found[seat] += judge_decisions(table, np.array([positions[k] for k in own], np.int64), legal, played)
     return found[0], found[1]
-
-
-def table_ready() -> bool:
-    """Whether the usual table of the whole game can be opened."""
-    try:
-        return table_path().is_file() and WHOLE_GAME in Table.open().materials
-    except (TableError, OSError):
-        return False
-
-
-def perfect(table: str | None = None) -> Agent:
-    """The fastest win, else a draw, else the longest resistance; `table` names another file than the usual one."""
-    return PerfectAgent(table)
-
-
-def perfect_graded(strength: float = 5.0, table: str | None = None) -> Agent:
-    """Draws moves with weights exp(strength * value); see `GradedAgent`."""
-    return GradedAgent(strength, table)
