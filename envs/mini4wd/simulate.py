@@ -113,7 +113,9 @@ def simulate(
         raise GameParameterError(
             f"commands must be (n,) duties or (n, 2) duties and modes, all in [-1, 1], not an array of {np.shape(commands)}"
         )
-    ruleset = _ruleset(load_course(course), tuple(sorted({"randomise": randomise, "max_seconds": 60.0, **parameters}.items())))
+    ruleset = _ruleset(
+        load_course(course), tuple(sorted({"randomise": randomise, "max_seconds": 60.0, **parameters}.items()))
+    )
     params = ruleset.params.copy()
     params["car"][0, 0] = load_car(car).vector
     states = ruleset.zeros(len(rows) + 1)
