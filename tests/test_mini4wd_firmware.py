@@ -9,8 +9,10 @@ import pytest
 from conftest import debian_program
 from mini4wd_rig import Bench, build_firmware
 
+from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Command, Drive, DriveMode, Hello, Telemetry
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
+from asobiba.envs.mini4wd.hardware.env import HardwareEnv
 from asobiba.envs.mini4wd.hardware.program import CarProgram
 
 FLASH, SRAM = 32 * 1024, 2 * 1024
@@ -75,7 +77,9 @@ def test_program_fits_the_chip(built, capsys):
     report = subprocess.run([size, str(built[0])], capture_output=True, text=True, check=True).stdout
     text, data, bss = map(int, re.search(r"^\s*(\d+)\s+(\d+)\s+(\d+)", report, re.M).groups())
     with capsys.disabled():
-        print(f"\nfirmware: {text + data} of {FLASH} bytes of flash, {data + bss} of {SRAM} bytes of SRAM before the stack")
+        print(
+            f"\nfirmware: {text + data} of {FLASH} bytes of flash, {data + bss} of {SRAM} bytes of SRAM before the stack"
+        )
     assert text + data <= FLASH - LARGEST_BOOTLOADER
     assert data + bss <= SRAM - STACK
 
@@ -259,9 +263,72 @@ def test_the_program_in_python_is_the_same_car(wire):
 
     # A change within a millisecond shows as a mixture in between; a command takes 1.4 ms over the wire.
     chip = [(t, d) for t, d in wire.body.drives if t >= begin]
-    settled = [entry for entry, after in zip(chip, [*chip[1:], (9.0, None)], strict=True) if after[0] - entry[0] > 0.0015]
+    settled = [
+        entry for entry, after in zip(chip, [*chip[1:], (9.0, None)], strict=True) if after[0] - entry[0] > 0.0015
+    ]
     program = [(t, d) for t, d in twin_body.drives if t >= begin]
     assert changes(settled) == changes(program)
     assert len(program) == 9
     for (chip_time, _), (program_time, _) in zip(settled, program, strict=True):
-        assert chip_time == pytest.approx(program_time, abs=0.0025)
+        assert chip_time == pytest.approx(program_time, abs=0.0035)
+
+
+@pytest.fixture
+def loop(built):
+    """The adapter, the pty, the chip with its program, and the simulator around its sensor and its motor pins."""
+    firmware, emulator = built
+    body = SimulatedBody(course="junior", randomise="none", lane=1)
+    chip = EmulatedChip(emulator, firmware)
+    transport = EmulatedTransport(chip, body)
+    env = HardwareEnv(transport, course="junior", laps=1, place=lambda message: body.place())
+    yield env, transport, chip, body
+    env.close()
+    chip.close()
+
+
+def test_it_drives_a_lap_and_brakes_when_the_link_is_cut(loop, capsys):
+    env, transport, chip, body = loop
+    lap = float(env.ruleset.params[0]["lap_length"])
+    observation, info = env.reset()
+    assert env.observation_space.contains(observation)
+    steps, done = 0, False
+    while not done:
+        observation, _, terminated, truncated, info = env.step([0.7, 0.0])
+        done = terminated or truncated
+        steps += 1
+        assert info["stale_ms"] < 20
+        assert not info["deadline_missed"]
+    assert info["cause"] == "finished"
+    assert body.cause == "running"
+    assert body.progress > 0.8 * lap  # the gyro sees the end of the last corner, not the start line
+    assert (info["lost"], info["late"], info["bad_frames"]) == (0, 0, 0)
+    lap_time = 0.02 * steps
+    assert chip.pins.brake == 1  # an episode ends with the car braked
+
+    env.reset()
+    while body.progress < lap / 2:
+        *_, terminated, truncated, info = env.step([0.7, 0.0])
+        assert not terminated
+        assert not truncated
+    speed = body.speed
+    assert speed > 1.0
+    assert chip.pins.forward == pytest.approx(0.7, abs=0.002)
+    cut = transport.now()
+    last_command = cut - 0.02
+    transport.close()
+    while transport.now() < cut + 0.3:
+        transport.advance()
+    assert chip.pins.brake == 1
+    braked = chip.pins.changed
+    assert cut < braked <= last_command + 0.2025  # a command takes 1.4 ms over the wire
+    assert body.speed < speed - 0.1
+    *_, terminated, truncated, info = env.step([0.7, 0.0])  # the port is there again, the episode is not
+    assert truncated
+    assert not terminated
+    assert info["cause"].startswith("link lost")
+    assert chip.pins.brake == 1
+    with capsys.disabled():
+        print(
+            f"\nlap of {lap:.2f} m in {lap_time:.2f} s on the emulated chip, round trip {info['round_trip_ms']:.1f} ms; "
+            f"link cut at {speed:.2f} m/s: braked {1000 * (braked - last_command):.1f} ms after the last command"
+        )

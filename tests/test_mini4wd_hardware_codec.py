@@ -23,11 +23,12 @@ from asobiba.envs.mini4wd.hardware.codec import (
 
 
 def telemetry(number: int = 0, time: float = 1.0, **changes) -> Telemetry:
-    values = dict(
-        session=7, number=number, car_time=time, acknowledged=3, age=0.0042, drive=Drive(DriveMode.FORWARD, 0.5),
-        link_timed_out=False, reverse_limited=False, sensor_fault=False, acceleration=(0, 0, 0), rate=(0, 0, 0),
-        raw=(1, -2, -2048, 32767, -32768, 0), temperature=25.0, battery=2.9, pulses=12, damaged=1, refused=2,
-    )  # fmt: skip
+    values = {
+        "session": 7, "number": number, "car_time": time, "acknowledged": 3, "age": 0.0042,
+        "drive": Drive(DriveMode.FORWARD, 0.5), "link_timed_out": False, "reverse_limited": False,
+        "sensor_fault": False, "acceleration": (0, 0, 0), "rate": (0, 0, 0), "raw": (1, -2, -2048, 32767, -32768, 0),
+        "temperature": 25.0, "battery": 2.9, "pulses": 12, "damaged": 1, "refused": 2,
+    }  # fmt: skip
     return Telemetry(**{**values, **changes})
 
 
@@ -129,5 +130,5 @@ def test_ai_chip_doubts_a_frame_that_does_not_go_on():
 
 
 def test_unknown_codec_is_named():
-    with pytest.raises(ValueError, match="'xbee'.*'asobiba', 'aichip'"):
+    with pytest.raises(ValueError, match=r"'xbee'.*'asobiba', 'aichip'"):
         make_codec("xbee")

@@ -1,8 +1,16 @@
-"""Enters the games into Gymnasium's and PettingZoo's registries, without importing any of them."""
+"""Enters the games into Gymnasium's and PettingZoo's registries, without importing any of them.
+
+Environments that are no game in the engine, such as real hardware, are entry points of the group
+`asobiba.environments`: the name is the Gymnasium id after `asobiba/`, the value a class.
+"""
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+
 from asobiba.core.registry import game_ids
+
+ENVIRONMENTS = "asobiba.environments"
 
 
 def register() -> None:
@@ -11,6 +19,9 @@ def register() -> None:
     from pettingzoo import aec_registry, parallel_registry
     from pettingzoo import register as register_pettingzoo
 
+    for entry in entry_points(group=ENVIRONMENTS):
+        if (identity := f"asobiba/{entry.name}") not in gymnasium.registry:
+            gymnasium.register(identity, entry_point=entry.value, order_enforce=False, disable_env_checker=True)
     for name, ids in game_ids().items():
         if ids.gymnasium not in gymnasium.registry:
             gymnasium.register(

@@ -259,7 +259,9 @@ class AsobibaCodec(Codec):
 
     def _message(self, payload: bytes) -> Message | None:
         if payload[0] == ord("h") and len(payload) == self._ANSWER.size:
-            _, session, version, sensor, period, timeout, reverse, cause, acceleration, rate = self._ANSWER.unpack(payload)
+            _, session, version, sensor, period, timeout, reverse, cause, acceleration, rate = self._ANSWER.unpack(
+                payload
+            )
             if acceleration and rate:
                 self.acceleration_scale, self.rate_scale = acceleration / 10, rate / 100
             return Hello(
@@ -404,10 +406,13 @@ class AiChipCodec(Codec):
         number, raw = values[0], values[1:4] + values[5:8]
         temperature = values[4] / 340 + 35
         magnetic, angle, duty = values[8:11], values[11], values[12]
-        flags, time_ms, lipo, motor = values[13:16], values[16], values[17] / self.VOLT_SCALE, values[18] / self.VOLT_SCALE
-        possible = (
-            -40 <= temperature <= 85 and max(flags) <= 1 and lipo <= 4.5 and motor <= 4.5 and duty >= -FULL_DUTY
+        flags, time_ms, lipo, motor = (
+            values[13:16],
+            values[16],
+            values[17] / self.VOLT_SCALE,
+            values[18] / self.VOLT_SCALE,
         )
+        possible = -40 <= temperature <= 85 and max(flags) <= 1 and lipo <= 4.5 and motor <= 4.5 and duty >= -FULL_DUTY
         if not possible:
             return None
         mode = DriveMode.FORWARD if duty > 0 else DriveMode.REVERSE if duty < 0 else DriveMode.BRAKE
@@ -444,9 +449,7 @@ class AiChipCodec(Codec):
         believed = []
         if self._last is None or self._goes_on(self._last, message):
             believed = [message]
-        elif self._candidate is not None and self._goes_on(
-            (self._candidate.number, self._candidate.car_time), message
-        ):
+        elif self._candidate is not None and self._goes_on((self._candidate.number, self._candidate.car_time), message):
             believed = [self._candidate, message]
             self.bad -= 1
         if not believed:

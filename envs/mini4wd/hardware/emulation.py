@@ -48,7 +48,11 @@ class EmulatedChip:
 
     def __init__(self, emulator: str | Path, firmware: str | Path):
         self._process = subprocess.Popen(
-            [str(emulator), str(firmware)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [str(emulator), str(firmware)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         self.port = self._answer()
         self.time = 0.0
@@ -120,9 +124,10 @@ class EmulatedTransport(SerialTransport):
         sensed = self.body.sense()
         self.chip.ask("sense " + " ".join(map(str, sensed.raw)) + f" {round((sensed.temperature - 36.53) * 340)}")
         self.chip.ask(f"battery {round(sensed.battery * 1000)}")
-        if sensed.pulses != self._pulses:
-            self.chip.ask(f"pulses {sensed.pulses - self._pulses}")
-            self._pulses = sensed.pulses
+        pulses = (sensed.pulses - self._pulses) & 0xFFFF
+        if 0 < pulses < 0x8000:  # fewer than before: a fresh car has been placed
+            self.chip.ask(f"pulses {pulses}")
+        self._pulses = sensed.pulses
         self._ticks += 1
         pins = self.chip.run(self.now(), self._from_host)
         self.body.advance(self.tick, pins.drive)

@@ -56,6 +56,7 @@ class Link:
         self.newest_at = float("-inf")
         self.down: str | None = "it has not been opened"
         self.restarted = False
+        self.gap = 0.0
         self._number = 0
         self._sent_at: dict[int, float] = {}
         self._acknowledged: int | None = None
@@ -114,6 +115,7 @@ class Link:
         self.newest = None
         self.newest_at = float("-inf")
         self.restarted = False
+        self.gap = 0.0
         self._number = 0
         self._sent_at.clear()
         self._acknowledged = self._last_car_time = self._fastest = None
@@ -217,6 +219,7 @@ class Link:
                 self.counts.reordered += 1
                 return False
             self.counts.lost += step - 1
+            self.gap = max(self.gap, message.car_time - newest.car_time)
         if self._is_late(message, time):
             self.counts.late += 1
             self.newest = message  # it is the newest known, though it does not count as a sign of life
@@ -250,6 +253,8 @@ class Link:
         """Why the link is lost, or `None` while it holds."""
         if self.restarted:
             return "the car has restarted (a brown-out, or its reset button)"
+        if self.gap > self.timeout:
+            return f"link lost: no valid frame for {self.gap * 1000:.0f} ms of the car's time"
         if self.silence(now) <= self.timeout:
             return None
         if self.down is not None:

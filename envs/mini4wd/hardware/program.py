@@ -209,5 +209,3 @@ class SimulatedTransport(Transport):
 
     def stop_pressed(self) -> bool:
         return self._stop_key is not None and self._stop_key()
-
-

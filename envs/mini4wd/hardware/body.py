@@ -1,0 +1,111 @@
+"""The simulator's car as the body of a car's program: millisecond by millisecond, with its sensors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from asobiba.core import compiled, seed_record
+from asobiba.envs.mini4wd.hardware.codec import Drive, DriveMode
+from asobiba.envs.mini4wd.hardware.program import CarProgram
+from asobiba.envs.mini4wd.physics import BRAKING, CAUSES, DRIVE, FREE, drive
+from asobiba.envs.mini4wd.run import begin_car, starting_lane
+
+PULSES_PER_TURN = 1
+"""Of the tachometer, per turn of a wheel."""
+_COUNTS = (CarProgram.ACCELERATION_SCALE, CarProgram.RATE_SCALE * 180.0 / math.pi)
+
+
+@compiled()
+def _begin(states, params, seed):
+    s, p = states[0], params[0]
+    seed_record(s, seed, 0)
+    begin_car(s, p, 0, starting_lane(s, p))
+    s.delay[0] = 0.0  # what comes between command and motor is here the link and the program
+
+
+@compiled()
+def _advance(states, params, duty, mode, milliseconds):
+    drive(states[0], params[0], 0, duty, mode, milliseconds)
+
+
+@dataclass
+class SimulatedSense:
+    """What the simulated sensors say; see `program.Sensed`."""
+
+    raw: tuple[int, ...]
+    temperature: float
+    battery: float
+    pulses: int
+
+
+class SimulatedBody:
+    """One car of the simulator.
+
+    Args:
+        seed: of the car, where it is randomised, its sensors, and the starting lane.
+        parameters: of the game `mini4wd` (course, car, lane, imu, randomise, ...).
+    """
+
+    TEMPERATURE = 25.0
+
+    def __init__(self, seed: int = 0, **parameters: Any):
+        from asobiba.envs.mini4wd import GAME
+
+        chosen = {k: v for k, v in parameters.items() if k in ("course", "car", "lane", "imu", "randomise")}
+        self.ruleset = GAME.ruleset(**chosen, sample_ms=1, window=1, latency_ms=0, control_ms=10, laps=100)
+        self._seed = seed
+        self.place()
+
+    def place(self) -> None:
+        """Puts a fresh car on the start."""
+        self.states = self.ruleset.zeros()
+        _begin(self.states, self.ruleset.params, np.uint64(self._seed))
+        self._seed += 1
+        self._noise = np.random.default_rng(self._seed)
+        self._bias = self.states["bias"][0, 0]
+
+    @property
+    def progress(self) -> float:
+        """How far the car has come since the start, m (the simulator's truth)."""
+        return float(self.states["progress"][0, 0])
+
+    @property
+    def speed(self) -> float:
+        """m/s (the simulator's truth)."""
+        return float(self.states["v"][0, 0])
+
+    @property
+    def cause(self) -> str:
+        """Why the car is out; "running" while it is not."""
+        return CAUSES[int(self.states["cause"][0, 0])]
+
+    def advance(self, seconds: float, drive: Drive) -> None:
+        if self.cause != "running":
+            return
+        mode = {DriveMode.BRAKE: BRAKING, DriveMode.FREE: FREE}.get(drive.mode, DRIVE)
+        _advance(self.states, self.ruleset.params, drive.signed, mode, round(seconds * 1000))
+
+    def sense(self) -> SimulatedSense:
+        state = self.states[0]
+        if self.cause == "running":
+            counts = state["ring"][0, state["ring_at"][0]].astype(np.float64)
+            counts[:3] *= _COUNTS[0]
+            counts[3:] *= _COUNTS[1]
+        else:  # beside the course, on its roof
+            counts = self._noise.normal(0.0, (8, 8, 8, 1, 1, 1)) + np.array([0, 0, -_COUNTS[0], 0, 0, 0])
+        raw = np.clip(np.rint(counts), -32768, 32767).astype(int)
+        turns = float(state["turned"][0]) / (math.pi * self.tyre)
+        return SimulatedSense(
+            tuple(raw.tolist()), self.TEMPERATURE, float(state["bus"][0]), max(int(turns * PULSES_PER_TURN), 0) & 0xFFFF
+        )
+
+    @property
+    def tyre(self) -> float:
+        """Diameter of the tyres, m."""
+        from asobiba.envs.mini4wd.car import TYRE
+
+        return float(self.states["car"][0, 0, TYRE])
