@@ -58,14 +58,50 @@ STEP, GOES, COUNT, TARGET, ACTION, REACH = _tables()
 """`STEP[direction, square]`: where it leads or -1. `GOES[kind]`: bits of a kind's directions. `COUNT`, `TARGET`,
 `ACTION` `[kind, square, k]`: a kind's moves from a square. `REACH[piece, square]`: bits of the squares it attacks."""
 
-HAND_OF = np.array([0, 48, 50, 52, 48, 0, 0, 0], np.int64)
-"""The bit where the count of a captured kind stands; a hen is taken as a chick."""
+_DE_BRUIJN = 0x03F79D71B4CB0A89
+
+
+LOWEST = np.zeros(64, np.int64)
+"""The square of a lone bit `4 * square`, by de Bruijn's multiplication."""
+for _bit in range(64):
+    LOWEST[(((1 << _bit) * _DE_BRUIJN) & (1 << 64) - 1) >> 58] = _bit // 4
+
+BOARD = 0x111111111111
+"""Bit `4 * square` of every square."""
+NOT_LEFT, NOT_RIGHT = (sum(1 << (4 * square) for square in range(SQUARES) if square % 3 != file) for file in (0, 2))
+
+HAND_OF = np.array([0, 48, 50, 52], np.int64)
+"""The bit where the count of a kind in the mover's hand stands."""
+
+TAKES = np.array([0] * 9 + [1 << 48, 1 << 50, 1 << 52, 1 << 48, 0, 0, 0], np.int64)
+"""What taking a piece adds to the mover's hand; a hen is taken as a chick, a lion vanishes."""
+
+BECOMES = np.array([[HEN if kind == CHICK and to >= FAR_RANK else kind for to in range(SQUARES)] for kind in range(8)])
+"""`BECOMES[kind, square]`: what a piece is after moving to a square."""
 
 
 @kernel
 def piece_at(position, square):
     """What stands on a square: 0, 1 to 5 (the mover's), 9 to 13 (the opponent's)."""
     return (position >> (4 * square)) & 15
+
+
+@kernel
+def occupied(position):
+    """Bit `4 * square` for each square with a piece on it."""
+    return (position | (position >> 1) | (position >> 2)) & BOARD
+
+
+@kernel
+def own_pieces(position):
+    """Bit `4 * square` for each of the mover's pieces."""
+    return occupied(position) & ~(position >> 3)
+
+
+@kernel
+def lowest_square(bits):
+    """The square of the lowest of such bits."""
+    return LOWEST[(((bits & -bits) * _DE_BRUIJN) >> 58) & 63]
 
 
 @kernel
@@ -99,11 +135,7 @@ def moved(position, action):
     kind = (position >> (4 * origin)) & 15
     taken = (position >> (4 * to)) & 15
     after = position & ~((15 << (4 * origin)) | (15 << (4 * to)))
-    if taken != 0 and taken != 13:
-        after += 1 << HAND_OF[taken - 8]
-    if kind == 1 and to >= 9:
-        kind = 4
-    return after | (kind << (4 * to))
+    return (after + TAKES[taken]) | (BECOMES[kind, to] << (4 * to))
 
 
 @kernel
@@ -135,21 +167,47 @@ def safe(position, action):
 
 
 @kernel
+def movable(position):
+    """For each of the eight directions bit `4 * square` of every piece of the mover that can move in it."""
+    own = own_pieces(position)
+    low, middle, high = position & own, (position >> 1) & own, (position >> 2) & own
+    lion, hen, giraffe, elephant = high & low, high & ~low, middle & low, middle & ~low
+    diagonal = lion | elephant
+    orthogonal = lion | hen | giraffe
+    forward = orthogonal | (low & ~middle & ~high)
+    ahead = diagonal | hen
+    free = BOARD & ~own
+    return (
+        ahead & NOT_LEFT & (free >> 8),
+        forward & (free >> 12),
+        ahead & NOT_RIGHT & (free >> 16),
+        orthogonal & NOT_LEFT & (free << 4),
+        orthogonal & NOT_RIGHT & (free >> 4),
+        diagonal & NOT_LEFT & (free << 16),
+        orthogonal & (free << 12),
+        diagonal & NOT_RIGHT & (free << 8),
+    )
+
+
+@kernel
 def any_move(position, check):
     """Whether the mover has a move; with `check` one that leaves his lion safe."""
     hands = (position >> 48) & 63
     if hands != 0 and not check:
         return True
-    for square in range(12):
-        piece = (position >> (4 * square)) & 15
-        if piece == 0:
-            if check:
-                for kind in range(1, 4):
-                    if (hands >> (2 * kind - 2)) & 3 and safe(position, 84 + 12 * kind + square):
+    moves = movable(position)
+    for direction in range(8):
+        left = moves[direction]
+        if left != 0 and not check:
+            return True
+        while left != 0:
+            if safe(position, 12 * direction + lowest_square(left)):
+                return True
+            left &= left - 1
+    if check and hands != 0:
+        for square in range(12):
+            if (position >> (4 * square)) & 15 == 0:
+                for kind in range(3):
+                    if (hands >> (2 * kind)) & 3 and safe(position, 96 + 12 * kind + square):
                         return True
-        elif piece < 8:
-            for k in range(COUNT[piece, square]):
-                there = (position >> (4 * TARGET[piece, square, k])) & 15
-                if (there == 0 or there >= 8) and (not check or safe(position, ACTION[piece, square, k])):
-                    return True
     return False

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from asobiba.core import kernel
 from asobiba.envs.animal_shogi.board import (
-    ACTION,
-    COUNT,
-    TARGET,
+    BOARD,
     any_move,
     attacked,
     destination,
     flip,
+    lowest_square,
+    movable,
     moved,
+    occupied,
     safe,
 )
 
 LION_TAKEN, TRY, REPETITION, NO_MOVE = 1, 2, 3, 4
 START = 0xADB090010352
+PLANE = np.array([0, 0, 12, 24, 36, 48, 0, 0, 0, 60, 72, 84, 96, 108, 0, 0], np.int64)
+"""Where the observation plane of each piece begins."""
 
 
 @kernel
@@ -34,25 +39,35 @@ def reset(s, p):
 
 
 @kernel
-def legal(s, p, mask):
-    mask[:] = 0
-    position = s.position
-    check = p.legal_check != 0
-    hands = (position >> 48) & 63
+def write_squares(bits, out, start):
+    """Writes 12 zeros or ones at `start`: whether bit `4 * square` is set."""
     for square in range(12):
-        piece = (position >> (4 * square)) & 15
-        if piece == 0:
-            if hands != 0:
-                for kind in range(3):
-                    if (hands >> (2 * kind)) & 3 and (not check or safe(position, 96 + 12 * kind + square)):
-                        mask[96 + 12 * kind + square] = 1
-        elif piece < 8:
-            for k in range(COUNT[piece, square]):
-                there = (position >> (4 * TARGET[piece, square, k])) & 15
-                if there == 0 or there >= 8:
-                    action = ACTION[piece, square, k]
-                    if not check or safe(position, action):
-                        mask[action] = 1
+        out[start + square] = (bits >> (4 * square)) & 1
+
+
+@kernel
+def legal(s, p, mask):
+    position = s.position
+    moves = movable(position)
+    write_squares(moves[0], mask, 0)
+    write_squares(moves[1], mask, 12)
+    write_squares(moves[2], mask, 24)
+    write_squares(moves[3], mask, 36)
+    write_squares(moves[4], mask, 48)
+    write_squares(moves[5], mask, 60)
+    write_squares(moves[6], mask, 72)
+    write_squares(moves[7], mask, 84)
+    hands = (position >> 48) & 63
+    mask[96:] = 0
+    if hands != 0:
+        empty = BOARD & ~occupied(position)
+        for kind in range(3):
+            if (hands >> (2 * kind)) & 3:
+                write_squares(empty, mask, 96 + 12 * kind)
+    if p.legal_check != 0:
+        for action in range(132):
+            if mask[action] != 0 and not safe(position, action):
+                mask[action] = 0
 
 
 @kernel
@@ -63,9 +78,9 @@ def decided(before, after, to, try_at_once):
     """
     if (before >> (4 * to)) & 15 == 13:
         return 1, 1
-    for square in range(3):
-        if (before >> (4 * square)) & 15 == 13:
-            return 2, -1  # the opponent's lion came to the mover's home rank and still stands there
+    others = (before & 0xFFF) ^ 0xDDD
+    if (others - 0x111) & ~others & 0x888:
+        return 2, -1  # the opponent's lion (13 on one of three squares) came to the mover's home rank and stands there
     if try_at_once and to >= 9 and (after >> (4 * to)) & 15 == 5 and not attacked(after, to):
         return 2, 1
     return 0, 0
@@ -110,11 +125,11 @@ def step(s, p, action):
 @kernel
 def write_position(position, out, start):
     """Sets the planes of one position: 10 of pieces at `start`."""
-    for square in range(12):
-        piece = (position >> (4 * square)) & 15
-        if piece != 0:
-            plane = piece - 1 if piece < 8 else piece - 4
-            out[start + 12 * plane + square] = 1
+    left = occupied(position)
+    while left != 0:
+        square = lowest_square(left)
+        left &= left - 1
+        out[start + PLANE[(position >> (4 * square)) & 15] + square] = 1
 
 
 @kernel
@@ -123,10 +138,8 @@ def write_hands(position, out, start):
     hands = (position >> 48) & 0xFFF
     for k in range(6):
         count = (hands >> (2 * k)) & 3
-        if count >= 1:
-            out[start + 2 * k] = 1
-        if count >= 2:
-            out[start + 2 * k + 1] = 1
+        out[start + 2 * k] = count >= 1
+        out[start + 2 * k + 1] = count >= 2
 
 
 @kernel
