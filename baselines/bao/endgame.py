@@ -36,7 +36,8 @@ from asobiba.envs.bao.rules import DRAWS, ENDLESS_MOVE, ILLEGAL
 
 NEVER, ALWAYS = -128, 127
 OPEN = -127
-_ZERO = np.uint64(0)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_ALL = np.zeros(0, np.uint64)
 
 
 class Database(NamedTuple):
@@ -129,8 +130,10 @@ def settle(p, own, other, database, layer, layer_high):
 
 
 @compiled(parallel=True)
-def sweep(params, seeds, rows, begins, values, open_at, open_low, open_high, layer_high, first):
-    """Improves the values of all boards of `seeds` seeds once; returns how many changed.
+def sweep(params, seeds, rows, begins, wanted, values, open_at, open_low, open_high, layer_high, first):
+    """Improves the values of the boards of `seeds` seeds once; returns how many changed.
+
+    `wanted`: one bit a board, those to look at; empty for all.
 
     `first`: whether this is the first sweep, which looks at every board; later ones pass over those whose values met.
     Boards are done in parallel and read each other's values while they change, which is harmless: values only improve.
@@ -146,6 +149,8 @@ def sweep(params, seeds, rows, begins, values, open_at, open_low, open_high, lay
         rank = p.start[seeds, m] + (mine - begins[m]) * p.rows[k]
         for theirs in range(begins[k], begins[k + 1]):
             at = rank + theirs - begins[k]
+            if wanted.shape[0] > 0 and (wanted[at >> 6] >> np.uint64(at & 63)) & _ONE == _ZERO:
+                continue
             if first or values[at] != layer_high[at - layer]:
                 new_low, new_high = settle(p, own, rows[theirs], database, layer, layer_high)
                 if new_low != values[at] or new_high != layer_high[at - layer]:
@@ -155,8 +160,15 @@ def sweep(params, seeds, rows, begins, values, open_at, open_low, open_high, lay
     return changed
 
 
-def build(holes: int, seeds: int, endless: str = "illegal", report: Callable[[dict], None] | None = None) -> Database:
-    """The database of all boards of at most `seeds` seeds.
+def build(
+    holes: int,
+    seeds: int,
+    endless: str = "illegal",
+    report: Callable[[dict], None] | None = None,
+    wanted: np.ndarray = _ALL,
+) -> Database:
+    """The database of all boards of at most `seeds` seeds, or of the `wanted` ones (bits in the order of `board_rank`,
+    closed under moves).
 
     Memory: a byte a board, and another for the boards of exactly `seeds` seeds. `report` is called after each number of
     seeds with a dict of `seeds`, `boards`, `sweeps`, `open` (boards whose values differ) and `seconds`.
@@ -170,12 +182,15 @@ def build(holes: int, seeds: int, endless: str = "illegal", report: Callable[[di
         begin, sweeps = time.perf_counter(), 1
         start, stop = int(params["start"][0, n, 0]), int(params["start"][0, n, n + 1])
         layer_high = np.full(stop - start, ALWAYS, np.int8)
-        changed = sweep(params, n, rows, begins, values, *open_parts, layer_high, True)
+        changed = sweep(params, n, rows, begins, wanted, values, *open_parts, layer_high, True)
         while changed:
-            changed = sweep(params, n, rows, begins, values, *open_parts, layer_high, False)
+            changed = sweep(params, n, rows, begins, wanted, values, *open_parts, layer_high, False)
             sweeps += 1
         layer = values[start:stop]
         undecided = np.flatnonzero(layer != layer_high)
+        if len(wanted) and len(undecided):
+            at = undecided + start
+            undecided = undecided[(wanted[at >> 6] >> (at & 63).astype(np.uint64)) & _ONE != 0]
         if len(undecided):
             added = (undecided + start, layer[undecided], layer_high[undecided])
             open_parts = tuple(np.concatenate(pair) for pair in zip(open_parts, added))
