@@ -36,7 +36,7 @@ class Link:
         codec: the protocol.
         transport: the way to the car; the link opens and closes it.
         timeout: without a valid frame for so long the link is lost, s.
-        session: number of the session, 1 to 255; drawn by default.
+        session: number before that of the first session, 1 to 255; drawn by default. Every `open` begins another one.
     """
 
     REOPEN_EVERY = 0.05
@@ -86,6 +86,9 @@ class Link:
                     raise LinkError(f"cannot open {getattr(self.transport, 'port', 'the port')}: {reason}")
                 self.transport.sleep_until(now + self.REOPEN_EVERY)
             self.down = None
+        # A session of its own: what the wire still holds of the last one is nobody's.
+        self.session = self.session % 255 + 1
+        self._drain()
         greeted_at = float("-inf")
         while True:
             now = self.transport.now()
@@ -105,6 +108,15 @@ class Link:
             if self.down is not None:
                 self._reopen()
             if self.newest is not None and (self.hello is not None or not self.codec.confirms):
+                return
+
+    def _drain(self) -> None:
+        for _ in range(64):
+            try:
+                if not self.transport.read(float("-inf"))[1]:
+                    return
+            except LinkError as error:
+                self.down = str(error)
                 return
 
     def _greet(self) -> None:
