@@ -93,8 +93,8 @@ class GradedAgent(TableAgent):
     def probabilities(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """The probability of every action, `(n, actions)`."""
         scores = self.move_utilities(views, legal)
-        weights = np.exp(self.strength * (scores - scores.max(1, keepdims=True)), where=scores > -np.inf)
-        weights[scores == -np.inf] = 0
+        allowed = scores > -np.inf
+        weights = allowed * np.exp(self.strength * np.where(allowed, scores - scores.max(1, keepdims=True), 0))
         return weights / weights.sum(1, keepdims=True)
 
     def act(self, view: np.void, legal: np.ndarray) -> int:

@@ -109,13 +109,14 @@ def successors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc, ra
     """Writes a word per legal move into `out[row]`, and returns how many there are.
 
     A word is `4 * number + result`: the number of the position after the move as the opponent sees it, and one of
-    `GOES_ON`, `LION_LOST`, `TRIED`. The mover must not be able to catch the lion. With `ranked` false the numbers are
-    left out.
+    `GOES_ON`, `LION_LOST`, `TRIED`. Moves that catch the lion are not among them (`catchers` counts those). With
+    `ranked` false the numbers are left out.
     """
     n = 0
     every = e | g | c | h
     foes = every & ~own
     blocked = own | (1 << mine)
+    blocked_or_lion = blocked | (1 << theirs)
     # One's own piece or lion on `origin` goes to `target` and takes what is there.
     movers = blocked
     while movers != 0:
@@ -132,7 +133,7 @@ def successors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc, ra
             reach = CHICK[origin]
         else:
             reach = HEN[origin]
-        reach &= ~blocked
+        reach &= ~blocked_or_lion
         while reach != 0:
             target = reach & -reach
             reach ^= target

@@ -48,7 +48,9 @@ PASSES_REACHED = SELF_TURNED + 3
 """As `PASSES`, where the other position can be reached too."""
 FORCED = PASSES_REACHED + 9
 """By value won: exactly one move wins."""
-COLUMNS = FORCED + 1
+ONLY_DROPS = FORCED + 1
+"""By value won and drawn: every move that keeps the value drops a chick on the far rank."""
+COLUMNS = ONLY_DROPS + 2
 
 
 @kernel
@@ -90,17 +92,19 @@ def _count(material, values, reached, number, row, out):
     row[DEGREES + 64 * of + count] += 1
     if best_of(values, out, 0, count) != value:
         row[WRONG] += 1
-    distinct = distinct_words(out, 0, count)
-    row[FOLDED_DEGREES + 64 * of + distinct] += 1
     keeping = 0
-    for k in range(distinct):
+    for k in range(count):
         if value_class(value_after(values, out[0, k])) == 2 - of:
             keeping += 1
     if of == WON and keeping == 1:
         row[FORCED] += 1
-    if of != LOST and keeping == 1 and hc > 0:
-        if _far_drops_kept(material, values, of, mine, theirs, e, g, c, h, own, he, hg, hc) > 0:
-            row[ONLY_DROP + of] += 1
+    if of != LOST and keeping <= 3 and hc > 0:
+        drops = _far_drops_kept(material, values, of, mine, theirs, e, g, c, h, own, he, hg, hc)
+        if drops == keeping:
+            row[ONLY_DROPS + of] += 1
+            if keeping == 1:
+                row[ONLY_DROP + of] += 1
+    row[FOLDED_DEGREES + 64 * of + distinct_words(out, 0, count)] += 1
     # What if the other player were to move?
     m2, t2, e2, g2, c2, h2, own2, he2, hg2, hc2 = turned(material, mine, theirs, e, g, c, h, own, he, hg, hc)
     if goes_on(m2, t2, e2, g2, c2, h2, own2):

@@ -1,0 +1,528 @@
+"""Exact values of animal shogi: the numbering, the solver, the table file, and the agents that play from it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from math import inf
+
+import numpy as np
+import pytest
+from animal_shogi_reference import SlowGame, perft
+
+from asobiba.baselines.animal_shogi.analysis import analyse_position, perfect_line
+from asobiba.baselines.animal_shogi.perfect import (
+    Accuracy,
+    GradedAgent,
+    PerfectAgent,
+    judge_decisions,
+    judge_games,
+    utilities,
+)
+from asobiba.baselines.animal_shogi.solver import index, moves, reach, retrograde, solve, statistics
+from asobiba.baselines.animal_shogi.solver.index import SIZE, WHOLE_GAME, material_code, material_counts
+from asobiba.baselines.animal_shogi.solver.perft import perft as solver_perft
+from asobiba.baselines.animal_shogi.solver.table import Table, TableError, TableMissing, write_table
+from asobiba.core import compiled, game, make_agent
+from asobiba.core.errors import GameParameterError
+from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
+from asobiba.envs.animal_shogi.position import judge
+
+RULESET = game("animal_shogi").ruleset()
+SMALL = 2
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory):
+    """The table of all sub-games with at most two pieces besides the lions."""
+    return Table.open(solve.solve_small(tmp_path_factory.mktemp("table") / "small.table", SMALL), verify=True)
+
+
+def state_of(position: int, side: int = 0) -> np.void:
+    """A game that begins at a position (with fewer pieces, which the rules do not mind)."""
+    states = RULESET.zeros()
+    judge(states, RULESET.params, position, side)
+    return states[0]
+
+
+@compiled()
+def numbers_kept(material, first, last, stride):
+    """Numbers that come back from their position, numbers of the other mirror image, and anything else."""
+    same, mirrored, wrong = 0, 0, 0
+    for number in range(first, last, stride):
+        position = index.position_of(material, number)
+        back = index.number_of(material, *position)
+        if back == number:
+            same += 1
+        elif index.mirror_order(material, *position) == 1 and back < number:
+            mirrored += 1
+        else:
+            wrong += 1
+    return same, mirrored, wrong
+
+
+@compiled()
+def packed(material, number):
+    """The position of a number as the rules hold it."""
+    mine, theirs, e, g, c, h, own, he, hg, hc = index.position_of(material, number)
+    position = (5 << (4 * mine)) | (13 << (4 * theirs))
+    for square in range(12):
+        bit = 1 << square
+        kind = 2 if e & bit else 3 if g & bit else 1 if c & bit else 4 if h & bit else 0
+        if kind:
+            position |= (kind if own & bit else kind + 8) << (4 * square)
+    ne, ng, nc = material // 9, material // 3 % 3, material % 3
+    theirs_in_hand = nc - index.POP[c | h] - hc, ne - index.POP[e] - he, ng - index.POP[g] - hg
+    for k in range(3):
+        position |= (hc, he, hg)[k] << (48 + 2 * k)
+        position |= np.int64(theirs_in_hand[k]) << (54 + 2 * k)
+    return position
+
+
+def test_numbering_has_the_published_size():
+    # Tanaka 2009, table 1: arrangements by pieces in hand.
+    published = [638_668_800, 638_668_800, 242_161_920, 44_098_560, 4_134_240, 190_080, 3_564]
+    found = Counter()
+    starts = [*index.START[WHOLE_GAME, :27].tolist(), int(SIZE[WHOLE_GAME])]
+    for shape in range(27):
+        found[6 - sum(material_counts(shape))] += 132 * (starts[shape + 1] - starts[shape])
+    assert [found[k] for k in range(7)] == published
+    assert 132 * int(SIZE[WHOLE_GAME]) == sum(published) == 1_567_925_964
+    assert index.PLACEMENTS == 72
+
+
+@pytest.mark.parametrize("material", [0, 1, 5, 9, 13, 23])
+def test_numbers_and_positions_are_inverse(material):
+    same, mirrored, wrong = numbers_kept(material, 0, index.all_numbers(material), 1 if material < 13 else 7)
+    assert wrong == 0
+    assert same > mirrored
+
+
+def test_numbers_of_the_whole_game_are_inverse():
+    same, mirrored, wrong = numbers_kept(WHOLE_GAME, 0, index.all_numbers(WHOLE_GAME), 1009)
+    assert (wrong, same + mirrored) == (0, -(-index.all_numbers(WHOLE_GAME) // 1009))
+
+
+def test_moves_agree_with_the_rules_over_random_games():
+    generator = np.random.default_rng(5)
+    out = np.empty((1, moves.MOST_MOVES), np.int64)
+    for _ in range(30):
+        state = new_state(RULESET, 0)
+        while not is_over(state):
+            position = int(state["position"])
+            _, *form = unpacked(position)
+            if moves.goes_on(*form[:7]):
+                count = moves.successors(out, 0, WHOLE_GAME, *form, True)
+                ours = Counter(int(word) for word in out[0, :count])
+                theirs = Counter()
+                for action in legal_actions(RULESET, state):
+                    after = step(RULESET, state, int(action))
+                    _, *then = unpacked(int(after["position"]))
+                    kind = reach.kind_of(*then[:7]) if then[0] < 9 else moves.TRIED
+                    theirs[4 * index.number_of(WHOLE_GAME, *then) + kind] += 1
+                assert ours == theirs
+            state = step(RULESET, state, int(generator.choice(legal_actions(RULESET, state))))
+
+
+def unpacked(position: int) -> tuple:
+    from asobiba.baselines.animal_shogi.solver import lookup
+
+    return tuple(int(x) for x in lookup.unpacked(position))
+
+
+def test_perft_of_the_solver_agrees_with_the_slow_rules():
+    counts = solver_perft(8)
+    assert counts[:5] == [perft(SlowGame(), depth) for depth in range(1, 6)]
+    assert counts == [4, 17, 123, 976, 8_122, 71_677, 635_117, 5_684_459]
+
+
+@compiled()
+def edges(material, values, forward, backward):
+    """Counts moves between positions in which the game goes on, by the number they lead to, and the same backwards."""
+    out = np.empty((1, moves.MOST_PREDECESSORS), np.int64)
+    for number in range(values.shape[0]):
+        if values[number] == retrograde.OUTSIDE:
+            continue
+        position = index.position_of(material, number)
+        count = moves.successors(out, 0, material, *position, True)
+        if index.mirror_order(material, *position) == 0:
+            count = retrograde.distinct_words(out, 0, count)
+        for k in range(count):
+            if out[0, k] & 3 == moves.GOES_ON:
+                forward[number] += 1
+        count = moves.predecessors(out, 0, material, *position)
+        for k in range(count):
+            backward[out[0, k]] += 1
+
+
+@pytest.mark.parametrize("material", [2, 5, 10, 13])
+def test_backward_moves_are_the_forward_moves(material):
+    values = solve.solve_material(material)
+    forward, backward = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
+    edges(material, values, forward, backward)
+    inside = values != retrograde.OUTSIDE
+    assert forward.sum() > 0
+    assert np.array_equal(forward[inside], backward[inside])
+
+
+def slow_position(board: dict, hands: list[Counter]) -> int:
+    """A slow game's position (first player to move) as the rules hold it."""
+    kinds = {"chick": 1, "elephant": 2, "giraffe": 3, "hen": 4, "lion": 5}
+    position = 0
+    for (file, rank), (player, kind) in board.items():
+        position |= (kinds[kind] + 8 * player) << (4 * (3 * (3 - rank) + file))
+    for player in (0, 1):
+        for k, kind in enumerate(("chick", "elephant", "giraffe")):
+            position |= hands[player][kind] << (48 + 6 * player + 2 * k)
+    return position
+
+
+def every_slow_game(pieces: tuple[str, ...]):
+    """All positions of two lions and these pieces, the first player to move."""
+    squares = [(x, y) for x in range(3) for y in range(4)]
+    for lion, other in itertools.permutations(squares, 2):
+        places = [s for s in squares if s not in (lion, other)]
+        choices = [
+            [("hand", p, kind) for p in (0, 1)]
+            + [(s, p, k) for s in places for p in (0, 1) for k in ((kind, "hen") if kind == "chick" else (kind,))]
+            for kind in pieces
+        ]
+        for chosen in itertools.product(*choices):
+            on_board = [place for place, _, _ in chosen if place != "hand"]
+            if len(set(on_board)) < len(on_board):
+                continue
+            slow = SlowGame()
+            slow.board = {lion: (0, "lion"), other: (1, "lion")}
+            slow.hands = [Counter(), Counter()]
+            for place, player, kind in chosen:
+                if place == "hand":
+                    slow.hands[player][kind] += 1
+                else:
+                    slow.board[place] = (player, kind)
+            yield slow
+
+
+def turned(slow: SlowGame) -> tuple[dict, list[Counter]]:
+    """The position as the second player sees it, as if he were the first."""
+    board = {(2 - x, 3 - y): (1 - player, kind) for (x, y), (player, kind) in slow.board.items()}
+    return board, [slow.hands[1], slow.hands[0]]
+
+
+@pytest.mark.parametrize("pieces", [("chick",), ("giraffe",), ("elephant",)])
+def test_values_agree_with_exhaustive_search(table, pieces):
+    followers: dict[int, list] = {}
+    for slow in every_slow_game(pieces):
+        lion, other = slow.lion_of(0), slow.lion_of(1)
+        caught = slow.attacked(other, 0)
+        if lion[1] == 0 or (other[1] == 3 and not caught):
+            continue  # a try has succeeded
+        results: list = []
+        for move in slow.moves():
+            after = slow.copy()
+            after.seen.clear()
+            after.play(move)
+            results.append(slow_position(*turned(after)) if after.result is None else after.result[0])
+            if results[-1] in (0, 1) and after.result is not None:
+                results[-1] = "won" if after.result[0] == 0 else "lost"
+        followers[slow_position(slow.board, slow.hands)] = results
+    plies = naive_values(followers)
+    positions = np.array(list(followers))
+    outcomes, distances = table.values(positions)
+    for position, outcome, distance in zip(positions.tolist(), outcomes, distances):
+        expected = plies.get(position)
+        assert (outcome, distance) == ((0, -1) if expected is None else (1 if expected % 2 else -1, expected))
+    assert len(plies) > 100
+
+
+def naive_values(followers: dict[int, list]) -> dict[int, int]:
+    """Plies to the end of every position that is not drawn, by looking at all of them again and again."""
+    known: dict[int, int] = {position: 0 for position, results in followers.items() if not results}
+    for level in itertools.count(1):
+        new = {}
+        for position, results in followers.items():
+            if position in known:
+                continue
+            after = [0 if r == "won" else inf if r == "lost" else known.get(r, inf) for r in results]
+            if any(a % 2 == 0 and a == level - 1 for a in after if a != inf):
+                new[position] = level
+            elif level % 2 == 0 and all(r == "lost" or (a != inf and a % 2) for r, a in zip(results, after)):
+                new[position] = level
+        if not new and level > 4:
+            return known
+        known.update(new)
+
+
+def test_a_larger_sub_game_does_not_contradict_itself():
+    material = material_code(1, 1, 2)
+    values = solve.solve_material(material)
+    assert retrograde.contradictions(material, values, 0, len(values), 1) == 0
+    assert (values < retrograde.WAITING).sum() > 1_000_000
+
+
+def test_table_agrees_with_the_rules_move_by_move(table):
+    """The value of a position is the best of its moves, played by the rules of the environment."""
+    generator = np.random.default_rng(1)
+    checked = 0
+    for material in table.materials:
+        for number in generator.integers(0, index.open_numbers(material), 12):
+            state = state_of(int(packed(material, int(number))))
+            if is_over(state):
+                continue
+            outcome, plies = (int(x[0]) for x in table.values(np.array([state["position"]])))
+            best = (-2, 0)
+            for action in legal_actions(RULESET, state):
+                after = step(RULESET, state, int(action))
+                if is_over(after):
+                    value = (int(after["rewards"][0]), 1)
+                else:
+                    o, p = table.values(np.array([after["position"]]))
+                    value = (-int(o[0]), int(p[0]) + 1 if o[0] else -1)
+                best = max(best, value, key=lambda v: v[0] * (0.5 + 0.5 / max(v[1], 1)))
+            assert (outcome, plies) == best
+            checked += 1
+    assert checked > 50
+
+
+class Stop(Exception):
+    pass
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
+    material = material_code(1, 1, 1)
+    whole = solve.solve_material(material)
+    seen = []
+
+    def stop_after(count):
+        def progress(phase, done, total):
+            seen.append((phase, done))
+            if len(seen) >= count:
+                raise Stop
+
+        return progress
+
+    keep = solve.Checkpoints(tmp_path / "work", seconds=0)
+    with pytest.raises(Stop):
+        solve.solve_material(material, stop_after(14), keep)
+    notes, arrays = keep.load(f"values-{material}")
+    assert notes["level"] > 3
+    assert not np.array_equal(arrays["values"], whole)
+    seen.clear()
+    again = solve.solve_material(material, lambda phase, done, total: seen.append((phase, done)), keep)
+    assert np.array_equal(again, whole)
+    assert all(phase == solve.LEVELS for phase, _ in seen)
+
+
+def test_a_damaged_checkpoint_is_not_used(tmp_path):
+    keep = solve.Checkpoints(tmp_path, seconds=0)
+    keep.save("x", {"level": 3}, values=np.arange(100, dtype=np.uint8))
+    assert keep.load("x")[0] == {"level": 3}
+    path = tmp_path / "x.checkpoint"
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    assert keep.load("x") is None
+    assert not path.exists()
+    path.write_bytes(b"noise")
+    assert keep.load("x") is None
+
+
+def test_table_files_are_checked(tmp_path, table):
+    data = table.path.read_bytes()
+    missing = tmp_path / "none.table"
+    with pytest.raises(TableMissing, match="asobiba solve animal_shogi"):
+        Table.open(missing)
+    for content, message in ((b"noise", "no header|does not begin"), (data[:-10], "cut short"), (b"", "does not begin")):
+        path = tmp_path / f"{len(content)}.table"
+        path.write_bytes(content)
+        with pytest.raises(TableError, match=message):
+            Table.open(path)
+    damaged = tmp_path / "damaged.table"
+    damaged.write_bytes(data[:-1000] + bytes(1000))
+    with pytest.raises(TableError, match="checksum"):
+        Table.open(damaged, verify=True)
+
+
+def test_usual_place_of_the_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASOBIBA_DATA_DIR", str(tmp_path))
+    with pytest.raises(TableMissing, match=str(tmp_path)):
+        Table.open()
+    agent = make_agent(RULESET.game, "perfect")
+    with pytest.raises(TableMissing):
+        agent.reset(RULESET, 0, 1)
+
+
+def test_a_small_table_refuses_the_whole_game(table):
+    with pytest.raises(TableError, match="0 elephants, 0 giraffes, 0 chicks"):
+        table.values(np.array([new_state(RULESET, 0)["position"]]))
+
+
+def test_notes_must_fit(tmp_path):
+    with pytest.raises(TableError, match="must fit"):
+        write_table(tmp_path / "x", {0: retrograde.blank(0)}, {"long": "x" * 5000})
+
+
+def some_states(table, outcome: int, count: int, least: int = 3) -> list[np.void]:
+    """States of sub-games with this outcome for the player to move and at least so many plies to the end."""
+    generator = np.random.default_rng(2)
+    material, found = max(table.materials, key=lambda m: SIZE[m]), []
+    while len(found) < count:
+        state = state_of(int(packed(material, int(generator.integers(0, index.open_numbers(material))))))
+        if is_over(state):
+            continue
+        value, plies = table.values(np.array([state["position"]]))
+        if value[0] == outcome and (plies[0] >= least or outcome == 0):
+            found.append(state)
+    return found
+
+
+def play_out(first, second, state) -> np.void:
+    agents = {int(state["to_move"]): first, 1 - int(state["to_move"]): second}
+    for seat, agent in agents.items():
+        agent.reset(RULESET, seat, 3)
+    while not is_over(state):
+        state = step(RULESET, state, agents[int(state["to_move"])].act(state, action_mask(RULESET, state)))
+    return state
+
+
+def test_perfect_wins_won_positions_in_the_exact_number_of_plies(table):
+    for state in some_states(table, 1, 8):
+        plies = int(table.values(np.array([state["position"]]))[1][0])
+        end = play_out(PerfectAgent(table.path), PerfectAgent(table.path), state)
+        assert end["rewards"][0] == 1
+        assert end["steps"] == plies
+        assert play_out(PerfectAgent(table.path), make_agent(RULESET.game, "random"), state)["rewards"][0] == 1
+
+
+def test_perfect_resists_as_long_as_possible_and_never_loses_a_draw(table):
+    for state in some_states(table, -1, 4):
+        plies = int(table.values(np.array([state["position"]]))[1][0])
+        assert play_out(PerfectAgent(table.path), PerfectAgent(table.path), state)["steps"] == plies
+        end = play_out(PerfectAgent(table.path), GradedAgent(3, table.path), state)
+        assert end["rewards"][0] >= 0 or end["steps"] >= plies  # a weaker winner may throw the win away
+    for state in some_states(table, 0, 4):
+        assert play_out(PerfectAgent(table.path), GradedAgent(8, table.path), state)["rewards"][0] >= 0
+
+
+def test_perfect_answers_batches_as_it_answers_one_by_one(table):
+    states = np.array(some_states(table, 1, 6) + some_states(table, -1, 6))
+    masks = np.array([action_mask(RULESET, s) for s in states])
+    agent = PerfectAgent(table.path)
+    agent.reset(RULESET, 0, 1)
+    assert agent.act_batch(states, masks).tolist() == [agent.act(s, m) for s, m in zip(states, masks)]
+
+
+def test_strength_runs_from_random_to_perfect(table):
+    states = np.array(some_states(table, 1, 10))
+    masks = np.array([action_mask(RULESET, s) for s in states])
+    best = None
+    shares = []
+    for strength in (0, 1, 4, 16, 10_000):
+        agent = GradedAgent(strength, table.path)
+        agent.reset(RULESET, 0, 1)
+        chances = agent.probabilities(states, masks)
+        np.testing.assert_allclose(chances.sum(1), 1)
+        assert (chances[masks == 0] == 0).all()
+        scores = agent.move_utilities(states, masks)
+        best = scores == scores.max(1, keepdims=True)
+        shares.append((chances * best).sum(1).mean())
+        if strength == 0:
+            np.testing.assert_allclose(chances, masks / masks.sum(1, keepdims=True))
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+
+
+def test_utilities_order_moves():
+    order = [(1, 1), (1, 3), (1, 173), (0, -1), (-1, 172), (-1, 4), (-1, 2), (-2, 0)]
+    scores = utilities(np.array([o for o, _ in order]), np.array([p for _, p in order]))
+    assert (np.diff(scores) < 0).all()
+    assert scores[0] == 1
+    assert scores[-1] == -inf
+
+
+@pytest.mark.parametrize("strength", [-1, "much", True, float("nan")])
+def test_strength_must_be_a_number(strength):
+    with pytest.raises(GameParameterError, match="strength"):
+        GradedAgent(strength)
+
+
+def test_accuracy_counts_decisions(table):
+    states = np.array(some_states(table, 1, 20))
+    masks = np.array([action_mask(RULESET, s) for s in states])
+    outcomes, _ = table.move_values(states["position"], masks)
+    agent = PerfectAgent(table.path)
+    agent.reset(RULESET, 0, 1)
+    perfect = judge_decisions(table, states["position"], masks, agent.act_batch(states, masks))
+    assert (perfect.decisions, perfect.kept, perfect.fastest, perfect.share) == (20, 20, 20, 1)
+    worst = judge_decisions(table, states["position"], masks, np.where(masks, -outcomes.astype(int), -9).argmax(1))
+    assert worst.choices == perfect.choices > 0
+    assert worst.kept_choices == 0
+    assert (perfect + worst).decisions == 40
+    assert np.isnan(Accuracy().share)
+    with pytest.raises(ValueError, match="not legal"):
+        judge_decisions(table, states["position"][:1], masks[:1], np.array([int(np.flatnonzero(masks[0] == 0)[0])]))
+
+
+def test_judging_games_needs_the_whole_game(table):
+    with pytest.raises(TableError):
+        judge_games(table, RULESET, [[25]])
+    assert judge_games(table, RULESET, [[]]) == (Accuracy(), Accuracy())
+
+
+def test_analysis_lists_moves_best_first(table):
+    state = some_states(table, 1, 1)[0]
+    found = analyse_position(table, RULESET, state)
+    assert found.text.startswith("won in ")
+    assert found.moves[0].outcome == 1
+    assert found.moves[0].plies == found.plies
+    assert len(found.moves) == action_mask(RULESET, state).sum()
+    scores = utilities(np.array([m.outcome for m in found.moves]), np.array([m.plies for m in found.moves]))
+    assert (np.diff(scores) <= 0).all()
+    line = perfect_line(table, RULESET, state, 100)
+    assert len(line) == found.plies
+    assert line[0] == found.moves[0].name
+
+
+def test_flood_and_counts_of_the_first_plies():
+    """Positions within four plies of the start, against a breadth-first search by the slow rules."""
+    seen, frontier = set(), [SlowGame(try_at_once=False)]
+    for _ in range(5):
+        following = []
+        for slow in frontier:
+            board, hands = turned(slow) if slow.mover else (slow.board, slow.hands)
+            mirrored = {(2 - x, y): piece for (x, y), piece in board.items()}
+            key = min(slow_position(board, hands), slow_position(mirrored, hands))
+            if key in seen:
+                continue
+            seen.add(key)
+            for move in slow.moves():
+                if slow.board.get(move[2], (0, ""))[1] == "lion":
+                    break
+            else:
+                for move in slow.moves():
+                    after = slow.copy()
+                    after.seen.clear()
+                    after.play(move)
+                    following.append(after)
+        frontier = following
+    start = reach.start_number(WHOLE_GAME)
+    level, ours = {start}, set()
+    out = np.empty((1, moves.MOST_MOVES), np.int64)
+    for _ in range(5):
+        ours |= level
+        following = set()
+        for number in level:
+            position = index.position_of(WHOLE_GAME, number)
+            if moves.goes_on(*position[:7]):
+                count = moves.successors(out, 0, WHOLE_GAME, *position, True)
+                following |= {int(word) >> 2 for word in out[0, :count]}
+        level = following - ours
+    assert len(ours) == len(seen) > 1000
+
+
+def test_counts_have_names_and_can_be_stored():
+    totals = np.zeros(statistics.COLUMNS, np.int64)
+    totals[statistics.DISTANCES + 1] = 2
+    totals[statistics.DEGREES + 5] = 2
+    found = statistics.summary(totals, (2, 3, 4))
+    assert found["reachable"] == 9
+    assert (found["won"], found["lost"], found["most_moves"], found["branching"]) == (2, 0, 5, 5)
+    assert json.loads(json.dumps(found)) == found
