@@ -1,0 +1,153 @@
+"""Controllers of the mini 4WD: those of the GAT 2016 papers, and two beyond them."""
+
+from __future__ import annotations
+
+from asobiba.baselines.mini4wd import policies
+from asobiba.baselines.mini4wd.controllers import Controller, require_range
+from asobiba.baselines.mini4wd.learning import Localiser, Playback
+from asobiba.core import AgentDeclaration
+
+_GAT = "GAT 2016 (Game AI Tournaments), abstracts of mini 4WD AI cars"
+
+
+def constant(duty: float = 0.6) -> Controller:
+    """The same duty all the time."""
+    return Controller(policies.CONSTANT, [require_range("duty", duty, -1, 1)], "constant")
+
+
+def sequence(duty: float = 1.0, off: float = 0.02, on: float = 0.04) -> Controller:
+    """Off for `off` seconds, on for `on` seconds, and again (5 and 5 in the paper's first test)."""
+    return Controller(
+        policies.SEQUENCE,
+        [require_range("duty", duty, -1, 1), require_range("off", off, 0, 60), require_range("on", on, 0.001, 60)],
+        "sequence",
+    )
+
+
+def slope(
+    duty: float = 0.7, slow: float = 0.35, tilt: float = 0.12, smooth: float = 0.12, hold: float = 0.5
+) -> Controller:
+    """`duty`, and `slow` for `hold` seconds after the smoothed tilt has passed `tilt` rad."""
+    settings = [
+        require_range("duty", duty, -1, 1),
+        require_range("slow", slow, -1, 1),
+        require_range("tilt", tilt, -2, 2),
+        require_range("smooth", smooth, 0.001, 10),
+        require_range("hold", hold, 0, 60),
+    ]
+    return Controller(policies.SLOPE, settings, "slope")
+
+
+def playback(path: str | None = None, teacher: str = "predict", correct: bool = True) -> Playback:
+    """Plays a recorded run; without `path`, `teacher` drives the teaching run."""
+    return Playback(path, teacher, bool(correct))
+
+
+def pseudo_speed(
+    duty: float = 0.8, threshold: float = 2.0, pulse: float = 0.06, relief: float = 0.5, keep: float = 0.9
+) -> Controller:
+    """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s."""
+    settings = [
+        require_range("duty", duty, -1, 1),
+        require_range("threshold", threshold, 0, 50),
+        require_range("pulse", pulse, 0, 0.1),
+        require_range("relief", relief, 0, 50),
+        require_range("keep", keep, 0, 1),
+    ]
+    return Controller(policies.PSEUDO_SPEED, settings, "pseudo_speed")
+
+
+def gyro_pitch(
+    duty: float = 0.65, slow: float = 0.35, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
+) -> Controller:
+    """A pitch rate above `rate` rad/s: reverse for `pulse` s, then `slow` for `hold` s; `slow` above `pull` g too."""
+    settings = [
+        require_range("duty", duty, -1, 1),
+        require_range("slow", slow, -1, 1),
+        require_range("rate", rate, 0, 100),
+        require_range("pulse", pulse, 0, 0.1),
+        require_range("hold", hold, 0, 60),
+        require_range("pull", pull, 0, 50),
+    ]
+    return Controller(policies.GYRO_PITCH, settings, "gyro_pitch")
+
+
+def shape(
+    straight: float = 0.75,
+    corner: float = 0.7,
+    slope: float = 0.4,
+    yaw: float = 2.0,
+    tilt: float = 0.12,
+    smooth: float = 0.06,
+    rate: float = 1.2,
+    hold: float = 0.5,
+    brake: float = 0.08,
+) -> Controller:
+    """A duty for straights, corners (yaw beyond `yaw` rad/s) and slopes, from filtered axes; brakes before slopes."""
+    settings = [
+        require_range("straight", straight, -1, 1),
+        require_range("corner", corner, -1, 1),
+        require_range("slope", slope, -1, 1),
+        0.0,
+        require_range("yaw", yaw, 0, 100),
+        require_range("tilt", tilt, 0, 2),
+        require_range("smooth", smooth, 0.001, 10),
+        require_range("rate", rate, 0, 100),
+        require_range("hold", hold, 0, 60),
+        require_range("brake", brake, 0, 1),
+    ]
+    return Controller(policies.SHAPE, settings, "shape")
+
+
+def localise(rounds: int = 24, cars: int = 12, top: float = 7.0) -> Localiser:
+    """Histogram self-localisation with a learned speed per cell; needs the tachometer."""
+    return Localiser(
+        int(require_range("rounds", rounds, 1, 1000)), int(require_range("cars", cars, 1, 1000)),
+        require_range("top", top, 1, 15), 0.6, 0.3, 0.16,
+    )  # fmt: skip
+
+
+def predict(steps: int = 4, margin: float = 0.3) -> Controller:
+    """Model-predictive control on the identified model: the upper reference. Uses the wheels' speed."""
+    settings = [require_range("steps", steps, 1, 40), require_range("margin", margin, 0, 0.9)]
+    return Controller(policies.PREDICT, settings, "predict")
+
+
+CONTROLLERS = (
+    AgentDeclaration("constant", constant, "constant duty", _GAT, deterministic=True),
+    AgentDeclaration(
+        "sequence", sequence, "on/off sequence, pulse-width modulation", f"{_GAT}: Kozu", deterministic=True
+    ),
+    AgentDeclaration("slope", slope, "slope detection by tilt, lower duty", f"{_GAT}: Satose", deterministic=True),
+    AgentDeclaration(
+        "playback", playback, "teach and playback, voltage correction", f"{_GAT}: Harada", deterministic=True
+    ),
+    AgentDeclaration(
+        "pseudo_speed",
+        pseudo_speed,
+        "acceleration added up over 100 ms, reverse pulses",
+        f"{_GAT}: Orihara",
+        deterministic=True,
+    ),
+    AgentDeclaration(
+        "gyro_pitch",
+        gyro_pitch,
+        "thresholds on acceleration and pitch rate, reverse",
+        f"{_GAT}: Ghita",
+        deterministic=True,
+    ),
+    AgentDeclaration(
+        "shape", shape, "filtered six axes, duty by the course's shape", f"{_GAT}: Satomi", deterministic=True
+    ),
+    AgentDeclaration(
+        "localise",
+        localise,
+        "histogram self-localisation, learned speed per cell",
+        "ai_mini_4wd_kit (2019)",
+        league=False,
+    ),
+    AgentDeclaration(
+        "predict", predict, "model-predictive control on the identified model (upper reference)", deterministic=True
+    ),
+)
+AGENTS = dict.fromkeys(("mini4wd", "mini4wd_discrete", "mini4wd_position", "mini4wd_race"), CONTROLLERS)

@@ -1,0 +1,232 @@
+"""Controllers that prepare on the course: the taught tape, and the learned speed per cell."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from asobiba.baselines.mini4wd import policies
+from asobiba.baselines.mini4wd.controllers import Controller, blank_sensors, nominal, run_many
+from asobiba.baselines.mini4wd.localise import CELL, CELLS
+from asobiba.baselines.mini4wd.predict import REPLICAS
+from asobiba.core import Agent, GameParameterError, Ruleset, compiled, make_agent
+from asobiba.core import states as one
+from asobiba.core.laws import close_step, is_over
+from asobiba.core.random import seed_record
+from asobiba.envs.mini4wd.rules import hide, reset, run_on
+
+
+@dataclass(frozen=True)
+class Tape:
+    """A recorded run: what was commanded in every control step and the battery voltage that was measured.
+
+    Args:
+        control_ms: length of a control step.
+        teacher: who drove.
+        rows: `(duty, mode selector, volts)` of each step.
+    """
+
+    control_ms: int
+    teacher: str
+    rows: list[list[float]]
+
+    def save(self, path: str | Path) -> None:
+        """Writes the tape as JSON."""
+        Path(path).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tape:
+        """Reads a tape. Raises `GameParameterError` for a file that holds none."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            tape = cls(int(data["control_ms"]), str(data["teacher"]), [[float(x) for x in row] for row in data["rows"]])
+        except OSError as error:
+            raise GameParameterError(f"the tape {str(path)!r} cannot be read: {error}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise GameParameterError(f"{str(path)!r} holds no tape: {error!r}") from None
+        if not tape.rows or any(len(row) != 3 for row in tape.rows):
+            raise GameParameterError(f"{str(path)!r} holds no tape: every row must be [duty, mode selector, volts]")
+        return tape
+
+
+def record_tape(ruleset: Ruleset, drive: Callable[[np.void], Any], teacher: str, seed: int = 0) -> Tape:
+    """Records a run of the nominal car under `drive(view) -> action` (a person's or another controller's)."""
+    rules = nominal(ruleset)
+    state = one.new_state(rules, seed)
+    rows: list[list[float]] = []
+    while not one.is_over(state) and len(rows) < policies.TAPE:
+        view = one.view_of(rules, state, 0)
+        action = np.zeros(2, np.float32)
+        given = np.asarray(drive(view), np.float32).ravel()
+        action[: len(given)] = given
+        rows.append([float(action[0]), float(action[1]), float(view["voltage"][0])])
+        state = one.step(rules, state, action)
+    return Tape(int(rules.parameters["control_ms"]), teacher, rows)
+
+
+def teach(ruleset: Ruleset, teacher: str, seed: int = 0) -> Tape:
+    """Records a run of another controller, named as everywhere, such as `constant:duty=0.6`."""
+    from asobiba.envs.mini4wd import GAME
+
+    agent: Agent = make_agent(GAME, teacher)
+    agent.reset(nominal(ruleset), 0, seed)
+    return record_tape(ruleset, lambda view: agent.act(view, np.zeros(0, np.int8)), teacher, seed)
+
+
+class Playback(Controller):
+    """Teach and playback: a recorded run, played again in time.
+
+    Args:
+        path: of a saved tape; without one, `teacher` drives a teaching run on the course before the game.
+        teacher: another controller by name.
+        correct: raise the duty as the battery's voltage falls below that of the recording.
+    """
+
+    def __init__(self, path: str | None, teacher: str, correct: bool):
+        super().__init__(policies.PLAYBACK, [1.0 if correct else 0.0], "playback")
+        self.path, self.teacher = path, teacher
+
+    def prepare(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
+        tape = Tape.load(self.path) if self.path else teach(ruleset, self.teacher)
+        if tape.control_ms != ruleset.parameters["control_ms"]:
+            raise GameParameterError(
+                f"the tape was recorded in steps of {tape.control_ms} ms, but the game's are of "
+                f"{ruleset.parameters['control_ms']} ms"
+            )
+        rows = np.array(tape.rows[: policies.TAPE], np.float32)
+        memory["tape"][0, : len(rows)] = rows
+        memory["tape_length"] = len(rows)
+
+
+@compiled()
+def _map_run(states, views, params, memories, replicas, model, seed, duty, out, place, sums):
+    # A slow run with the tachometer: curvature and pitch rate per metre, cell by cell.
+    s, p = states[0], params[0]
+    seed_record(s, seed, 0)
+    reset(s, p)
+    driven = 0.0
+    while not is_over(s):
+        views[0] = s
+        hide(views[0], p, 0)
+        policies.decide(views[0], p, 0, memories[0], replicas, 0, model[0], out)
+        run_on(s, p, out[0], out[1])
+        close_step(s, p)
+        driven += s.wheel_speed[0] * p.control_step
+        policies.read_imu(s, p, 0, memories[0])
+        cell = int(driven / CELL)
+        if cell >= CELLS or s.terminated != 0:
+            break
+        moving = max(abs(float(s.wheel_speed[0])), 0.5)
+        place[cell, 0] += memories[0].sensed[5] / moving
+        place[cell, 1] += memories[0].sensed[4] / moving
+        sums[cell] += 1
+    return driven
+
+
+@compiled(parallel=True)
+def _practise(states, views, params, memories, replicas, model, seeds, out, trail, lengths):
+    for index in numba.prange(states.shape[0]):
+        i = np.int64(index)
+        s, p = states[i], params[0]
+        seed_record(s, seeds[i], 0)
+        reset(s, p)
+        n = 0
+        while not is_over(s):
+            views[i] = s
+            hide(views[i], p, 0)
+            policies.decide(views[i], p, 0, memories[i], replicas, i * REPLICAS, model[0], out[i])
+            run_on(s, p, np.float64(np.float32(out[i, 0])), np.float64(np.float32(out[i, 1])))
+            close_step(s, p)
+            if n < trail.shape[1]:
+                trail[i, n] = memories[i].at
+                n += 1
+        lengths[i] = n
+
+
+class Localiser(Controller):
+    """Self-localisation by a histogram filter, with a speed per cell that practice runs learn.
+
+    Practice runs take place on the course before the game, each with another drawn car, as a contest's learning time
+    allows: where a car goes out, the cells behind it become slower; cells that all cars pass become faster.
+
+    Args:
+        rounds: practice rounds of `cars` runs each.
+        cars: runs in a round.
+        top: greatest speed that is learned, m/s.
+    """
+
+    def __init__(self, rounds: int, cars: int, top: float, gain: float, brake_at: float, feed: float):
+        super().__init__(policies.LOCALISE, [gain, brake_at, feed], "localise")
+        self.rounds, self.cars, self.top = rounds, cars, top
+
+    def prepare(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
+        if not ruleset.parameters.get("tachometer"):
+            raise GameParameterError("the controller 'localise' needs the game's parameter tachometer=True")
+        rules = nominal(ruleset)
+        self._draw_map(rules, memory, seed)
+        cells = int(memory["cells"][0])
+        speed = np.full(cells, 2.4)
+        lowered = np.zeros(cells)
+        known = {n: v for n, v in ruleset.parameters.items() if n in rules.parameters and n != "actions"}
+        drawn = rules.game.ruleset(**{**rules.parameters, **known, "actions": "duty_mode"})
+        replicas = rules.zeros(self.cars * REPLICAS)
+        for turn in range(self.rounds):
+            memory["speed"][0, :cells] = speed
+            memories = np.repeat(memory, self.cars)
+            states = drawn.zeros(self.cars)
+            trail = np.zeros((self.cars, drawn.max_steps), np.int32)
+            lengths = np.zeros(self.cars, np.int64)
+            seeds = np.arange(self.cars) + (seed % 2**31) * 1000 + turn * self.cars + 1
+            _practise(
+                states, drawn.zeros(self.cars), drawn.params, memories, replicas, blank_sensors(ruleset), seeds,
+                np.zeros((self.cars, 2)), trail, lengths,
+            )  # fmt: skip
+            slower = np.zeros(cells)
+            for i in range(self.cars):
+                if states["cause"][i, 0] > 0:
+                    at = trail[i, lengths[i] - 1]
+                    reach = max(int(0.5 * speed[at] / CELL), 6)
+                    window = (at - np.arange(-2, reach)) % cells
+                    slower[window] += 1
+            grow = 0.18 * (1 - turn / self.rounds) + 0.04
+            hit = slower > 0
+            lowered[hit] += 1
+            speed[~hit] += grow / (1 + 3 * lowered[~hit])
+            speed[hit] -= np.minimum(0.35, 0.15 + 0.1 * slower[hit])
+            speed = np.clip(speed, 1.2, self.top)
+        memory["speed"][0, :cells] = speed - 0.05
+
+    def _draw_map(self, rules: Ruleset, memory: np.ndarray, seed: int) -> None:
+        course = rules.params
+        lanes = int(course["lanes"][0])
+        slow = rules.game.ruleset(**{**rules.parameters, "lane": 0, "laps": lanes, "max_seconds": 60.0})
+        slow_memory = Controller(policies.CONSTANT, [0.55], "map").memory()
+        place, sums = np.zeros((CELLS, 2)), np.zeros(CELLS)
+        driven = _map_run(
+            slow.zeros(), slow.zeros(), slow.params, slow_memory, slow.zeros(REPLICAS), blank_sensors(rules), 1, 0.55,
+            np.zeros(2), place, sums,
+        )  # fmt: skip
+        cells = min(max(math.ceil(driven / CELL), 10), CELLS)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = place / sums[:, None]
+        for column, name in ((0, "bend"), (1, "climb")):
+            values = mean[:cells, column]
+            good = np.flatnonzero(np.isfinite(values))
+            memory[name][0, :cells] = np.interp(np.arange(cells), good, values[good])
+        memory["cells"] = cells
+        memory["starts"] = lanes
+
+
+def localised_cells(memory: np.ndarray) -> np.ndarray:
+    """The learned speeds, `(cells,)` m/s."""
+    return memory["speed"][0, : int(memory["cells"][0])].copy()
+
+
+__all__ = ["Localiser", "Playback", "Tape", "localised_cells", "record_tape", "run_many", "teach"]

@@ -1,0 +1,173 @@
+"""The controllers as kernels: from what a car senses to duty and drive mode.
+
+`s` is a view (what the car of seat `k` senses: `imu`, `voltage`, `wheel_speed`, `actions`, `clock`), `m` the
+controller's memory record, whose `setting` array holds its parameters, `out` receives duty and mode selector.
+Accelerations are in g, rates in rad/s; x ahead, y left, z up.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from asobiba.baselines.mini4wd.localise import localise
+from asobiba.baselines.mini4wd.predict import predict
+from asobiba.core import kernel
+
+CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT = range(9)
+DRIVE, BRAKE, FREE = 0.5, -0.25, -0.75
+SETTINGS, FILTERS, TAPE = 12, 16, 3000
+GRAVITY = 9.80665
+
+
+@kernel
+def read_imu(s, p, k, m):
+    """Means of the samples that are new in this step into `m.sensed`; those of the standing start are the zero."""
+    window = s.imu.shape[1]
+    new = min(max(p.substeps // p.sample_every, 1), window)
+    standing = s.clock[k] == 0.0
+    if standing:
+        new = window
+    for j in range(6):
+        total = 0.0
+        for i in range(window - new, window):
+            total += s.imu[k, i, j]
+        m.sensed[j] = total / new
+    if standing:
+        for j in range(6):
+            m.zero[j] = m.sensed[j] - (1.0 if j == 2 else 0.0)
+    for j in range(6):
+        m.sensed[j] -= m.zero[j]
+
+
+@kernel
+def constant(m, out):
+    out[0] = m.setting[0]
+    out[1] = DRIVE
+
+
+@kernel
+def sequence(s, k, m, out):
+    """Off for a time, on for a time, and again; short times make a pulse-width modulation of the whole."""
+    off, on = m.setting[1], m.setting[2]
+    phase = (s.clock[k] + 1e-9) % (off + on)
+    out[0] = m.setting[0] if phase >= off else 0.0
+    out[1] = DRIVE if phase >= off else FREE
+
+
+@kernel
+def slope(s, p, k, m, out):
+    """Tilt from the accelerometer; an upward slope lowers the duty for a while."""
+    share = min(p.control_step / m.setting[3], 1.0)
+    tilt = math.atan2(m.sensed[0], max(m.sensed[2], 0.2))
+    m.filter[0] += share * (tilt - m.filter[0])
+    if m.filter[0] > m.setting[2]:
+        m.timer = m.setting[4]
+    out[0] = m.setting[1] if m.timer > 0.0 else m.setting[0]
+    out[1] = DRIVE
+    m.timer -= p.control_step
+
+
+@kernel
+def playback(s, p, k, m, out):
+    """Plays the tape; with correction the duty is raised as the battery has fallen since the recording."""
+    at = min(int(s.clock[k] / p.control_step + 0.5), m.tape_length - 1)
+    out[0] = m.tape[at, 0]
+    out[1] = m.tape[at, 1]
+    if m.setting[0] > 0.0 and out[1] >= 0.0:
+        share = 0.2
+        m.filter[0] += share * (s.voltage[k] - m.tape[at, 2] - m.filter[0])
+        now = max(m.tape[at, 2] + m.filter[0], 0.5)
+        out[0] = min(max(out[0] * m.tape[at, 2] / now, -1.0), 1.0)
+
+
+@kernel
+def pseudo_speed(s, p, k, m, out):
+    """Adds the forward acceleration up over 100 ms; beyond a threshold the motor is reversed for a moment."""
+    m.filter[0] += m.sensed[0] * GRAVITY * p.control_step
+    m.timer += p.control_step
+    if m.timer >= 0.1 - 1e-9:
+        m.filter[1] = m.filter[1] * m.setting[4] + m.filter[0]
+        m.filter[0] = 0.0
+        m.timer = 0.0
+        if m.filter[1] > m.setting[1]:
+            m.pulse = m.setting[2]
+            m.filter[1] -= m.setting[3]
+    if m.pulse > 1e-9:
+        m.pulse -= p.control_step
+        out[0] = -1.0
+    else:
+        out[0] = m.setting[0]
+    out[1] = DRIVE
+
+
+@kernel
+def gyro_pitch(s, p, k, m, out):
+    """A pitch rate beyond a threshold is a slope: a reverse pulse, then low duty; hard acceleration lowers it too."""
+    m.filter[0] += 0.5 * (-m.sensed[4] - m.filter[0])
+    m.filter[1] += 0.2 * (m.sensed[0] - m.filter[1])
+    if m.filter[0] > m.setting[2] and m.timer <= 0.0:
+        m.pulse = m.setting[3]
+        m.timer = m.setting[4]
+    out[1] = DRIVE
+    if m.pulse > 1e-9:
+        m.pulse -= p.control_step
+        out[0] = -1.0
+    elif m.timer > 0.0 or m.filter[1] > m.setting[5]:
+        out[0] = m.setting[1]
+    else:
+        out[0] = m.setting[0]
+    m.timer -= p.control_step
+
+
+@kernel
+def shape(s, p, k, m, out):
+    """Moving averages of the six axes, the course's shape from yaw rate and pitch, and a duty for each shape."""
+    share = min(p.control_step / m.setting[6], 1.0)
+    for j in range(6):
+        m.filter[j] += share * (m.sensed[j] - m.filter[j])
+    # Pitch: integrated rate that leaks towards the accelerometer's tilt.
+    tilt = math.atan2(m.filter[0], max(m.filter[2], 0.2))
+    m.filter[6] += -m.sensed[4] * p.control_step
+    m.filter[6] += 0.05 * (tilt - m.filter[6])
+    yaw = abs(m.filter[5])
+    if m.filter[6] > m.setting[5] or abs(m.filter[4]) > m.setting[7]:
+        m.timer = m.setting[8]
+    if m.timer > 0.0:
+        out[0] = m.setting[2]
+    elif yaw > m.setting[4]:
+        out[0] = m.setting[1]
+    else:
+        out[0] = m.setting[0]
+    out[1] = DRIVE
+    if m.timer > m.setting[8] - m.setting[9]:
+        out[0] = 0.0
+        out[1] = BRAKE
+    m.timer -= p.control_step
+
+
+@kernel
+def decide(s, p, k, m, replicas, first, model, out):
+    """The action of the controller whose number is `m.kind`."""
+    read_imu(s, p, k, m)
+    kind = m.kind
+    if kind == CONSTANT:
+        constant(m, out)
+    elif kind == SEQUENCE:
+        sequence(s, k, m, out)
+    elif kind == SLOPE:
+        slope(s, p, k, m, out)
+    elif kind == PLAYBACK:
+        playback(s, p, k, m, out)
+    elif kind == PSEUDO_SPEED:
+        pseudo_speed(s, p, k, m, out)
+    elif kind == GYRO_PITCH:
+        gyro_pitch(s, p, k, m, out)
+    elif kind == SHAPE:
+        shape(s, p, k, m, out)
+    elif kind == LOCALISE:
+        localise(s, p, k, m, out)
+    else:
+        predict(s, p, k, m, replicas, first, model, out)
+    out[0] = np.float32(min(max(out[0], -1.0), 1.0))

@@ -1,0 +1,96 @@
+"""Model-predictive control on the identified model: the upper reference. Kernels.
+
+The controller knows the course and an identified car. One replica per lane follows the run: each is driven with the
+commands that were given and takes over the measured wheel speed; the yaw rate tells which lane is the true one. From
+the best replica it rolls out a pessimistic car: what is the strongest command after which braking as hard as it can
+still keeps the car on the course?
+"""
+
+from __future__ import annotations
+
+from asobiba.core import kernel
+from asobiba.envs.mini4wd.car import FENCE, GRIP, LANDING_PITCH, ROLLER_OFFSET
+from asobiba.envs.mini4wd.course import KAPPA
+from asobiba.envs.mini4wd.physics import BRAKING, DRIVE, FREE, RUNNING, drive
+from asobiba.envs.mini4wd.rules import reset
+from asobiba.envs.mini4wd.run import mode_of, place_car
+
+REPLICAS = 6
+_LOOK = 60
+"""Longest rollout in control steps."""
+
+
+@kernel
+def begin_replicas(p, replicas, first, model):
+    """Every lane's replica stands on the start."""
+    for lane in range(p.lanes):
+        replicas[first + lane] = replicas[first + REPLICAS - 1]
+        r = replicas[first + lane]
+        reset(r, model)
+        place_car(r, model, 0, lane)
+
+
+@kernel
+def follow(s, p, k, m, replicas, first, model):
+    """Drives the replicas with the last command, corrects their speed, and returns the one that explains the yaw."""
+    best, at = -1e30, first
+    for lane in range(p.lanes):
+        r = replicas[first + lane]
+        if s.clock[k] > 0.0:
+            drive(r, model, 0, s.actions[k, 0, 0], mode_of(s.actions[k, 0, 1]), p.substeps)
+            r.cause[0] = RUNNING
+            if r.airborne[0] == 0:
+                measured = s.wheel_speed[k]
+                r.v[0] += 0.7 * (measured - r.v[0])
+            r.w[0] = s.wheel_speed[k]
+            kappa = model.track[r.piece[0], r.lane[0], KAPPA] if r.airborne[0] == 0 else 0.0
+            off = (m.sensed[5] - kappa * r.v[0]) / 1.5
+            m.belief[lane] = 0.98 * m.belief[lane] - min(off * off, 9.0)
+        if m.belief[lane] > best:
+            best = m.belief[lane]
+            at = first + lane
+    return at
+
+
+@kernel
+def survives(replicas, scratch, start, p, model, duty, mode, steps, margin):
+    """Whether the pessimistic car stays on the course: the command for some steps, then brakes to a crawl."""
+    replicas[scratch] = replicas[start]
+    r = replicas[scratch]
+    r.car[0, ROLLER_OFFSET] *= 1.0 + margin
+    r.car[0, FENCE] *= 1.0 - 0.5 * margin
+    r.car[0, LANDING_PITCH] *= 1.0 - 0.5 * margin
+    r.car[0, GRIP] *= 1.0 - 0.5 * margin
+    for i in range(_LOOK):
+        if i < steps:
+            drive(r, model, 0, duty, mode, p.substeps)
+        else:
+            drive(r, model, 0, 0.0, BRAKING, p.substeps)
+        if r.cause[0] != RUNNING:
+            return False
+        if r.airborne[0] == 0 and i >= steps and r.v[0] < 1.2:
+            return True
+    return True
+
+
+@kernel
+def predict(s, p, k, m, replicas, first, model, out):
+    """The strongest of full duty, half duty, rolling and braking that leaves a way to stay on the course."""
+    if s.clock[k] == 0.0:
+        begin_replicas(p, replicas, first, model)
+        for lane in range(p.lanes):
+            m.belief[lane] = 0.0
+    start = follow(s, p, k, m, replicas, first, model)
+    scratch = first + REPLICAS - 1
+    steps, margin = int(m.setting[0]), m.setting[1]
+    out[1] = 0.5
+    if survives(replicas, scratch, start, p, model, 1.0, DRIVE, steps, margin):
+        out[0] = 1.0
+    elif survives(replicas, scratch, start, p, model, 0.5, DRIVE, steps, margin):
+        out[0] = 0.5
+    elif survives(replicas, scratch, start, p, model, 0.0, FREE, steps, margin):
+        out[0] = 0.0
+        out[1] = -0.75
+    else:
+        out[0] = 0.0
+        out[1] = -0.25
