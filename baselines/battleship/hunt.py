@@ -1,0 +1,190 @@
+"""What the published attack strategies share: undetermined cells, the checkerboard, the neighbourhood of hits.
+
+All kernels read the record of a battleship view; `side` is the shooter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asobiba.core import kernel, random_below
+from asobiba.envs.battleship.record import HITS, MISSES, SINKINGS, SUNK_KIND, SUNK_ONLY, SUNK_PLACE, afloat_at
+
+_PERIOD = 4
+
+
+@kernel
+def is_afloat(s, p, side, ship):
+    """Whether a ship may still be afloat, as far as `side` was told."""
+    return p.sunk == SUNK_ONLY or s.seen[side, afloat_at(p) + ship] != 0
+
+
+@kernel
+def smallest_afloat(s, p, side):
+    """Size of the smallest ship that may be afloat."""
+    smallest = p.longest
+    for ship in range(p.sizes.shape[0]):
+        if is_afloat(s, p, side, ship):
+            smallest = min(smallest, p.sizes[ship])
+    return smallest
+
+
+@kernel
+def _was_hit_by(s, p, side, cell, number):
+    return s.seen[side, HITS * p.cells + cell] != 0 and s.shot_number[side, cell] <= number
+
+
+@kernel
+def _settle_one(s, p, side, cell, size, settled):
+    # Marks the cells of the ship that sank by the shot at `cell`, if the hits leave only one place for it.
+    number = np.int64(s.shot_number[side, cell])
+    found, first_cell, first_stride = 0, 0, 0
+    for down in range(2):
+        stride = np.int64(p.width) if down else 1
+        before = cell // p.width if down else cell % p.width
+        after = p.height - 1 - cell // p.width if down else p.width - 1 - cell % p.width
+        for offset in range(max(0, size - 1 - after), min(before, size - 1) + 1):
+            first = cell - offset * stride
+            whole = True
+            for k in range(size):
+                x = first + k * stride
+                if settled[x] != 0 or not _was_hit_by(s, p, side, x, number):
+                    whole = False
+                    break
+            if whole:
+                found += 1
+                first_cell, first_stride = first, stride
+    if found == 1:
+        for k in range(size):
+            settled[first_cell + k * first_stride] = 1
+
+
+@kernel
+def settle(s, p, side, settled):
+    """Marks in `settled` (int8, a cell each) the hits that belong to ships known to be sunk, and where.
+
+    A ship that was announced sunk is settled if, of the hits so far, only one line of its size runs through the cell
+    that sank it; hits that could belong to it or to others stay open.
+    """
+    for cell in range(p.cells):
+        settled[cell] = p.sunk == SUNK_PLACE and s.seen[side, SINKINGS * p.cells + cell] != 0
+    if p.sunk != SUNK_KIND:
+        return
+    done = 0
+    while True:
+        chosen, number = -1, 32767
+        for cell in range(p.cells):
+            if s.seen[side, SINKINGS * p.cells + cell] != 0 and done < s.shot_number[side, cell] < number:
+                chosen, number = cell, np.int64(s.shot_number[side, cell])
+        if chosen < 0:
+            return
+        done = number
+        ship = np.int64(s.seen[side, SINKINGS * p.cells + chosen]) - 1
+        _settle_one(s, p, side, chosen, np.int64(p.sizes[ship]), settled)
+
+
+@kernel
+def _may_hold_a_ship(s, p, side, cell, settled):
+    return s.seen[side, MISSES * p.cells + cell] == 0 and settled[cell] == 0
+
+
+@kernel
+def _run(s, p, side, cell, stride, settled):
+    # Length of the line through `cell`, across or down, of cells that may hold a ship afloat.
+    row, column = cell // p.width, cell % p.width
+    after = p.width - 1 - column if stride == 1 else p.height - 1 - row
+    before = column if stride == 1 else row
+    run = 1
+    for k in range(1, after + 1):
+        if not _may_hold_a_ship(s, p, side, cell + k * stride, settled):
+            break
+        run += 1
+    for k in range(1, before + 1):
+        if not _may_hold_a_ship(s, p, side, cell - k * stride, settled):
+            break
+        run += 1
+    return run
+
+
+@kernel
+def is_undetermined(s, p, side, cell, size, settled):
+    """Whether a cell that was not shot at may hold a ship: one of `size`, the smallest afloat, fits through it."""
+    if s.shot_number[side, cell] != 0:
+        return False
+    return _run(s, p, side, cell, 1, settled) >= size or _run(s, p, side, cell, p.width, settled) >= size
+
+
+@kernel
+def count_undetermined(s, p, side, settled):
+    """The number of undetermined cells."""
+    size = smallest_afloat(s, p, side)
+    count = 0
+    for cell in range(p.cells):
+        count += is_undetermined(s, p, side, cell, size, settled)
+    return count
+
+
+@kernel
+def _open_hit(s, p, side, row, column, settled):
+    if row < 0 or column < 0 or row >= p.height or column >= p.width:
+        return False
+    cell = row * p.width + column
+    return s.seen[side, HITS * p.cells + cell] != 0 and settled[cell] == 0
+
+
+@kernel
+def neighbourhood(s, p, side, memory, settled):
+    """A cell beside a hit that is not settled, or -1: uniform over those that continue a line of two such hits if
+    there are any, else over all; in both cases only where a ship afloat fits along that line."""
+    smallest = smallest_afloat(s, p, side)
+    chosen, count, best = -1, 0, 0
+    for cell in range(p.cells):
+        if s.shot_number[side, cell] != 0:
+            continue
+        row, column = cell // p.width, cell % p.width
+        level = 0
+        for direction in range(4):
+            down = (direction == 0) - (direction == 1)
+            right = (direction == 2) - (direction == 3)
+            if _open_hit(s, p, side, row + down, column + right, settled):
+                if _run(s, p, side, cell, 1 if down == 0 else p.width, settled) >= smallest:
+                    line = _open_hit(s, p, side, row + 2 * down, column + 2 * right, settled)
+                    level = max(level, 2 if line else 1)
+        if level > best:
+            best, count = level, 0
+        if level > 0 and level == best:
+            count += 1
+            if random_below(memory, count) == 0:
+                chosen = cell
+    return chosen
+
+
+@kernel
+def _pattern(p, cell, row_offset, column_offset):
+    # Order of the checkerboard's four sets of cells (period 4 both ways); 4 for the cells of the other colour.
+    row, column = (cell // p.width + row_offset) % _PERIOD, (cell % p.width + column_offset) % _PERIOD
+    if (row + column) % 2 != 0:
+        return 4
+    return (row % 2) * 2 + (row != column)
+
+
+@kernel
+def search(s, p, side, legal, memory, checkerboard, settled):
+    """A uniform undetermined cell; of the first set of the checkerboard that has one, if `checkerboard` is set."""
+    smallest = smallest_afloat(s, p, side)
+    chosen, count, best = -1, 0, 9
+    for cell in range(p.cells):
+        if is_undetermined(s, p, side, cell, smallest, settled):
+            rank = _pattern(p, cell, memory.row_offset, memory.column_offset) if checkerboard else 0
+            if rank < best:
+                best, count = rank, 0
+            if rank == best:
+                count += 1
+                if random_below(memory, count) == 0:
+                    chosen = cell
+    if chosen >= 0:
+        return chosen
+    for cell in range(p.cells):  # what is left of a position that contradicts itself
+        if legal[cell] != 0:
+            chosen = cell
+    return chosen
