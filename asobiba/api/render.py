@@ -37,7 +37,9 @@ def ansi(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
     if ruleset.game.notation is not None:
         return ruleset.notation.board_text(ruleset, state, seat)
     names = [n for n in ruleset.dtype.names or () if not n.startswith("_pad") and n not in _NAMES_OF_HEADER]
-    return "\n".join(f"{name}: {np.asarray(state[name]).tolist()}" for name in names)
+    values = {name: np.asarray(state[name]) for name in names}
+    shown = {name: np.round(v.astype(float), 3) if v.dtype.kind == "f" else v for name, v in values.items()}
+    return "\n".join(f"{name}: {value.tolist()}" for name, value in shown.items())
 
 
 def svg(ruleset: Ruleset, state: np.void, seat: int | None = None, last_action: Any = None) -> str:
