@@ -1,496 +1,534 @@
-"""Exact counting of the fleets that fit everything a side was told.
+"""Exact counting: how many fleets fit all that a side was told, in total and over every cell.
 
-Ships are bit masks of at most 128 cells. The ways to cover all hits are gone through one by one; the ships that a way
-leaves free are counted, not listed: for three sets of placements A, B, C the number of disjoint triples with a given a
-follows by inclusion and exclusion from the numbers of clashing pairs, which bit sets over the placements give. Where
-more than three ships are free, all placements of the ones with the fewest placements are gone through.
+The hits are covered first, way by way: few ships can lie over a given hit. What is left is to count the arrangements of
+the remaining ships on free water, which is done on bit sets of 128 cells: the ships are put into two groups of at
+most two, whose arrangements are listed, and one single ship. For every pair of a first and a second group that do
+not clash, the placements of the single ship are counted by shifting the free cells; these loops run in vector
+registers. A second pass with the roles exchanged counts the single ship's own cells.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from asobiba.core import kernel
-from asobiba.envs.battleship.fleet import (
-    TOUCHING_ALLOWED,
-    TOUCHING_NEVER,
-    fits_board,
-    placement_stride,
-)
+from asobiba.core import GameParameterError, Ruleset, compiled, kernel
+from asobiba.envs.battleship.fleet import TOUCHING_ALLOWED, TOUCHING_CORNERS, placement_stride
 from asobiba.envs.battleship.record import HITS
 from asobiba.envs.battleship.resampling import placement_told
 
 MAX_CELLS = 128
-_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_GROUPED = 5  # ships that the two groups and the single ship hold
+_ONE, _ZERO, _W63, _W64 = np.uint64(1), np.uint64(0), np.uint64(63), np.uint64(64)
 _M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
-_H01 = np.uint64(0x0101010101010101)
-_S1, _S2, _S4, _S56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+_H1, _S1, _S2, _S4, _S56 = np.uint64(0x0101010101010101), np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
 
 
 @kernel
-def ones(x):
-    """Number of bits set in a `uint64` (the compiler makes it one instruction)."""
+def _popcount(x):
     x = x - ((x >> _S1) & _M1)
     x = (x & _M2) + ((x >> _S2) & _M2)
     x = (x + (x >> _S4)) & _M4
-    return np.int64((x * _H01) >> _S56)
+    return np.int64((x * _H1) >> _S56)
 
 
 @kernel
-def lowest(x):
-    """Number of the lowest bit set in a non-zero `uint64`."""
-    return ones((x & (~x + _ONE)) - _ONE)
+def _set_bit(words, row, cell):
+    words[row, cell >> 6] |= _ONE << np.uint64(cell & 63)
 
 
 @kernel
-def set_bit(mask, cell):
-    """Sets a cell's bit in a mask of two `uint64`."""
-    mask[cell >> 6] |= _ONE << np.uint64(cell & 63)
+def _mark_ship(p, place, size, words, row, margin):
+    # Sets the bits of a placement; with `margin` also of the cells that it keeps others away from.
+    cells, width, height = np.int64(p.cells), np.int64(p.width), np.int64(p.height)
+    stride, cell = placement_stride(p, place), np.int64(place % p.cells)
+    for _ in range(size):
+        _set_bit(words, row, cell)
+        if margin and p.touching != TOUCHING_ALLOWED:
+            y, x = cell // width, cell % width
+            for dy in range(-1, 2):
+                for dx in range(-1, 2):
+                    corner = dy != 0 and dx != 0
+                    inside = 0 <= y + dy < height and 0 <= x + dx < width
+                    if inside and not (corner and p.touching == TOUCHING_CORNERS):
+                        _set_bit(words, row, cell + dy * width + dx)
+        cell += stride
+    return cells
 
 
 @kernel
-def has_bit(mask, cell):
-    """Whether a cell's bit is set in a mask of two `uint64`."""
-    return (mask[cell >> 6] >> np.uint64(cell & 63)) & _ONE != _ZERO
+def _list_placements(s, p, side, places, hits, masks, halos, counts):
+    # All placements of every ship by the answers: number, hits covered, cells and cells with margin (words 0 and 1).
+    for ship in range(p.sizes.shape[0]):
+        n = 0
+        for place in range(2 * np.int64(p.cells)):
+            told = placement_told(s, p, side, ship, place)
+            if told >= 0:
+                places[ship, n] = place
+                hits[ship, n] = told
+                for word in range(2):
+                    masks[ship, n, word] = _ZERO
+                    halos[ship, n, word] = _ZERO
+                _mark_ship(p, place, np.int64(p.sizes[ship]), masks[ship], n, False)
+                _mark_ship(p, place, np.int64(p.sizes[ship]), halos[ship], n, True)
+                n += 1
+        counts[ship] = n
 
 
 @kernel
-def _mask_placement(p, place, size, body, reach):
-    # The ship's cells, and all cells that no other ship may use.
-    cell, stride = place % p.cells, placement_stride(p, place)
-    body[0] = body[1] = _ZERO
-    for k in range(size):
-        set_bit(body, cell + k * stride)
-    reach[0], reach[1] = body[0], body[1]
-    if p.touching == TOUCHING_ALLOWED:
-        return
-    for k in range(size):
-        row, column = (cell + k * stride) // p.width, (cell + k * stride) % p.width
-        for down in range(-1, 2):
-            for right in range(-1, 2):
-                if p.touching != TOUCHING_NEVER and down != 0 and right != 0:
-                    continue
-                if 0 <= row + down < p.height and 0 <= column + right < p.width:
-                    set_bit(reach, (row + down) * p.width + column + right)
+def _pair_up(first, first_halo, n_first, second, second_halo, n_second, same, masks, halos, members):
+    # Lists all pairs of placements that do not clash; unordered ones where both ships are alike.
+    n = 0
+    for i in range(n_first):
+        for j in range(i + 1 if same else 0, n_second):
+            if (first_halo[0, i] & second[0, j]) | (first_halo[1, i] & second[1, j]) == _ZERO:
+                masks[0, n] = first[0, i] | second[0, j]
+                masks[1, n] = first[1, i] | second[1, j]
+                halos[0, n] = first_halo[0, i] | second_halo[0, j]
+                halos[1, n] = first_halo[1, i] | second_halo[1, j]
+                members[0, n] = i
+                members[1, n] = j
+                n += 1
+    return n
 
 
 @kernel
-def _meets(clash, a, available, first, last):
-    # How many of the available placements with words first to last - 1 clash with placement a.
-    count = 0
-    for w in range(first, last):
-        count += ones(available[w] & clash[a, w])
-    return count
+def _run_steps(size):
+    # Shifts (in cells) that narrow free cells to starts of free runs of `size` <= 8 cells: f & f>>a, then b, then c.
+    a = 1 if size > 1 else 0
+    b = min(size - 1 - a, 2)
+    return a, b, size - 1 - a - b
 
 
 @kernel
-def _meets_both(clash, a, b, available, first, last):
-    count = 0
-    for w in range(first, last):
-        count += ones(available[w] & clash[a, w] & clash[b, w])
-    return count
+def _run_starts(lo, hi, a, b, c):
+    # The first cells of free runs; a, b, c are bit shifts below 64.
+    lo, hi = lo & ((lo >> a) | ((hi << (_W63 - a)) << _ONE)), hi & (hi >> a)
+    lo, hi = lo & ((lo >> b) | ((hi << (_W63 - b)) << _ONE)), hi & (hi >> b)
+    return lo & ((lo >> c) | ((hi << (_W63 - c)) << _ONE)), hi & (hi >> c)
 
 
 @kernel
-def _population(available, first, last):
-    count = 0
-    for w in range(first, last):
-        count += ones(available[w])
-    return count
+def _pass(halos_1, n_1, sums_1, masks_2, halos_2, n_2, sums_2, keep_2, starts, size, width):
+    """Counts the single ship's placements beside all pairs of groups that do not clash.
 
-
-@kernel
-def _count_pairs(clash, start, i, j, available, weights):
-    # Disjoint pairs of ships i and j; adds to each placement's weight the pairs it is in.
-    number_i = _population(available, start[i], start[i + 1])
-    number_j = _population(available, start[j], start[j + 1])
-    total = 0
-    for w in range(start[i], start[i + 1]):
-        left = available[w]
-        while left != _ZERO:
-            a = w * 64 + lowest(left)
-            left &= left - _ONE
-            pairs = number_j - _meets(clash, a, available, start[j], start[j + 1])
-            weights[a] += pairs
-            total += pairs
-    for w in range(start[j], start[j + 1]):
-        left = available[w]
-        while left != _ZERO:
-            b = w * 64 + lowest(left)
-            left &= left - _ONE
-            weights[b] += number_i - _meets(clash, b, available, start[i], start[i + 1])
-    return total
-
-
-@kernel
-def _count_triples(clash, start, i, j, k, available, meets, both, weights):
-    """Disjoint triples of placements of ships i, j, k; adds to each placement's weight the triples it is in."""
-    ships = (i, j, k)
-    number = (
-        _population(available, start[i], start[i + 1]),
-        _population(available, start[j], start[j + 1]),
-        _population(available, start[k], start[k + 1]),
-    )
-    if number[0] == 0 or number[1] == 0 or number[2] == 0:
-        return 0
-    # meets[x, a]: how many placements of the x-th of the three clash with placement a of another.
-    crossed_ij, crossed_ik, crossed_jk = 0, 0, 0
-    for x in range(3):
-        for w in range(start[ships[x]], start[ships[x] + 1]):
-            left = available[w]
-            while left != _ZERO:
-                a = w * 64 + lowest(left)
-                left &= left - _ONE
-                both[a] = 0
-                for y in range(3):
-                    if y != x:
-                        meets[y, a] = _meets(clash, a, available, start[ships[y]], start[ships[y] + 1])
-                if x == 0:
-                    crossed_ij += meets[1, a]
-                    crossed_ik += meets[2, a]
-                elif x == 1:
-                    crossed_jk += meets[2, a]
-    # both[a]: pairs of the other two ships that clash with a and with each other.
-    for w in range(start[i], start[i + 1]):
-        left = available[w]
-        while left != _ZERO:
-            a = w * 64 + lowest(left)
-            left &= left - _ONE
-            for v in range(start[j], start[j + 1]):
-                near = available[v] & clash[a, v]
-                while near != _ZERO:
-                    b = v * 64 + lowest(near)
-                    near &= near - _ONE
-                    mutual = _meets_both(clash, a, b, available, start[k], start[k + 1])
-                    both[a] += mutual
-                    both[b] += mutual
-            for v in range(start[k], start[k + 1]):
-                near = available[v] & clash[a, v]
-                while near != _ZERO:
-                    c = v * 64 + lowest(near)
-                    near &= near - _ONE
-                    both[c] += _meets_both(clash, a, c, available, start[j], start[j + 1])
-    total = 0
-    for x in range(3):
-        y, z = (1, 2) if x == 0 else (0, 2) if x == 1 else (0, 1)
-        crossed = crossed_jk if x == 0 else crossed_ik if x == 1 else crossed_ij
-        first, second = ships[y], ships[z]
-        for w in range(start[ships[x]], start[ships[x] + 1]):
-            left = available[w]
-            while left != _ZERO:
-                a = w * 64 + lowest(left)
-                left &= left - _ONE
-                kept = crossed + both[a]
-                for v in range(start[first], start[first + 1]):
-                    near = available[v] & clash[a, v]
-                    while near != _ZERO:
-                        kept -= meets[z, v * 64 + lowest(near)]
-                        near &= near - _ONE
-                for v in range(start[second], start[second + 1]):
-                    near = available[v] & clash[a, v]
-                    while near != _ZERO:
-                        kept -= meets[y, v * 64 + lowest(near)]
-                        near &= near - _ONE
-                triples = (number[y] - meets[y, a]) * (number[z] - meets[z, a]) - kept
-                weights[a] += triples
-                if x == 0:
-                    total += triples
-    return total
-
-
-@kernel
-def _count_free(clash, start, free, levels, chosen, left_words, meets, both, weights):
-    """Disjoint choices of one available placement per free ship, by `levels[0]`; adds to the weights. Returns the number."""
-    words = levels.shape[1]
-    ships = free.shape[0]
-    if ships == 0:
-        return 1
-    if ships == 1:
-        i = free[0]
-        for w in range(start[i], start[i + 1]):
-            left = levels[0, w]
-            while left != _ZERO:
-                weights[w * 64 + lowest(left)] += 1
-                left &= left - _ONE
-        return _population(levels[0], start[i], start[i + 1])
-    if ships == 2:
-        return _count_pairs(clash, start, free[0], free[1], levels[0], weights)
-    outer = ships - 3
-    i, j, k = free[outer], free[outer + 1], free[outer + 2]
-    if outer == 0:
-        return _count_triples(clash, start, i, j, k, levels[0], meets, both, weights)
-    # sums[d] (in chosen[1]) is what was counted below depth d so far.
-    total, depth = 0, 0
-    chosen[0, 0] = start[free[0]]
-    left_words[0] = levels[0, start[free[0]]]
-    chosen[1, 0] = 0
-    while depth >= 0:
-        ship = free[depth]
-        while left_words[depth] == _ZERO and chosen[0, depth] + 1 < start[ship + 1]:
-            chosen[0, depth] += 1
-            left_words[depth] = levels[depth, chosen[0, depth]]
-        if left_words[depth] == _ZERO:
-            below = chosen[1, depth]
-            depth -= 1
-            if depth >= 0:
-                weights[chosen[2, depth]] += below
-                chosen[1, depth] += below
-            else:
-                total = below
-            continue
-        a = chosen[0, depth] * 64 + lowest(left_words[depth])
-        left_words[depth] &= left_words[depth] - _ONE
-        for w in range(words):
-            levels[depth + 1, w] = levels[depth, w] & ~clash[a, w]
-        if depth + 1 == outer:
-            below = _count_triples(clash, start, i, j, k, levels[outer], meets, both, weights)
-            weights[a] += below
-            chosen[1, depth] += below
-        else:
-            chosen[2, depth] = a
-            depth += 1
-            chosen[0, depth] = start[free[depth]]
-            left_words[depth] = levels[depth, start[free[depth]]]
-            chosen[1, depth] = 0
-    return total
-
-
-@kernel
-def count_fleets(s, p, side, afloat_only, misses, squares):
-    """Counts the fleets that fit all that `side` was told, and the cells they cover.
-
-    Args:
-        afloat_only: whether to count only the ships afloat, on cells not shot at, as if all hits were settled.
-        misses: `(2,)` uint64, cells taken to be misses besides those told.
-        squares: `(cells,)` int64, receives for every cell the number of fleets that cover it.
-
-    Returns:
-        The number of fleets.
+    `sums_1`, and with `keep_2` also `sums_2`, receive the sums by member of the group. `starts` (2, 2) are the single
+    ship's possible first cells, across and down. Returns the total.
     """
-    ships, cells = p.sizes.shape[0], np.int64(p.cells)
-    words_most = (2 * cells + 63) // 64
-    most = ships * words_most * 64
-    places = np.empty(most, np.int64)
-    bodies = np.empty((most, 2), np.uint64)
-    reaches = np.empty((most, 2), np.uint64)
-    start = np.zeros(ships + 1, np.int64)
-    counted = np.empty(ships, np.int64)
-    cover_start = np.zeros(ships + 1, np.int64)
-    available = np.zeros(ships * words_most, np.uint64)
-    hits = np.zeros(2, np.uint64)
-    body, reach = np.zeros(2, np.uint64), np.zeros(2, np.uint64)
-    for cell in range(cells):
-        squares[cell] = 0
-        if not afloat_only and s.seen[side, HITS * cells + cell] != 0:
-            set_bit(hits, cell)
-    # Free placements first (bit sets, each ship from a word's start), then those that cover a hit.
-    word, number, extra = 0, 0, 0
-    cover_places = np.empty(most, np.int64)
-    cover_bodies = np.empty((most, 2), np.uint64)
-    cover_reaches = np.empty((most, 2), np.uint64)
-    for ship in range(ships):
-        if afloat_only and s.seen[side, 3 * cells + ship] == 0:
-            continue
-        start[number], cover_start[number] = word, extra
-        local = 0
-        for place in range(2 * cells):
-            covered = placement_told(s, p, side, ship, place)
-            if covered < 0 or (afloat_only and covered > 0):
-                continue
-            _mask_placement(p, place, np.int64(p.sizes[ship]), body, reach)
-            if (body[0] & misses[0]) != _ZERO or (body[1] & misses[1]) != _ZERO:
-                continue
-            if covered > 0:
-                cover_places[extra] = place
-                cover_bodies[extra, 0], cover_bodies[extra, 1] = body[0], body[1]
-                cover_reaches[extra, 0], cover_reaches[extra, 1] = reach[0], reach[1]
-                extra += 1
-                continue
-            index = word * 64 + local
-            places[index] = place
-            bodies[index, 0], bodies[index, 1] = body[0], body[1]
-            reaches[index, 0], reaches[index, 1] = reach[0], reach[1]
-            available[index >> 6] |= _ONE << np.uint64(index & 63)
-            local += 1
-        word += (local + 63) // 64
-        counted[number] = ship
-        number += 1
-    start[number], cover_start[number] = word, extra
-    weights = np.zeros(max(word * 64, 1), np.int64)
-    cover_weights = np.zeros(max(extra, 1), np.int64)
-    clash = np.zeros((max(word * 64, 1), max(word, 1)), np.uint64)
-    for x in range(number):
-        for y in range(x + 1, number):
-            _fill_clashes(start, x, y, available, bodies, reaches, clash)
-    total = _cover(
-        p, number, counted, start, available, bodies, clash, weights,
-        cover_start, cover_bodies, cover_reaches, cover_weights, hits,
-    )  # fmt: skip
-    for x in range(number):
-        size = np.int64(p.sizes[counted[x]])
-        for w in range(start[x], start[x + 1]):
-            left = available[w]
-            while left != _ZERO:
-                a = w * 64 + lowest(left)
-                left &= left - _ONE
-                _spread(p, places[a], size, weights[a], squares)
-        for e in range(cover_start[x], cover_start[x + 1]):
-            _spread(p, cover_places[e], size, cover_weights[e], squares)
+    total = 0
+    steps = _run_steps(size)
+    a, b, c = np.uint64(steps[0]), np.uint64(steps[1]), np.uint64(steps[2])
+    down = np.uint64(width)
+    ad, bd, cd = a * down, b * down, c * down
+    across_lo, across_hi, down_lo, down_hi = starts[0, 0], starts[0, 1], starts[1, 0], starts[1, 1]
+    for i in range(n_1):
+        lo, hi = halos_1[0, i], halos_1[1, i]
+        here = 0
+        for j in range(n_2):
+            f_lo, f_hi = ~(lo | halos_2[0, j]), ~(hi | halos_2[1, j])
+            g_lo, g_hi = _run_starts(f_lo, f_hi, a, b, c)
+            d_lo, d_hi = _run_starts(f_lo, f_hi, ad, bd, cd)
+            n = _popcount(g_lo & across_lo) + _popcount(g_hi & across_hi)
+            n += _popcount(d_lo & down_lo) + _popcount(d_hi & down_hi)
+            clash = (lo & masks_2[0, j]) | (hi & masks_2[1, j])
+            n = n if clash == _ZERO else 0
+            here += n
+            if keep_2:
+                sums_2[j] += n
+        sums_1[i] += here
+        total += here
     return total
 
 
 @kernel
-def _spread(p, place, size, weight, squares):
-    cell, stride = place % p.cells, placement_stride(p, place)
-    for k in range(size):
-        squares[cell + k * stride] += weight
+def _starts_of(p, places, members, n, starts):
+    # The bit set of first cells of the listed placements, across and down.
+    starts[:] = _ZERO
+    for k in range(n):
+        place = places[members[k]]
+        cell = np.int64(place % p.cells)
+        starts[1 if place >= p.cells else 0, cell >> 6] |= _ONE << np.uint64(cell & 63)
 
 
 @kernel
-def _fill_clashes(start, x, y, available, bodies, reaches, clash):
-    for w in range(start[x], start[x + 1]):
-        left = available[w]
-        while left != _ZERO:
-            a = w * 64 + lowest(left)
-            left &= left - _ONE
-            low, high = reaches[a, 0], reaches[a, 1]
-            bit = _ONE << np.uint64(a & 63)
-            for v in range(start[y], start[y + 1]):
-                others = ones(available[v])
-                for b in range(v * 64, v * 64 + others):
-                    if (bodies[b, 0] & low) | (bodies[b, 1] & high) != _ZERO:
-                        clash[a, v] |= _ONE << np.uint64(b & 63)
-                        clash[b, w] |= bit
+def _filter(ship, masks, halos, hits, counts, used, used_halo, out_masks, out_halos, members):
+    # The placements of a ship on free water beside what is placed already.
+    n = 0
+    for k in range(counts[ship]):
+        if hits[ship, k] == 0:
+            m0, m1 = masks[ship, k, 0], masks[ship, k, 1]
+            if (m0 & used_halo[0]) | (m1 & used_halo[1]) == _ZERO:
+                out_masks[0, n], out_masks[1, n] = m0, m1
+                out_halos[0, n], out_halos[1, n] = halos[ship, k, 0], halos[ship, k, 1]
+                members[n] = k
+                n += 1
+    return n
 
 
 @kernel
-def _cover(
-    p, number, counted, start, available, bodies, clash, weights,
-    cover_start, cover_bodies, cover_reaches, cover_weights, hits,
-):  # fmt: skip
-    """Goes through all ways to cover the hits with placements that cover some, and counts the free ships of each."""
-    words = clash.shape[1]
-    levels = np.zeros((number + 1, words), np.uint64)
-    chosen = np.zeros((3, number + 1), np.int64)
-    left_words = np.zeros(number + 1, np.uint64)
-    meets = np.zeros((3, weights.shape[0]), np.int64)
-    both = np.zeros(weights.shape[0], np.int64)
-    free = np.zeros(number, np.int64)
-    picks = np.full(number + 1, -1, np.int64)  # per depth, the covering placement tried now
-    picked_ship = np.full(number + 1, -1, np.int64)
-    used = np.zeros(number, np.uint8)
-    bodies_below = np.zeros((number + 2, 2), np.uint64)  # union of the bodies chosen above this depth
-    reaches_below = np.zeros((number + 2, 2), np.uint64)
-    total, depth = 0, 0
-    while depth >= 0:
-        open_low = hits[0] & ~bodies_below[depth, 0]
-        open_high = hits[1] & ~bodies_below[depth, 1]
-        if open_low == _ZERO and open_high == _ZERO:
-            found = _count_left(
-                number, start, available, bodies, clash, weights, reaches_below[depth], used, free, levels, chosen,
-                left_words, meets, both,
-            )  # fmt: skip
-            total += found
-            for d in range(depth):
-                cover_weights[picks[d]] += found
-            depth -= 1
-        elif depth == number:
-            depth -= 1
-        elif picks[depth] < 0:
-            picked_ship[depth] = 0
-            picks[depth] = cover_start[0] - 1
-            if _advance(depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits):
-                _descend(depth, used, picks, picked_ship, cover_bodies, cover_reaches, bodies_below, reaches_below)
-                depth += 1
-                picks[depth] = -1
-            else:
-                picks[depth] = -1
-                depth -= 1
-            continue
-        # Back at a depth whose choice was made: take it up and try the next one.
-        while depth >= 0:
-            used[picked_ship[depth]] = 0
-            if _advance(depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits):
-                _descend(depth, used, picks, picked_ship, cover_bodies, cover_reaches, bodies_below, reaches_below)
-                depth += 1
-                picks[depth] = -1
-                break
-            picks[depth] = -1
-            depth -= 1
-    return total
+def _alike(a, b, places, hits, counts):
+    # Whether two ships have the same size and were told the same about: every fleet comes with its exchange.
+    if counts[a] != counts[b]:
+        return False
+    for k in range(counts[a]):
+        if places[a, k] != places[b, k] or hits[a, k] != hits[b, k]:
+            return False
+    return True
 
 
 @kernel
-def _advance(depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits):
-    """The next placement at this depth: of a ship not used, over the first open hit, clear of those chosen before."""
-    low, high = hits[0] & ~bodies_below[depth, 0], hits[1] & ~bodies_below[depth, 1]
-    if low != _ZERO:
-        low, high = low & (~low + _ONE), _ZERO
-    else:
-        high &= ~high + _ONE
-    pick = picks[depth] + 1
-    ship = picked_ship[depth]
-    while ship < number:
-        if used[ship] == 0:
-            pick = max(pick, cover_start[ship])
-            while pick < cover_start[ship + 1]:
-                body_low, body_high = cover_bodies[pick, 0], cover_bodies[pick, 1]
-                if (body_low & low) | (body_high & high) != _ZERO:
-                    if (body_low & reaches_below[depth, 0]) | (body_high & reaches_below[depth, 1]) == _ZERO:
-                        picks[depth], picked_ship[depth] = pick, ship
-                        return True
-                pick += 1
-        ship += 1
+def _roles(free, m, n, alike, role):
+    """Orders the free ships: the single ship, one or two of the first group, then of the second. Tells whether the
+    second group is a pair of like ships."""
+    single = 0
+    for k in range(1, m):
+        if n[k] > n[single]:
+            single = k
+    role[0] = single
+    left = 1
+    for k in range(m):
+        if k != single:
+            role[left] = k
+            left += 1
+    if m < 4:
+        return False
+    for i in range(1, m):
+        for j in range(i + 1, m):
+            if alike[free[role[i]], free[role[j]]]:
+                x, y = role[i], role[j]
+                at = 1
+                for k in range(1, m):
+                    if k not in (i, j):
+                        role[at] = role[k]
+                        at += 1
+                role[m - 2], role[m - 1] = x, y
+                return True
     return False
 
 
 @kernel
-def _descend(depth, used, picks, picked_ship, cover_bodies, cover_reaches, bodies_below, reaches_below):
-    used[picked_ship[depth]] = 1
-    for half in range(2):
-        bodies_below[depth + 1, half] = bodies_below[depth, half] | cover_bodies[picks[depth], half]
-        reaches_below[depth + 1, half] = reaches_below[depth, half] | cover_reaches[picks[depth], half]
+def _group(lists, halos, n, first, second, pair, like, masks_out, halos_out, members_out):
+    # The arrangements of one ship, or of two.
+    if pair:
+        return _pair_up(
+            lists[first],
+            halos[first],
+            n[first],
+            lists[second],
+            halos[second],
+            n[second],
+            like,
+            masks_out,
+            halos_out,
+            members_out,
+        )
+    for k in range(n[first]):
+        for word in range(2):
+            masks_out[word, k] = lists[first, word, k]
+            halos_out[word, k] = halos[first, word, k]
+        members_out[0, k] = k
+    return n[first]
 
 
 @kernel
-def _count_left(
-    number, start, available, bodies, clash, weights, reach, used, free, levels, chosen, left_words, meets, both
+def _count_free(
+    p, free, m, weight, places, lists, halos, members, n, alike, work, group_members, sums, acc, role, starts
 ):
-    """Counts the placements of the ships not used that keep clear of `reach`, those with the fewest first."""
-    ships = 0
-    for ship in range(number):
-        if used[ship] == 0:
-            free[ships] = ship
-            ships += 1
-    for n in range(ships):
-        ship = free[n]
-        for w in range(start[ship], start[ship + 1]):
-            word = available[w]
-            for b in range(w * 64, w * 64 + ones(available[w])):
-                if (bodies[b, 0] & reach[0]) | (bodies[b, 1] & reach[1]) != _ZERO:
-                    word &= ~(_ONE << np.uint64(b & 63))
-            levels[0, w] = word
-    for n in range(1, ships):  # insertion sort by the number of placements
-        ship = free[n]
-        size = _population(levels[0], start[ship], start[ship + 1])
-        m = n - 1
-        while m >= 0 and _population(levels[0], start[free[m]], start[free[m] + 1]) > size:
-            free[m + 1] = free[m]
-            m -= 1
-        free[m + 1] = ship
-    for n in range(ships):
-        if _population(levels[0], start[free[n]], start[free[n] + 1]) == 0:
+    """Counts the arrangements of `m` <= 5 free ships on the listed placements; adds `weight` times the number of
+    arrangements with a placement to `acc[ship, placement]`. Returns their number."""
+    for k in range(m):
+        if n[k] == 0:
             return 0
-    return _count_free(clash, start, free[:ships], levels, chosen, left_words, meets, both, weights)
+    if m == 0:
+        return 1
+    if m == 1:
+        for k in range(n[0]):
+            acc[free[0], members[0, k]] += weight
+        return n[0]
+    like = _roles(free, m, n, alike, role)
+    single, one = role[0], role[1]
+    masks_1, halos_1, masks_2, halos_2 = work[0], work[1], work[2], work[3]
+    n_2 = 1
+    factor = 2 if like else 1
+    if m == 2:
+        for word in range(2):
+            masks_2[word, 0] = _ZERO
+            halos_2[word, 0] = _ZERO
+    else:
+        n_2 = _group(
+            lists,
+            halos,
+            n,
+            role[m - 2] if m > 3 else role[2],
+            role[m - 1],
+            m > 3,
+            like,
+            masks_2,
+            halos_2,
+            group_members[1],
+        )
+    pair_1 = m == 5
+    total = 0
+    for second_pass in range(2):
+        # First the sums of both groups beside the single ship, then those of the single ship, which takes the place of
+        # the last ship of the first group; that one is the single ship then.
+        last = role[2] if pair_1 else one
+        alone = last if second_pass else single
+        first = one if pair_1 else (single if second_pass else one)
+        other = single if second_pass else last
+        n_1 = _group(lists, halos, n, first, other, pair_1, False, masks_1, halos_1, group_members[0])
+        sums[:, : max(n_1, n_2)] = 0
+        ship = free[alone]
+        _starts_of(p, places[ship], members[alone], n[alone], starts)
+        found = factor * _pass(
+            halos_1,
+            n_1,
+            sums[0],
+            masks_2,
+            halos_2,
+            n_2,
+            sums[1],
+            second_pass == 0,
+            starts,
+            np.int64(p.sizes[ship]),
+            np.int64(p.width),
+        )
+        if second_pass:
+            for k in range(n_1):
+                member = group_members[0, 1 if pair_1 else 0, k]
+                acc[free[single], members[single, member]] += weight * factor * sums[0, k]
+            break
+        total = found
+        for k in range(n_1):
+            acc[free[first], members[first, group_members[0, 0, k]]] += weight * factor * sums[0, k]
+            if pair_1:
+                acc[free[other], members[other, group_members[0, 1, k]]] += weight * factor * sums[0, k]
+        if m > 2:
+            first_2 = role[m - 2] if m > 3 else role[2]
+            for k in range(n_2):
+                acc[free[first_2], members[first_2, group_members[1, 0, k]]] += weight * factor * sums[1, k]
+                if m > 3:
+                    last_2 = role[m - 1]
+                    acc[free[last_2], members[last_2, group_members[1, 1, k]]] += weight * factor * sums[1, k]
+    return total
 
 
 @kernel
-def placements_bound(p):
-    """Product of the ships' numbers of placements on an empty board (float): no count exceeds it."""
-    bound = 1.0
-    for ship in range(p.sizes.shape[0]):
-        number = 0
-        for place in range(2 * p.cells):
-            number += fits_board(p, place, p.sizes[ship])
-        bound *= number
-    return bound
+def count_fleets(s, p, side, over):
+    """Counts the opponent's fleets that fit all the answers `side` got, with like ships told apart.
+
+    Args:
+        s, p: a state or view of battleship with at most 128 cells and ships of at most 8 cells, and its parameters.
+        side: who was told.
+        over: `(cells,)` int64, receives for every cell the number of fleets with a ship there.
+
+    Returns:
+        The number of fleets (`int64`).
+    """
+    ships, cells = p.sizes.shape[0], np.int64(p.cells)
+    most = 2 * cells
+    places = np.zeros((ships, most), np.int64)
+    hits = np.zeros((ships, most), np.int64)
+    masks = np.zeros((ships, most, 2), np.uint64)
+    margin = np.zeros((ships, most, 2), np.uint64)
+    counts = np.zeros(ships, np.int64)
+    _list_placements(s, p, side, places, hits, masks, margin, counts)
+    acc = np.zeros((ships, most), np.int64)
+    alike = np.zeros((ships, ships), np.bool_)
+    longest, second = 1, 1
+    for a in range(ships):
+        if counts[a] >= longest:
+            longest, second = counts[a], longest
+        elif counts[a] > second:
+            second = counts[a]
+        for b in range(ships):
+            alike[a, b] = a != b and _alike(a, b, places, hits, counts)
+    room = max(longest * second, most)
+    work = np.zeros((4, 2, room), np.uint64)
+    group_members = np.zeros((2, 2, room), np.int64)
+    sums = np.zeros((2, room), np.int64)
+    lists = np.zeros((_GROUPED, 2, most), np.uint64)
+    halos = np.zeros((_GROUPED, 2, most), np.uint64)
+    members = np.zeros((_GROUPED, most), np.int64)
+    n = np.zeros(_GROUPED, np.int64)
+    role = np.zeros(_GROUPED, np.int64)
+    free = np.zeros(ships, np.int64)
+    starts = np.zeros((2, 2), np.uint64)
+    chosen = np.full(ships, -1, np.int64)  # the placement of each ship placed so far
+    stack_ship = np.zeros(ships + 1, np.int64)
+    stack_at = np.zeros(ships + 1, np.int64)
+    stack_cell = np.zeros(ships + 1, np.int64)
+    stack_only = np.zeros(ships + 1, np.int64)
+    used = np.zeros((ships + 1, 2), np.uint64)
+    used_halo = np.zeros((ships + 1, 2), np.uint64)
+    weights = np.ones(ships + 1, np.int64)
+    total = 0
+    depth = 0
+    entering = True
+    while depth >= 0:
+        if entering:
+            # The first hit under no ship must be covered next.
+            cell = 0
+            while cell < cells and (
+                s.seen[side, HITS * cells + cell] == 0
+                or (used[depth, cell >> 6] >> np.uint64(cell & 63)) & _ONE != _ZERO
+            ):
+                cell += 1
+            m = 0
+            for ship in range(ships):
+                if chosen[ship] < 0:
+                    free[m] = ship
+                    m += 1
+            only = -1
+            if cell == cells and m > _GROUPED:
+                only = free[0]  # too many ships for the groups: this one is gone through
+            if cell == cells and m <= _GROUPED:
+                for k in range(m):
+                    n[k] = _filter(
+                        free[k],
+                        masks,
+                        margin,
+                        hits,
+                        counts,
+                        used[depth],
+                        used_halo[depth],
+                        lists[k],
+                        halos[k],
+                        members[k],
+                    )
+                found = _count_free(
+                    p,
+                    free,
+                    m,
+                    weights[depth],
+                    places,
+                    lists,
+                    halos,
+                    members,
+                    n,
+                    alike,
+                    work,
+                    group_members,
+                    sums,
+                    acc,
+                    role,
+                    starts,
+                )
+                if found > 0:
+                    total += weights[depth] * found
+                    for ship in range(ships):
+                        if chosen[ship] >= 0:
+                            acc[ship, chosen[ship]] += weights[depth] * found
+                depth -= 1
+                entering = False
+                continue
+            stack_cell[depth], stack_only[depth] = cell, only
+            stack_ship[depth], stack_at[depth] = 0, -1
+            entering = False
+        # The next placement at this depth.
+        ship, at, cell, only = stack_ship[depth], stack_at[depth], stack_cell[depth], stack_only[depth]
+        if at >= 0:
+            chosen[ship] = -1
+        at += 1
+        advanced = False
+        while ship < ships and not advanced:
+            fitting = chosen[ship] < 0 and (only < 0 or ship == only)
+            copies = 1
+            if fitting and only < 0:
+                for k in range(ships):
+                    if chosen[k] < 0 and alike[ship, k]:
+                        copies += 1
+                        fitting = fitting and k > ship
+            if fitting:
+                while at < counts[ship]:
+                    m0, m1 = masks[ship, at, 0], masks[ship, at, 1]
+                    clash = (m0 & used_halo[depth, 0]) | (m1 & used_halo[depth, 1])
+                    word = m0 if cell < 64 else m1
+                    if only >= 0:
+                        takes = hits[ship, at] == 0
+                    else:
+                        takes = (word >> np.uint64(cell & 63)) & _ONE != _ZERO
+                    if takes and clash == _ZERO:
+                        advanced = True
+                        break
+                    at += 1
+            if advanced:
+                chosen[ship] = at
+                stack_ship[depth], stack_at[depth] = ship, at
+                for k in range(2):
+                    used[depth + 1, k] = used[depth, k] | masks[ship, at, k]
+                    used_halo[depth + 1, k] = used_halo[depth, k] | margin[ship, at, k]
+                weights[depth + 1] = weights[depth] * copies
+                depth += 1
+                entering = True
+            else:
+                ship += 1
+                at = 0
+        if not advanced:
+            depth -= 1
+    over[:] = 0
+    for ship in range(ships):
+        for k in range(counts[ship]):
+            if acc[ship, k] != 0:
+                cell, stride = np.int64(places[ship, k] % cells), placement_stride(p, places[ship, k])
+                for _ in range(np.int64(p.sizes[ship])):
+                    over[cell] += acc[ship, k]
+                    cell += stride
+    return total
+
+
+@compiled()
+def _count_one(states, params, side, over):
+    return count_fleets(states[0], params[0], side, over)
+
+
+@dataclass(frozen=True)
+class FleetCount:
+    """How many fleets fit.
+
+    `total` is their number with like ships told apart; `over` `(height, width)` int64 counts those with a ship on a cell.
+    """
+
+    total: int
+    over: np.ndarray
+
+    @property
+    def probability(self) -> np.ndarray:
+        """`(height, width)` float64: how likely a ship is on each cell, all fitting fleets being equally likely."""
+        return self.over / max(self.total, 1)
+
+
+def check_countable(ruleset: Ruleset) -> None:
+    """Raises `GameParameterError` unless the fleets of these rules can be counted on bit sets."""
+    p = ruleset.params[0]
+    sizes = np.asarray(p["sizes"])
+    cells, width = int(p["cells"]), int(p["width"])
+    if cells > MAX_CELLS or sizes.max() > 8:
+        raise GameParameterError(
+            f"exact counting takes boards of at most {MAX_CELLS} cells and ships of at most 8, not {cells} cells and "
+            f"ships of {sizes.max()}"
+        )
+    if 4 * width > 63 and int(p["height"]) >= 5 and sizes.max() >= 5:
+        raise GameParameterError(f"exact counting of ships of 5 and more takes boards at most 15 wide, not {width}")
+
+
+def count_placements(ruleset: Ruleset, view: np.void, side: int = 0) -> FleetCount:
+    """Counts the fleets of the opponent that fit everything `side` was told: misses, hits, which ship sank at which
+    shot, and that the others did not sink.
+
+    Args:
+        ruleset: battleship or BattleshipAttack, with any of its rules; at most 128 cells, ships of at most 8.
+        view: a state or a view of it.
+        side: who was told.
+
+    Raises:
+        GameParameterError: for larger boards or ships.
+    """
+    check_countable(ruleset)
+    states = ruleset.zeros()
+    states[0] = view
+    over = np.zeros(int(ruleset.params["cells"][0]), np.int64)
+    total = int(_count_one(states, ruleset.params, side, over))
+    p = ruleset.params[0]
+    return FleetCount(total, over.reshape(int(p["height"]), int(p["width"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asobiba.baselines.battleship.counting import MAX_CELLS, count_fleets, has_bit, set_bit
+from asobiba.baselines.battleship.fleets import MAX_CELLS, count_fleets, has_bit, set_bit
 from asobiba.baselines.battleship.hunt import count_undetermined, neighbourhood, search, settle
 from asobiba.core import kernel, random_below, random_legal
 from asobiba.envs.battleship.fleet import draw_fleet
