@@ -1,0 +1,205 @@
+"""`asobiba bao loops`, `solve`, `prove`, `endgame`, `promela`, `first-plies`, `reproduce`: the analysis of Bao."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="The analysis of Bao: endless moves, repetitions, exact values.", no_args_is_help=True)
+
+Holes = Annotated[int, typer.Option(help="Holes in a row, even.")]
+Endless = Annotated[str, typer.Option(help="What an endless move is: illegal, loses or draws.")]
+
+
+def _show(table) -> None:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=table.title)
+    for column in table.columns:
+        shown.add_column(column, overflow="fold")
+    for row in table.rows:
+        shown.add_row(*row)
+    Console().print(shown)
+
+
+def _progress():
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    return Progress(*columns, disable=not sys.stderr.isatty())
+
+
+def _database(holes: int, seeds: int, endless: str):
+    """The database, with a progress bar over its boards while it is built."""
+    from asobiba.baselines.bao.boards import board_count, tables
+    from asobiba.baselines.bao.endgame import stored_database
+
+    with _progress() as bar:
+        task = bar.add_task(f"boards of up to {seeds} seeds", total=int(board_count(tables(holes, endless)[0], seeds)))
+        return stored_database(holes, seeds, endless, lambda line: bar.advance(task, line["boards"]))
+
+
+@app.command()
+def loops(holes: Holes = 4, start: str = "alternate") -> None:
+    """Every endless move that play from the start reaches, grouped into loops, and every repetition."""
+    from asobiba.baselines.bao.graph import Graph
+    from asobiba.baselines.bao.report import loops_table, repetitions_table
+
+    graph = Graph(holes, start)
+    typer.echo(f"{len(graph):,} positions, {len(graph.sources):,} moves, {len(graph.endless_moves()):,} of them endless")
+    _show(loops_table(graph))
+    _show(repetitions_table(graph))
+
+
+@app.command()
+def conditions(
+    ring: Annotated[int, typer.Option(help="Holes of the ring (both rows).")] = 8,
+    seeds: Annotated[int, typer.Option(help="Most seeds.")] = 16,
+) -> None:
+    """Checks the paper's conditions for loops on every board of a ring."""
+    from asobiba.baselines.bao.report import checked_conditions, conditions_table
+
+    _show(conditions_table(checked_conditions({ring: seeds})))
+
+
+@app.command()
+def solve(holes: Holes = 4, start: str = "alternate") -> None:
+    """Solves every reachable position under each treatment of endless moves and repetition."""
+    from asobiba.baselines.bao.graph import Graph
+    from asobiba.baselines.bao.report import solution_table
+
+    _show(solution_table(Graph(holes, start)))
+
+
+@app.command()
+def enumerate_values(holes: Holes = 6, start: str = "alternate", endless: Endless = "illegal") -> None:
+    """The start's value by retrograde analysis over all boards that play reaches."""
+    from asobiba.baselines.bao.boards import board_rank, tables
+    from asobiba.baselines.bao.endgame import build, high_of, low_of
+    from asobiba.baselines.bao.reachable import reachable_boards
+    from asobiba.core import GameParameterError
+    from asobiba.envs.bao.layout import pack, starting_counts
+
+    counts = starting_counts(holes, start)
+    if counts is None:
+        raise GameParameterError("a random start has no value of its own; give a board")
+    with _progress() as bar:
+        task = bar.add_task("reachable boards", total=sum(counts) + 1)
+        wanted, reached = reachable_boards(holes, counts, lambda *_: bar.advance(task))
+    with _progress() as bar:
+        task = bar.add_task("values", total=sum(counts))
+        database = build(holes, sum(counts), endless, lambda _: bar.advance(task), wanted)
+    at = board_rank(tables(holes, endless)[0], *pack(counts))
+    typer.echo(
+        f"{reached:,} boards (the mover's row first), {len(database.open_at):,} open to repetition; the first player can "
+        f"claim {low_of(database, at):+d} and be held to {high_of(database, at):+d}"
+    )
+
+
+@app.command()
+def prove(
+    holes: Holes = 8,
+    start: str = "alternate",
+    endless: Endless = "illegal",
+    seeds: Annotated[int, typer.Option(help="Most seeds of the endgame database.")] = 12,
+    table_bits: Annotated[int, typer.Option(help="The transposition table has 2 to this many entries of 24 bytes.")] = 22,
+    seconds: Annotated[float, typer.Option(help="Give up after this long.")] = 3600.0,
+) -> None:
+    """Narrows the value of a start from both sides until it is exact; repetition counts against the side that claims."""
+    from asobiba.baselines.bao.proof import prove as narrow
+    from asobiba.core import GameParameterError
+    from asobiba.envs.bao.layout import starting_counts
+
+    counts = starting_counts(holes, start)
+    if counts is None:
+        raise GameParameterError("a random start has no value of its own; give a board")
+    database = _database(holes, seeds, endless)
+
+    def line(step: dict) -> None:
+        typer.echo(
+            f"depth {step['depth']:3}  {step['low']:+d} to {step['high']:+d}  {step['nodes']:,} nodes  {step['seconds']:.1f} s"
+        )
+
+    bounds = narrow(holes, counts, database, seeds, endless, table_bits=table_bits, max_seconds=seconds, report=line)
+    exact = f"exactly {bounds.low:+d}" if bounds.exact else f"between {bounds.low:+d} and {bounds.high:+d}, not closed"
+    typer.echo(f"{holes}x2, endless moves {endless}: the first player's margin is {exact}")
+
+
+@app.command()
+def endgame(
+    holes: Holes = 8,
+    seeds: Annotated[int, typer.Option(help="Most seeds on the board.")] = 12,
+    endless: Endless = "illegal",
+) -> None:
+    """Builds the endgame database of all boards of at most so many seeds in the cache folder, or checks the one there."""
+    from asobiba.baselines.bao.endgame import database_facts, database_folder
+
+    _database(holes, seeds, endless)
+    facts = database_facts(holes, seeds, endless)
+    typer.echo(
+        f"{facts['boards']:,} boards ({facts['open']:,} open to repetition), built in {facts['seconds']} s with "
+        f"{facts['threads']} threads; in {database_folder()}"
+    )
+
+
+@app.command()
+def first_plies(
+    holes: Holes = 8,
+    start: str = "alternate",
+    positions: Annotated[int, typer.Option(help="Most positions to keep (about 28 bytes each).")] = 5_000_000,
+) -> None:
+    """How soon an endless move and a repetition can be reached: exhaustive search of the first plies."""
+    from asobiba.baselines.bao.frontier import explore
+    from asobiba.baselines.bao.report import letters
+
+    begin = time.perf_counter()
+    found = explore(holes, start, positions)
+    typer.echo(f"{sum(found.levels):,} positions, all within {found.depth} plies, {time.perf_counter() - begin:.0f} s")
+    if found.endless:
+        typer.echo(f"shortest endless move: ply {len(found.endless)}, {letters(found.endless)}")
+    else:
+        typer.echo(f"no endless move within {found.depth + 1} plies")
+    if found.repetition and found.repetition_plies:
+        proven = "shortest" if found.repetition_shortest else "found, perhaps not the shortest"
+        first, again = found.repetition_plies
+        typer.echo(f"repetition ({proven}): the position of ply {first} again at ply {again}, {letters(found.repetition)}")
+    else:
+        typer.echo(f"no repetition within {found.depth} plies")
+
+
+@app.command()
+def promela(
+    holes: Holes = 4,
+    start: str = "alternate",
+    output: Annotated[Path | None, typer.Option(help="File to write; printed where it is not given.")] = None,
+) -> None:
+    """Writes a Promela model with the paper's two specifications, for the model checker SPIN."""
+    from asobiba.baselines.bao.promela import model
+
+    text = model(holes, start)
+    if output:
+        output.write_text(text)
+        typer.echo(f"{output}: spin -a {output.name} && gcc -O2 -o pan pan.c && ./pan -a -N turn_passes -m200000")
+    else:
+        typer.echo(text)
+
+
+@app.command()
+def reproduce(
+    output: Annotated[Path, typer.Option(help="Markdown file to write.")] = Path("docs/reproductions/bao.md"),
+    seeds: Annotated[int, typer.Option(help="Most seeds of the 8x2 endgame database.")] = 12,
+    positions: Annotated[int, typer.Option(help="Most positions of the first plies of 8x2.")] = 6_000_000,
+    six: Annotated[bool, typer.Option(help="Also enumerate 6x2 (2 GB of memory, minutes).")] = True,
+) -> None:
+    """Works out everything that the documentation states about Bao and writes it down."""
+    from asobiba.baselines.bao.reproduction import write
+
+    with _progress() as bar:
+        task = bar.add_task("reproducing", total=None)
+        write(output, seeds, positions, six, lambda what: bar.update(task, description=what))
+    typer.echo(f"{output} written")

@@ -1,0 +1,333 @@
+"""Bao's analysis and agents: the paper's loops and repetitions, exact values, the model checker, strength."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from conftest import debian_program
+from typer.testing import CliRunner
+
+from asobiba.baselines.bao import endgame, promela
+from asobiba.baselines.bao.boards import board_count, board_rank, play, rows_in_order, tables
+from asobiba.baselines.bao.commands import app
+from asobiba.baselines.bao.frontier import explore
+from asobiba.baselines.bao.graph import Graph, solve
+from asobiba.baselines.bao.loops import (
+    PERIOD_0,
+    TABLE_2,
+    conditions,
+    loop_from,
+    loops_of,
+    meets_loop_condition,
+    pattern_1,
+    pattern_2,
+)
+from asobiba.baselines.bao.proof import prove
+from asobiba.baselines.bao.reachable import reachable_boards
+from asobiba.baselines.bao.report import replay
+from asobiba.core import GameParameterError, make_agent
+from asobiba.core.states import action_mask, is_over, new_state, step
+from asobiba.envs.bao import GAME
+from asobiba.envs.bao.layout import pack
+
+START_4 = [0, 4] * 4
+
+
+@cache
+def graph():
+    return Graph(4)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def databases_of_this_run(tmp_path_factory):
+    """Databases are built here, not taken from the user's cache."""
+    folder = tmp_path_factory.mktemp("databases")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(endgame, "database_folder", lambda: folder)
+    yield
+    patch.undo()
+
+
+@pytest.mark.parametrize(("cells", "period", "shift"), [*TABLE_2, (PERIOD_0, 0, 3)], ids=str)
+def test_loops_of_the_paper(cells, period, shift):
+    loop = loop_from(cells)
+    assert (loop.period, loop.shift) == (period, shift)
+
+
+def test_loops_that_play_reaches_on_4x2():
+    """The paper's 12, by model checker one at a time, and one that it does not list."""
+    found = {each.loop.key: each for each in graph().loops()}
+    listed = {loop_from(cells).key for cells, _, _ in TABLE_2} | {loop_from(PERIOD_0).key}
+    assert listed < set(found)
+    (more,) = set(found) - listed
+    assert loop_from((3, 3, 2, 1, 0, 1, 0, 1)).key == more
+    assert len(found[more].line) == 24
+    ruleset = GAME.ruleset(holes=4)
+    assert all(replay(ruleset, each.line) for each in found.values())
+    assert sum(each.moves for each in found.values()) == len(graph().endless_moves()) == 100
+    assert min(len(each.line) for each in found.values()) == 3
+
+
+def test_repetitions_of_4x2():
+    """The paper: five."""
+    parts = graph().repetitions()
+    assert sorted(map(len, parts)) == [2, 10, 10, 10, 12]
+    for part in parts:
+        cycle = graph().shortest_cycle(part)
+        assert len(cycle) % 2 == 0
+        boards = [graph().position(index) for index in cycle]
+        assert len({sum(board.counts) for board in boards}) == 1
+
+
+def test_graph_agrees_with_the_environment():
+    """Every position on a hundred random games is in the graph, with as many moves."""
+    ruleset, rng = GAME.ruleset(holes=4), np.random.default_rng(0)
+    params = tables(4, "illegal")
+    moves = np.bincount(graph().sources, graph().targets >= 0, len(graph())).astype(int)
+    for seed in range(25):
+        state = new_state(ruleset, seed)
+        while not is_over(state):
+            side = int(state["to_move"])
+            rank = board_rank(params[0], state["board"][side], state["board"][1 - side])
+            index = graph().place[2 * rank + side] - 1
+            mask = action_mask(ruleset, state)
+            assert moves[index] == mask.sum()
+            state = step(ruleset, state, int(rng.choice(np.flatnonzero(mask))))
+
+
+def test_period_0_patterns():
+    assert pattern_1(8) == (7, 0, 1, 2, 3, 4, 5, 6)
+    assert pattern_2(8) == [PERIOD_0]
+    assert pattern_2(5) == [(2, 0, 1, 0, 1), (3, 1, 0, 2, 1)]
+    assert pattern_2(7) == [(2, 0, 1, 0, 1, 0, 1), (4, 2, 1, 0, 3, 2, 1)]
+    assert pattern_2(9)[-1] == (5, 3, 2, 1, 0, 4, 3, 2, 1)
+    for ring, board in ((3, (2, 0, 1)), (8, pattern_1(8)), (11, (3, 1, 0, 2, 1, 0, 2, 1, 0, 2, 1))):
+        assert loop_from(board).period == 0
+        assert board in ([*pattern_2(ring), pattern_1(ring)])
+
+
+def test_condition_loop():
+    """It holds below 13 seeds on 4x2 as a necessary condition; the paper's counter-example of ten holes does not meet it."""
+    assert meets_loop_condition((3, 1, 0, 1, 0, 1, 0, 1))
+    assert not meets_loop_condition(PERIOD_0)
+    for seeds in range(7, 13):
+        found = conditions(8, seeds)
+        assert found.necessary
+        assert found.patterns_complete
+        assert found.shift_rule == found.longer
+    assert not conditions(8, 13).necessary
+    other = loop_from((3, 1, 0, 2, 1, 0, 2, 1, 0, 1))
+    assert (other.period, other.shift) == (1, 1)
+    assert not any(map(meets_loop_condition, other.boards))
+    assert len(loops_of(8, 7)) == 1
+
+
+def test_boards_are_ranked_without_gaps():
+    p = tables(3 + 1, "illegal")[0]
+    rows, begins = rows_in_order(4, 4)
+    ranks = []
+    for seeds in range(5):
+        for m in range(seeds + 1):
+            for own, other in itertools.product(rows[begins[m] : begins[m + 1]], rows[begins[seeds - m] : begins[seeds - m + 1]]):
+                ranks.append(int(board_rank(p, own, other)))
+    assert ranks == list(range(int(board_count(p, 4))))
+
+
+@pytest.mark.parametrize("endless", ["illegal", "loses", "draws"])
+def test_4x2_solved_by_three_ways(endless):
+    """The database of all boards, that of the reachable ones, and proof search agree: the start is drawn."""
+    full = endgame.stored_database(4, 16, endless)
+    at = board_rank(tables(4, endless)[0], *pack(START_4))
+    assert (endgame.low_of(full, at), endgame.high_of(full, at)) == (0, 0)
+    wanted, reached = reachable_boards(4, START_4)
+    assert reached == len(np.unique(graph().boards, axis=0)) == 8466
+    part = endgame.build(4, 16, endless, wanted=wanted)
+    assert part.values[at] == 0
+    small = endgame.build(4, 6, endless)
+    bounds = prove(4, START_4, small, 6, endless, table_bits=14)
+    assert bounds.exact
+    assert bounds.low == 0
+
+
+@pytest.mark.parametrize("endless", ["illegal", "loses", "draws"])
+def test_values_of_4x2_follow_from_their_successors(endless):
+    solution, g = solve(graph(), endless), graph()
+    low, high = solution.low.astype(int), solution.high.astype(int)
+    assert (low <= high).all()
+    rng = np.random.default_rng(0)
+    opposite = {-128: 127, 127: -128}
+    for index in rng.choice(len(g), 400, replace=False):
+        edges = np.flatnonzero(g.sources == index)
+        if not len(edges):
+            continue
+        lows, highs = [], []
+        for edge in edges:
+            target, captured = int(g.targets[edge]), int(g.captures[edge])
+            if target < 0:
+                if endless != "illegal":
+                    lows.append(-128)
+                    highs.append(127 if endless == "draws" else -128)
+                continue
+            lows.append(opposite.get(high[target], captured - high[target]))
+            highs.append(opposite.get(low[target], captured - low[target]))
+        if lows:
+            assert (low[index], high[index]) == (max(lows), max(highs))
+
+
+def test_6x2_search_agrees_with_the_database():
+    """Random boards of 6x2 with 12 seeds: proofs that stand on a smaller database give the larger one's values."""
+    large, small, rng = endgame.build(6, 12), endgame.build(6, 5), np.random.default_rng(0)
+    p = tables(6, "illegal")[0]
+    for _ in range(15):
+        counts = rng.multinomial(12, [1 / 12] * 12).tolist()
+        if not any(counts[:6]) or not any(counts[6:]):
+            continue
+        bounds = prove(6, counts, small, 5, table_bits=16)
+        at = board_rank(p, *pack(counts))
+        assert (bounds.low, bounds.high) == (endgame.low_of(large, at), endgame.high_of(large, at))
+
+
+def test_8x2_is_won_by_four_seeds():
+    """Lower and upper bound meet; repetition counted against whoever claims."""
+    bounds = prove(8, [0, 4] * 8, endgame.stored_database(8, 9), 9, table_bits=20)
+    assert bounds.exact
+    assert bounds.low == 4
+
+
+def test_database_is_stored_checked_and_built_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(endgame, "database_folder", lambda: tmp_path)
+    first = endgame.stored_database(4, 5)
+    facts = endgame.database_facts(4, 5)
+    assert facts["boards"] == len(first.values) == 1287
+    path = tmp_path / "endgame-4x2-5-illegal-values.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    again = endgame.stored_database(4, 5)
+    assert (again.values == first.values).all()
+    assert path.read_bytes() == content
+
+
+def test_first_plies():
+    """8x2: an endless move at the fourth move; the position after move 7 again after move 9 (or sooner cannot be shown)."""
+    found = explore(8, most_positions=60_000)
+    assert len(found.endless) == 4
+    assert replay(GAME.ruleset(), found.endless)
+    small = explore(4, most_positions=20_000)
+    assert small.repetition_shortest
+    ruleset = GAME.ruleset(holes=4)
+    state, seen = new_state(ruleset, 0), []
+    for hole in small.repetition:
+        seen.append(state["board"].tobytes())
+        state = step(ruleset, state, hole % 4)
+    assert state["board"].tobytes() == seen[small.repetition_plies[0]]
+    assert len(small.repetition) == small.repetition_plies[1]
+
+
+def test_model_checker_finds_an_endless_move_and_a_game_that_does_not_end(tmp_path):
+    debian_program("spin", "spin")
+    debian_program("gcc", "gcc")
+    ruleset = GAME.ruleset(holes=4)
+    line = promela.counterexample(tmp_path, "turn_passes")
+    assert replay(ruleset, line)
+    line = promela.counterexample(tmp_path, "game_ends")
+    state, positions = new_state(ruleset, 0), []
+    for hole in line[:-1]:
+        positions.append((state["board"].tobytes(), int(state["to_move"])))
+        state = step(ruleset, state, hole % 4)
+    repeats = len(set(positions)) < len(positions)
+    assert repeats or replay(ruleset, line)
+
+
+def test_promela_model_names_what_is_wrong():
+    with pytest.raises(GameParameterError, match="even number of holes"):
+        promela.model(5)
+    with pytest.raises(GameParameterError, match="definite start"):
+        promela.model(4, "random")
+    with pytest.raises(GameParameterError, match="game_ends, turn_passes"):
+        promela.counterexample(None, "wins")
+
+
+def contest(ruleset, names, games):
+    """Rewards of the first-named agent, who takes both seats in turn."""
+    agents = [make_agent(GAME, name) for name in names]
+    rewards = []
+    for game in range(games):
+        seat = game % 2
+        seated = agents if seat == 0 else agents[::-1]
+        for k in (0, 1):
+            seated[k].reset(ruleset, k, game)
+        state = new_state(ruleset, game)
+        while not is_over(state):
+            mask = action_mask(ruleset, state)
+            action = seated[int(state["to_move"])].act(state, mask)
+            assert mask[action]
+            state = step(ruleset, state, int(action))
+        rewards.append(int(state["rewards"][seat]))
+    return rewards
+
+
+@pytest.mark.parametrize("endless", ["illegal", "draws"])
+def test_perfect_never_loses_on_4x2(endless):
+    ruleset = GAME.ruleset(holes=4, endless=endless)
+    assert min(contest(ruleset, ("perfect", "random"), 20)) >= 0
+    assert sum(contest(ruleset, ("perfect", "cautious"), 10)) >= 0
+    assert set(contest(ruleset, ("perfect", "perfect"), 2)) == {0}
+
+
+def test_agents_in_order_of_strength():
+    ruleset = GAME.ruleset()
+    assert sum(contest(ruleset, ("greedy", "random"), 20)) > 4
+    assert sum(contest(ruleset, ("uct:simulations=300", "random"), 8)) > 5
+    assert sum(contest(ruleset, ("alpha_beta:depth=5,endgame=6", "random"), 8)) > 5
+    assert sum(contest(ruleset, ("alpha_beta:depth=5,endgame=6", "greedy"), 8)) >= 0
+    wide = GAME.ruleset(holes=10)
+    assert sum(contest(wide, ("alpha_beta:depth=2", "random"), 4)) > 0
+
+
+def test_agents_name_what_is_wrong():
+    with pytest.raises(GameParameterError, match="from 0 to 20; got 99"):
+        make_agent(GAME, "alpha_beta:endgame=99")
+    with pytest.raises(GameParameterError, match="simulations is at least 1"):
+        make_agent(GAME, "uct:simulations=0")
+    with pytest.raises(GameParameterError, match="up to 4 holes"):
+        make_agent(GAME, "perfect").reset(GAME.ruleset(), 0, 0)
+    with pytest.raises(GameParameterError, match="at most 40,000,000"):
+        Graph(8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["loops", "--holes", "4"], "13 loops"),
+        (["conditions", "--seeds", "10"], "period 0"),
+        (["solve"], "13,963 reachable positions"),
+        (["prove", "--holes", "4", "--seeds", "6"], "exactly +0"),
+        (["endgame", "--holes", "4", "--seeds", "6"], "3,003 boards"),
+        (["enumerate-values", "--holes", "4"], "8,466 boards"),
+        (["first-plies", "--holes", "4", "--positions", "20000"], "shortest endless move: ply 3, deb"),
+        (["promela", "--holes", "4"], "ltl turn_passes"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_commands(arguments, words):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert words in result.output
+
+
+def test_a_played_move_is_the_rules_move():
+    """Canonical boards follow the environment."""
+    ruleset, params, rng = GAME.ruleset(), tables(8, "illegal"), np.random.default_rng(2)
+    state = new_state(ruleset, 0)
+    for _ in range(12):
+        if is_over(state):
+            break
+        side, action = int(state["to_move"]), int(rng.choice(np.flatnonzero(action_mask(ruleset, state))))
+        own, other, captured = play(params[0], state["board"][side], state["board"][1 - side], action)
+        state = step(ruleset, state, action)
+        if not is_over(state):
+            assert (own, other) == (state["board"][1 - side], state["board"][side])
+            assert captured == state["last_captured"]
