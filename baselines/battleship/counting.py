@@ -171,10 +171,10 @@ def _alike(a, b, places, hits, counts):
     # Whether two ships have the same size and were told the same about: every fleet comes with its exchange.
     if counts[a] != counts[b]:
         return False
+    same = True
     for k in range(counts[a]):
-        if places[a, k] != places[b, k] or hits[a, k] != hits[b, k]:
-            return False
-    return True
+        same = same and places[a, k] == places[b, k] and hits[a, k] == hits[b, k]
+    return same
 
 
 @kernel
