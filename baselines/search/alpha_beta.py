@@ -227,6 +227,11 @@ class Searcher:
         self._tt_data[:] = 0
         self._history[:] = 0
 
+    def set_weights(self, weights: Mapping[str, int]) -> None:
+        """Evaluates with the defaults changed by `weights` from now on, and forgets what was stored."""
+        self._weights = weights_record(self._provides, weights)
+        self.clear()
+
     def stop(self) -> None:
         """Ends a search that runs in another thread; it returns what it has."""
         self._stop[0] = 1
