@@ -330,7 +330,11 @@ def test_table_files_are_checked(tmp_path, table):
     missing = tmp_path / "none.table"
     with pytest.raises(TableMissing, match="asobiba solve animal_shogi"):
         Table.open(missing)
-    for content, message in ((b"noise", "no header|does not begin"), (data[:-10], "cut short"), (b"", "does not begin")):
+    for content, message in (
+        (b"noise", "no header|does not begin"),
+        (data[:-10], "cut short"),
+        (b"", "does not begin"),
+    ):
         path = tmp_path / f"{len(content)}.table"
         path.write_bytes(content)
         with pytest.raises(TableError, match=message):

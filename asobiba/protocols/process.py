@@ -71,7 +71,10 @@ class EngineProcess:
     """
 
     def __init__(
-        self, command: str | Sequence[str], cwd: str | os.PathLike[str] | None = None, env: Mapping[str, str] | None = None
+        self,
+        command: str | Sequence[str],
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
     ):
         self.command = split_command(command)
         self._stderr: deque[bytes] = deque(maxlen=32)
@@ -93,11 +96,10 @@ class EngineProcess:
             raise EngineDied(f"cannot start {self.command[0]!r}: {error.strerror or error}") from None
         self._finalizer = weakref.finalize(self, _kill, self._process)
         # The threads hold no reference to this object, so that a forgotten one is collected and its program killed.
-        for target, arguments in (
-            (_read_lines, (self._process.stdout, self._lines, self._closing)),
-            (_drain, (self._process.stderr, self._stderr)),
-        ):
-            threading.Thread(target=target, args=arguments, daemon=True).start()
+        reader = (self._process.stdout, self._lines, self._closing)
+        threading.Thread(target=_read_lines, args=reader, daemon=True).start()
+        self._drainer = threading.Thread(target=_drain, args=(self._process.stderr, self._stderr), daemon=True)
+        self._drainer.start()
         if os.name == "posix":
             os.set_blocking(self._process.stdin.fileno(), False)  # type: ignore[union-attr]
 
@@ -182,7 +184,9 @@ class EngineProcess:
             if others is not None and len(others) < _MOST_LINES:
                 others.append(line)
             if time.monotonic() > deadline:
-                raise EngineTimeout(f"{self.command[0]!r} did not answer {' or '.join(words)} in {timeout:g} s, only other lines")
+                raise EngineTimeout(
+                    f"{self.command[0]!r} did not answer {' or '.join(words)} in {timeout:g} s, only other lines"
+                )
 
     def skip_lines(self) -> None:
         """Forgets what was printed up to now."""
@@ -212,6 +216,8 @@ class EngineProcess:
 
     def _obituary(self, what: str) -> str:
         code = self._process.poll()
+        if code is not None:
+            self._drainer.join(0.5)  # its last words may still be on their way
         how = "" if code is None else f" with exit status {code}" if code >= 0 else f", killed by signal {-code}"
         return f"{self.command[0]!r} {what}{how}{self._last_words()}"
 

@@ -74,7 +74,7 @@ class UsiAgent(Agent):
         return {**self.__dict__, "_process": None}
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
-        if not hasattr(ruleset.notation, "action_to_usi"):
+        if ruleset.game.notation is None or not hasattr(ruleset.notation, "action_to_usi"):
             raise EngineError(f"{ruleset.game.name} has no USI notation, so a USI program cannot play it")
         self._ruleset, self._seat = ruleset, seat
         self._root, self._moves, self._pondering = "startpos", [], ""

@@ -63,7 +63,9 @@ def solve(
     console = _console()
     if threads is not None:
         if not 1 <= threads <= numba.config.NUMBA_NUM_THREADS:
-            raise typer.BadParameter(f"--threads is 1 to {numba.config.NUMBA_NUM_THREADS} on this machine, not {threads}")
+            raise typer.BadParameter(
+                f"--threads is 1 to {numba.config.NUMBA_NUM_THREADS} on this machine, not {threads}"
+            )
         numba.set_num_threads(threads)
     file = table_path(table)
     if pieces is not None:
@@ -86,7 +88,9 @@ def solve(
     with bars.progress:
         counted = solve_game(file, progress=bars)
     elapsed, used = time.perf_counter() - started, time.process_time() - processor
-    console.print(f"Solved in {elapsed:.0f} s ({used:.0f} s of processor time). Wrote {file} ({file.stat().st_size:,} bytes).")
+    console.print(
+        f"Solved in {elapsed:.0f} s ({used:.0f} s of processor time). Wrote {file} ({file.stat().st_size:,} bytes)."
+    )
     console.print(_comparison_table(_lines(counted, file)))
 
 

@@ -248,7 +248,22 @@ def predecessors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc):
                 origin = origins & -origins
                 origins ^= origin
                 n = _arrivals(
-                    out, row, n, material, mine, theirs, e ^ piece ^ origin, g, c, h, others | origin, he, hg, hc, piece, once
+                    out,
+                    row,
+                    n,
+                    material,
+                    mine,
+                    theirs,
+                    e ^ piece ^ origin,
+                    g,
+                    c,
+                    h,
+                    others | origin,
+                    he,
+                    hg,
+                    hc,
+                    piece,
+                    once,
                 )
             n = _before(out, row, n, material, mine, theirs, e ^ piece, g, c, h, others, he + 1, hg, hc, once)
         elif piece & g:
@@ -257,14 +272,44 @@ def predecessors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc):
                 origin = origins & -origins
                 origins ^= origin
                 n = _arrivals(
-                    out, row, n, material, mine, theirs, e, g ^ piece ^ origin, c, h, others | origin, he, hg, hc, piece, once
+                    out,
+                    row,
+                    n,
+                    material,
+                    mine,
+                    theirs,
+                    e,
+                    g ^ piece ^ origin,
+                    c,
+                    h,
+                    others | origin,
+                    he,
+                    hg,
+                    hc,
+                    piece,
+                    once,
                 )
             n = _before(out, row, n, material, mine, theirs, e, g ^ piece, c, h, others, he, hg + 1, hc, once)
         elif piece & c:
             origin = CHICK_DOWN[target] & empty & ~CHICK_DOWN[theirs]
             if origin != 0 and target < _GOAL:
                 n = _arrivals(
-                    out, row, n, material, mine, theirs, e, g, c ^ piece ^ origin, h, others | origin, he, hg, hc, piece, once
+                    out,
+                    row,
+                    n,
+                    material,
+                    mine,
+                    theirs,
+                    e,
+                    g,
+                    c ^ piece ^ origin,
+                    h,
+                    others | origin,
+                    he,
+                    hg,
+                    hc,
+                    piece,
+                    once,
                 )
             n = _before(out, row, n, material, mine, theirs, e, g, c ^ piece, h, others, he, hg, hc + 1, once)
         else:
@@ -273,12 +318,42 @@ def predecessors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc):
                 origin = origins & -origins
                 origins ^= origin
                 n = _arrivals(
-                    out, row, n, material, mine, theirs, e, g, c, h ^ piece ^ origin, others | origin, he, hg, hc, piece, once
+                    out,
+                    row,
+                    n,
+                    material,
+                    mine,
+                    theirs,
+                    e,
+                    g,
+                    c,
+                    h ^ piece ^ origin,
+                    others | origin,
+                    he,
+                    hg,
+                    hc,
+                    piece,
+                    once,
                 )
             origin = CHICK_DOWN[target] & empty & ~CHICK_DOWN[theirs]
             if origin != 0 and target >= _GOAL:
                 n = _arrivals(
-                    out, row, n, material, mine, theirs, e, g, c ^ origin, h ^ piece, others | origin, he, hg, hc, piece, once
+                    out,
+                    row,
+                    n,
+                    material,
+                    mine,
+                    theirs,
+                    e,
+                    g,
+                    c ^ origin,
+                    h ^ piece,
+                    others | origin,
+                    he,
+                    hg,
+                    hc,
+                    piece,
+                    once,
                 )
     return n
 

@@ -12,7 +12,7 @@ from asobiba.core import Ruleset
 from asobiba.core.states import action_mask, new_state
 
 TANAKA = (
-    'Tetsuro Tanaka, "An analysis of a board game \'Doubutsu Shogi\'" (in Japanese), IPSJ SIG Notes 2009-GI-22 No. 3, '
+    "Tetsuro Tanaka, \"An analysis of a board game 'Doubutsu Shogi'\" (in Japanese), IPSJ SIG Notes 2009-GI-22 No. 3, "
     "pp. 1-8"
 )
 OPENINGS = {"C3 giraffe": ("C4C3", -78), "C3 lion": ("B4C3", -78), "A3 lion": ("B4A3", -78), "B2 chick": ("B3B2", -76)}

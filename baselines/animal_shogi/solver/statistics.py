@@ -135,8 +135,6 @@ def blank_counts(first: int, last: int) -> np.ndarray:
     return np.zeros(((last - first + _BYTES - 1) // _BYTES, COLUMNS), np.int64)
 
 
-
-
 def summary(totals: np.ndarray, kinds: tuple[int, int, int]) -> dict[str, Any]:
     """The columns under their names, for JSON.
 

@@ -150,7 +150,9 @@ class Table:
         for start in range(0, len(self._data), _CHUNK):
             digest.update(np.ascontiguousarray(self._data[start : start + _CHUNK]))
         if digest.hexdigest() != self.header["sha256"]:
-            raise TableError(f"{self.path} is damaged: its checksum is wrong. Make it again: asobiba solve animal_shogi")
+            raise TableError(
+                f"{self.path} is damaged: its checksum is wrong. Make it again: asobiba solve animal_shogi"
+            )
 
     @property
     def materials(self) -> tuple[int, ...]:
@@ -218,7 +220,9 @@ def _open(path: Path, modified: int, size: int) -> Table:
     except (ValueError, KeyError, TypeError, UnicodeDecodeError):
         raise TableError(f"{path} is no table of animal shogi: it does not begin with a header") from None
     if kind != FORMAT:
-        raise TableError(f"{path} has the format {kind!r}, expected {FORMAT!r}. Make it again: asobiba solve animal_shogi")
+        raise TableError(
+            f"{path} has the format {kind!r}, expected {FORMAT!r}. Make it again: asobiba solve animal_shogi"
+        )
     if size != _HEADER + expected:
         raise TableError(
             f"{path} has {size} bytes, expected {_HEADER + expected}: it was cut short. "
