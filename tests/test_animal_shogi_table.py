@@ -244,13 +244,14 @@ def naive_values(followers: dict[int, list]) -> dict[int, int]:
             if position in known:
                 continue
             after = [0 if r == "won" else inf if r == "lost" else known.get(r, inf) for r in results]
-            if any(a % 2 == 0 and a == level - 1 for a in after if a != inf):
-                new[position] = level
-            elif level % 2 == 0 and all(r == "lost" or (a != inf and a % 2) for r, a in zip(results, after)):
+            won = any(a % 2 == 0 and a == level - 1 for a in after if a != inf)
+            lost = all(r == "lost" or (a != inf and a % 2) for r, a in zip(results, after))
+            if won or (lost and level % 2 == 0):
                 new[position] = level
         if not new and level > 4:
-            return known
+            break
         known.update(new)
+    return known
 
 
 def test_a_larger_sub_game_does_not_contradict_itself():

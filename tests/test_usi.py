@@ -160,8 +160,7 @@ def test_writing_to_a_program_that_does_not_read_has_a_deadline():
     process = EngineProcess(program("deaf"))
     try:
         with pytest.raises(EngineTimeout, match="does not read its input"):
-            for _ in range(100):
-                process.send("x" * 60_000, timeout=0.3)
+            process.send("x" * 10_000_000, timeout=0.3)
     finally:
         process.close()
     with pytest.raises(EngineDied):
@@ -409,18 +408,22 @@ def test_the_expected_reply_is_named(talk):
     assert " ponder " in talk.until("bestmove")[-1]
 
 
+def go_limits(text: str, first_player: bool):
+    return read_limits(text.split(), first_player)
+
+
 def test_limits_are_read():
-    seconds = read_limits("btime 60000 wtime 1000 byoyomi 1000".split(), True)
+    seconds = go_limits("btime 60000 wtime 1000 byoyomi 1000", True)
     assert seconds.seconds == pytest.approx(2.9)
     assert seconds.hard == pytest.approx(60.95)
-    assert read_limits("btime 60000 wtime 1000 byoyomi 1000".split(), False).hard == pytest.approx(1.95)
-    assert read_limits("movetime 500".split(), True).seconds == pytest.approx(0.4)
-    assert read_limits("nodes 1000".split(), True).nodes == 1000
-    assert read_limits("depth 5".split(), True).seconds is None
-    assert read_limits("infinite".split(), True).hold
-    tiny = read_limits("byoyomi 20".split(), True)
+    assert go_limits("btime 60000 wtime 1000 byoyomi 1000", False).hard == pytest.approx(1.95)
+    assert go_limits("movetime 500", True).seconds == pytest.approx(0.4)
+    assert go_limits("nodes 1000", True).nodes == 1000
+    assert go_limits("depth 5", True).seconds is None
+    assert go_limits("infinite", True).hold
+    tiny = go_limits("byoyomi 20", True)
     assert 0 < tiny.seconds < tiny.hard < 0.02
-    assert read_limits("btime x depth".split(), True).seconds is None
+    assert go_limits("btime x depth", True).seconds is None
 
 
 def test_the_engine_as_a_process_plays_itself_to_the_end(agents):

@@ -15,6 +15,7 @@ plays a legal move at once, and an agent made anew plays on.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import sys
 import threading
@@ -62,7 +63,7 @@ def read_limits(words: list[str], first_player: bool) -> Limits:
     move, all in milliseconds.
     """
     numbers: dict[str, int] = {}
-    for key, value in zip(words, words[1:], strict=False):
+    for key, value in itertools.pairwise(words):
         with contextlib.suppress(ValueError):
             numbers[key] = max(0, int(value))
     side = "b" if first_player else "w"

@@ -7,7 +7,6 @@ are none) raises an `EngineError`, which loses it the game and nothing else; the
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from typing import Any
 

@@ -10,7 +10,6 @@ from asobiba.baselines.animal_shogi.solver.index import (
     PLACEMENT,
     POP,
     ROTATE,
-    SIZE,
     SQUARES,
     mirror_order,
     number_of,

@@ -92,7 +92,7 @@ def kinds(material, reached, first, last, counts):
             bits = reached[byte]
             for bit in range(8):
                 if (bits >> bit) & 1 != 0:
-                    mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, 8 * byte + bit)
+                    mine, theirs, e, g, c, h, own, _, _, _ = position_of(material, 8 * byte + bit)
                     counts[block, kind_of(mine, theirs, e, g, c, h, own)] += 1
 
 

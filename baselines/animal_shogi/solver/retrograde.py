@@ -113,9 +113,7 @@ def _spread(material, values, level, number, out):
         value = values[before]
         if value < WAITING or value == OUTSIDE:
             continue
-        if level & 1 == 0:
-            values[before] = level + 1
-        elif atomic_subtract(values, before, 1) == WAITING + 1:
+        if level & 1 == 0 or atomic_subtract(values, before, 1) == WAITING + 1:
             values[before] = level + 1
 
 

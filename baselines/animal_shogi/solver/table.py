@@ -206,7 +206,8 @@ class Table:
 
     def _require(self, outcomes: np.ndarray) -> None:
         if (outcomes == 2).any():
-            held = ", ".join("%d elephants, %d giraffes, %d chicks" % material_counts(m) for m in self.materials)
+            counts = [material_counts(m) for m in self.materials]
+            held = ", ".join(f"{e} elephants, {g} giraffes, {c} chicks" for e, g, c in counts)
             raise TableError(f"{self.path} does not hold a position with these pieces; it holds: {held}")
 
 
