@@ -192,13 +192,23 @@ class UsiServer:
     def _load(self) -> Agent:
         """The agent, made and made ready (files read, code compiled) if need be."""
         if self._agent is None:
-            self._agent, self._seat = make_agent(self.game, self.agent_text), None
-            legal_actions(self.ruleset, new_state(self.ruleset, self._seed))
+            agent = make_agent(self.game, self.agent_text)
+            self._warm_up(agent)
+            self._agent, self._seat = agent, None
         seat = int(self._state["to_move"])
         if self._seat != seat:
             self._agent.reset(self.ruleset, seat, self._seed)
             self._seat = seat
         return self._agent
+
+    def _warm_up(self, agent: Agent) -> None:
+        """Plays a move from the start, so that all code is compiled and all files are read."""
+        state = new_state(self.ruleset, self._seed)
+        agent.reset(self.ruleset, int(state["to_move"]), self._seed)
+        if hasattr(agent, "set_budget"):
+            agent.set_budget(nodes=1)
+        action = int(agent.act(state.copy(), action_mask(self.ruleset, state)))
+        step(self.ruleset, state, action)
 
     def _drop_agent(self) -> None:
         if self._agent is not None:

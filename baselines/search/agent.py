@@ -35,6 +35,7 @@ class SearchAgent(Agent):
         self.losing = losing
         self.settings: Mapping[str, Any] = {**settings, "distance": losing != "any"}
         self.last: SearchResult | None = None
+        self._budget: dict[str, Any] = {}
         self._searcher: Searcher | None = None
         self._thread: threading.Thread | None = None
 
@@ -52,9 +53,22 @@ class SearchAgent(Agent):
             raise RuntimeError("reset(ruleset, seat, seed) comes before act")
         return self._searcher
 
+    def set_budget(self, seconds: float | None = None, nodes: int | None = None, depth: int | None = None) -> None:
+        """Limits of the next moves, in place of the agent's own; without any its own hold again."""
+        self._budget = {"seconds": seconds, "nodes": nodes, "depth": depth}
+
+    def stop(self) -> None:
+        """Ends a search that runs in another thread; it answers with the best move so far."""
+        self.searcher.stop()
+
+    @property
+    def expected_reply(self) -> int | None:
+        """The opponent's reply that the last search expects."""
+        return int(self.last.pv[1]) if self.last is not None and len(self.last.pv) > 1 else None
+
     def act(self, view: np.void, legal: np.ndarray) -> int:
         self.stop_pondering()
-        self.last = self.searcher.search(view)
+        self.last = self.searcher.search(view, **self._budget)
         if self.losing == "confusing" and self.last.proven < 0:
             return self.most_confusing(view)
         return self.last.action

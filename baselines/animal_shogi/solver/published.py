@@ -75,10 +75,11 @@ def comparison(counted: Mapping[str, Any], table: Table, ruleset: Ruleset) -> li
         Line("zugzwang (who is to move loses)", "21,839", _n(of("zugzwang")), "published as a lower bound"),
         Line("of these symmetric", "71", _n(of("zugzwang_symmetric"))),
         Line(
-            "the only right move drops a chick on the far rank",
+            "only a chick dropped on the far rank keeps the value",
             "68",
-            _n(of("only_drop_won") + of("only_drop_drawn")),
-            f"{of('only_drop_won')} won, {of('only_drop_drawn')} drawn; mirrored moves of a symmetric position are one",
+            _n(of("only_drops_won") + of("only_drops_drawn")),
+            f"{of('only_drops_won')} won, {of('only_drops_drawn')} drawn; "
+            f"in {of('only_drop_won') + of('only_drop_drawn')} of them a single such drop does",
         ),
         Line("mate problems", "17,213,997", _n(sum(mates))),
         Line("longest mate problem, in plies", "23", str(len(mates) - 1)),

@@ -148,7 +148,8 @@ def summary(totals: np.ndarray, kinds: tuple[int, int, int]) -> dict[str, Any]:
         in all of them; `branching`, `branching_won` and so on: mean number of moves; `most_moves` and how many
         positions have so many; `zugzwang`: both players would lose if they were to move (both positions reachable),
         `zugzwang_symmetric`: of these, positions that look the same to both; `only_drop_won`, `only_drop_drawn`: the
-        only move that keeps the value drops a chick on the far rank (mirrored moves of a symmetric position are one);
+        only move that keeps the value drops a chick on the far rank; `only_drops_won`, `only_drops_drawn`: every such
+        move does;
         `one_winning_move`: positions with exactly one winning move; `contradictions`: positions whose value does not
         follow from their moves (none, or the table is wrong).
     """
@@ -180,6 +181,8 @@ def summary(totals: np.ndarray, kinds: tuple[int, int, int]) -> dict[str, Any]:
         "zugzwang_symmetric": int(totals[SELF_TURNED + LOST]),
         "only_drop_won": int(totals[ONLY_DROP + WON]),
         "only_drop_drawn": int(totals[ONLY_DROP + DRAWN]),
+        "only_drops_won": int(totals[ONLY_DROPS + WON]),
+        "only_drops_drawn": int(totals[ONLY_DROPS + DRAWN]),
         "one_winning_move": int(totals[FORCED]),
         "contradictions": int(totals[WRONG]),
     }
