@@ -392,7 +392,9 @@ def as_action(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
             return array, ""
     except (ValueError, TypeError, OverflowError):
         pass
-    return np.full(box.shape, np.nan, box.dtype), f"answered {_short(answer)}, expected finite numbers of shape {box.shape}"
+    return np.full(
+        box.shape, np.nan, box.dtype
+    ), f"answered {_short(answer)}, expected finite numbers of shape {box.shape}"
 
 
 def out_of_range(ruleset: Ruleset, value: int) -> str:
@@ -528,4 +530,3 @@ def verify(record: Record) -> None:
         raise ReplayError(f"match {record.match.key}: ended by {record.reason!r} on record, not so in the replay")
     if tuple(float(x) for x in returns) != record.returns:
         raise ReplayError(f"match {record.match.key}: returns {record.returns} on record, {returns} in the replay")
-

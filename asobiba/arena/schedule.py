@@ -56,7 +56,9 @@ def round_robin(ruleset: Ruleset, agents: Sequence[str], games: int, seed: int =
     return _by_index(ruleset, pairings(ruleset, agents), games, seed)
 
 
-def gauntlet(ruleset: Ruleset, newcomers: Sequence[str], agents: Sequence[str], games: int, seed: int = 0) -> list[Match]:
+def gauntlet(
+    ruleset: Ruleset, newcomers: Sequence[str], agents: Sequence[str], games: int, seed: int = 0
+) -> list[Match]:
     """The newcomers meet everybody; the others do not meet each other."""
     fresh = set(newcomers)
     groups = [group for group in pairings(ruleset, [*newcomers, *agents]) if fresh & set(group)]

@@ -18,7 +18,9 @@ from asobiba.core import AsobibaError, Game, MissingExtra, Ruleset
 
 _FORMAT = "1"
 _tables = sa.MetaData()
-_meta = sa.Table("asobiba_meta", _tables, sa.Column("name", sa.String(40), primary_key=True), sa.Column("value", sa.Text))
+_meta = sa.Table(
+    "asobiba_meta", _tables, sa.Column("name", sa.String(40), primary_key=True), sa.Column("value", sa.Text)
+)
 _rulesets = sa.Table(
     "rulesets",
     _tables,

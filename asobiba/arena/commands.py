@@ -1,0 +1,334 @@
+"""`asobiba match`, `asobiba league`, `asobiba play`, `asobiba replay`. What they need is imported when they run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from asobiba.arena.executors import Executor
+    from asobiba.arena.store import Store
+    from asobiba.core import Ruleset
+
+GameName = Annotated[str, typer.Argument(metavar="GAME", help="The game, as `asobiba games` lists it.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", metavar="KEY=VALUE", help="A parameter of the game; may be repeated."),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes.  [default: one per core]")]
+TimeLimit = Annotated[
+    float, typer.Option(min=0.001, metavar="SECONDS", help="An agent that thinks longer about a move loses.")
+]
+ExecutorName = Annotated[str, typer.Option("--executor", help="Who plays: local (processes) or ray.")]
+RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster.  [default: a local one]")]
+StorePlace = Annotated[
+    str | None,
+    typer.Option("--store", help="SQLite file or postgresql:// URL.  [default: runs/league/GAME.sqlite]"),
+]
+
+league = typer.Typer(no_args_is_help=True, help="Plays and shows the league of a game.")
+
+
+def _ruleset(game: str, parameters: list[str] | None) -> Ruleset:
+    import yaml
+
+    from asobiba.core import GameParameterError
+    from asobiba.core import game as find
+
+    values: dict[str, Any] = {}
+    for text in parameters or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise GameParameterError(f"cannot read the parameter {text!r}: expected KEY=VALUE, such as size=9")
+        try:
+            read = yaml.safe_load(value)
+        except yaml.YAMLError:
+            read = value
+        values[key.strip()] = _tuples(read)
+    found = find(game)
+    try:
+        return found.ruleset(**values)
+    except TypeError as error:
+        raise GameParameterError(f"{game} cannot be made with {values}: {error}") from None
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _executor(name: str, jobs: int | None, time_limit: float, address: str | None) -> Executor:
+    from asobiba.arena.executors import make_executor
+
+    options: dict[str, Any] = {"jobs": jobs, "time_limit": time_limit}
+    if name == "ray":
+        options["address"] = address
+    return make_executor(name, **options)
+
+
+def _store(ruleset: Ruleset, place: str | None, create: bool) -> Store:
+    from asobiba.arena.store import Store, default_store
+
+    store = Store(place or default_store(ruleset.game), create)
+    store.require(ruleset)
+    return store
+
+
+def match(
+    game: GameName,
+    agents: Annotated[list[str], typer.Argument(metavar="AGENT...", help="One agent per seat.")],
+    games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games; seats are swapped in pairs.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Of the series.")] = 0,
+    param: Parameters = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = 10.0,
+    store: Annotated[str | None, typer.Option(help="Keep the games in this SQLite file or database.")] = None,
+    executor: ExecutorName = "local",
+    ray_address: RayAddress = None,
+) -> None:
+    """Plays agents against each other and prints who wins how often, with intervals.
+
+    Each seed is played once in every seating. Example: asobiba match GAME random random -n 1000
+    """
+    from asobiba.arena.league import check_agents, play_series
+    from asobiba.arena.schedule import meetings
+    from asobiba.arena.standings import as_result, standings
+    from asobiba.arena.terminal import Progress, print_series
+    from asobiba.core import AsobibaError
+
+    ruleset = _ruleset(game, param)
+    if len(agents) != ruleset.num_players:
+        raise AsobibaError(f"{ruleset.game.name} has {ruleset.num_players} seats, {len(agents)} agents were given")
+    check_agents(ruleset, agents)
+    wanted = list(meetings(ruleset, agents, games, seed))
+    kept = _store(ruleset, store, create=True) if store else None
+    with Progress(len(wanted), f"{ruleset.game.title}: {' - '.join(agents)}") as progress:
+
+        def report(done: int, records: list) -> None:
+            if kept:
+                kept.write(records)
+            progress.show(done)
+
+        records = play_series(ruleset, wanted, _executor(executor, jobs, time_limit, ray_address), report)
+    print_series(standings(ruleset, [as_result(record) for record in records]), agents, records)
+
+
+@league.command("run")
+def league_run(
+    game: GameName,
+    agents: Annotated[
+        str | None, typer.Option(help="Instead of all agents: these, separated by spaces (in quotes).")
+    ] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option("--agent", "-a", help="A further agent, such as sb3:PATH; may be repeated.")
+    ] = None,
+    gauntlet: Annotated[
+        list[str] | None, typer.Option(help="This agent meets all others, who do not meet; may be repeated.")
+    ] = None,
+    games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games per pairing, seats swapped.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the league.")] = 0,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time; go on another time.")] = None,
+    param: Parameters = None,
+    store: StorePlace = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = 10.0,
+    executor: ExecutorName = "local",
+    ray_address: RayAddress = None,
+    publish: Annotated[Path | None, typer.Option(help="Write README.md, results.csv, report.html there.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="A league of two minutes with a report.")] = False,
+) -> None:
+    """Plays what the league lacks, then prints the table.
+
+    It can be stopped at any moment and goes on when called again. More agents or more games play only what they add.
+    """
+    from asobiba.arena.league import league_agents, run_league
+    from asobiba.arena.standings import standings
+    from asobiba.arena.terminal import LeagueProgress, print_standings
+
+    started = time.monotonic()
+    ruleset = _ruleset(game, param)
+    names = agents.split() if agents is not None else league_agents(ruleset.game)
+    names += [name for name in agent or () if name not in names]
+    if demo:
+        minutes = minutes or 1.75
+        publish = publish or Path("runs") / "league" / f"{ruleset.game.name}-demo"
+    runner = _executor(executor, jobs, time_limit, ray_address)
+    with _store(ruleset, store, create=True) as kept:
+        with LeagueProgress(ruleset, kept.results(ruleset)) as progress:
+            until = None if minutes is None else started + 60 * minutes
+            state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.show)
+        results = kept.results(ruleset)
+        print_standings(standings(ruleset, results))
+        if state.left:
+            print(f"{state.left} of {state.wanted} matches are left; the same command goes on with them.")
+        print(f"Results: {kept.place}")
+        if publish is not None:
+            _publish(ruleset, kept, publish)
+
+
+@league.command("table")
+def league_table(
+    game: GameName,
+    param: Parameters = None,
+    store: StorePlace = None,
+    form: Annotated[str, typer.Option("--format", "-f", help="text, markdown, csv or json.")] = "text",
+    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the confidence intervals.")] = 0.95,
+) -> None:
+    """Prints the table of the league."""
+    from asobiba.arena.standings import standings, to_csv, to_json, to_markdown
+    from asobiba.arena.terminal import print_standings
+    from asobiba.core import AsobibaError
+
+    writers = {"text": print_standings, "markdown": to_markdown, "csv": to_csv, "json": to_json}
+    if form not in writers:
+        raise AsobibaError(f"no format is called {form!r}; there are: {', '.join(writers)}")
+    ruleset = _ruleset(game, param)
+    with _store(ruleset, store, create=False) as kept:
+        text = writers[form](standings(ruleset, _results(ruleset, kept), level))
+    if text is not None:
+        print(text, end="")
+
+
+def _results(ruleset: Ruleset, store: Store) -> list:
+    from asobiba.arena.store import StoreError
+
+    results = store.results(ruleset)
+    if not results:
+        held = "; ".join(f"{g} v{v} {p}: {n} matches" for g, v, p, n in store.contents()) or "nothing"
+        raise StoreError(f"{store.place} holds no results of {ruleset!r}. It holds: {held}")
+    return results
+
+
+def _publish(ruleset: Ruleset, store: Store, folder: Path) -> None:
+    from asobiba.arena.publish import publish
+
+    page = publish(ruleset, store, _results(ruleset, store), folder)
+    print(f"Report: {page.resolve()}")
+
+
+@league.command("publish")
+def league_publish(
+    game: GameName,
+    folder: Annotated[Path | None, typer.Argument(help="Where to.  [default: leaderboards/GAME]")] = None,
+    param: Parameters = None,
+    store: StorePlace = None,
+) -> None:
+    """Writes the league as README.md, results.csv, results.json and report.html."""
+    ruleset = _ruleset(game, param)
+    with _store(ruleset, store, create=False) as kept:
+        _publish(ruleset, kept, folder or Path("leaderboards") / ruleset.game.name)
+
+
+@league.command("report")
+def league_report(
+    game: GameName,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="[default: runs/league/GAME.html]")] = None,
+    param: Parameters = None,
+    store: StorePlace = None,
+) -> None:
+    """Writes the league as one HTML page that needs nothing else."""
+    from asobiba.arena.report import write_report
+    from asobiba.arena.standings import standings
+
+    ruleset = _ruleset(game, param)
+    with _store(ruleset, store, create=False) as kept:
+        results = _results(ruleset, kept)
+        page = output or Path("runs") / "league" / f"{ruleset.game.name}.html"
+        write_report(page, standings(ruleset, results), results, kept)
+    print(f"Report: {page.resolve()}")
+
+
+def play(
+    game: GameName,
+    against: Annotated[list[str] | None, typer.Option("--against", help="An agent; repeat for more seats.")] = None,
+    seat: Annotated[str, typer.Option(help="Yours: first, second, ..., a number from 1, or random.")] = "first",
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the game.  [default: a new game every time]")] = None,
+    param: Parameters = None,
+    store: Annotated[str | None, typer.Option(help="Put the game on record in this league store.")] = None,
+    name: Annotated[str, typer.Option(help="You, on record.")] = "me",
+) -> None:
+    """You against agents, in the terminal. Type ? for help while playing."""
+    import secrets
+
+    from asobiba.arena.person import Person, Quit, play_person
+    from asobiba.core import AsobibaError, make_agent
+
+    ruleset = _ruleset(game, param)
+    seats = ruleset.num_players
+    place = _seat(ruleset, seat)
+    texts = list(against or ()) or ["random"]
+    if len(texts) == 1:
+        texts *= seats - 1
+    if len(texts) != seats - 1:
+        raise AsobibaError(f"{game} needs {seats - 1} opponents, {len(texts)} were given")
+    opponents = [make_agent(ruleset.game, text) for text in texts]
+    kept = _store(ruleset, store, create=True) if store else None
+    names = [*texts[:place], f"person:{name}", *texts[place:]]
+    try:
+        chosen = secrets.randbelow(2**48) if seed is None else seed
+        record = play_person(ruleset, Person(), place, opponents, chosen, names)
+        if kept:
+            kept.write([record])
+            print(f"On record in {kept.place}")
+    except Quit:
+        print("\nGame ended; nothing was put on record.")
+    finally:
+        for opponent in opponents:
+            opponent.close()
+        if kept:
+            kept.close()
+
+
+def _seat(ruleset: Ruleset, text: str) -> int:
+    import secrets
+
+    from asobiba.core import AsobibaError
+
+    seats = ruleset.num_players
+    if text == "random":
+        return secrets.randbelow(seats)
+    words = ["first", "second", "third", "fourth"]
+    if text in ruleset.players:
+        return ruleset.players.index(text)
+    if text in words[:seats]:
+        return words.index(text)
+    if text.isdigit() and 1 <= int(text) <= seats:
+        return int(text) - 1
+    raise AsobibaError(f"no seat {text!r}: choose {', '.join(ruleset.players)}, a number from 1 to {seats}, or random")
+
+
+def replay(
+    game: GameName,
+    number: Annotated[str, typer.Argument(metavar="MATCH", help="Its number in the store, or its key.")],
+    store: StorePlace = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position) or .txt file.")
+    ] = None,
+    seat: Annotated[int | None, typer.Option(min=1, help="Show what this seat knew.  [default: everything]")] = None,
+    fps: Annotated[float, typer.Option(min=0.1, help="Pictures per second of a film.")] = 4.0,
+) -> None:
+    """Plays a match on record again: as text, film or picture."""
+    from asobiba.arena.show import replay_text, save_film
+    from asobiba.arena.store import Store, default_store
+    from asobiba.core import AsobibaError
+    from asobiba.core import game as find
+
+    found = find(game)
+    with Store(store or default_store(found), create=False) as kept:
+        record = kept.record(number)
+    if record.match.game != found.name:
+        raise AsobibaError(f"match {number} is one of {record.match.game}, not of {found.name}")
+    seats = len(record.match.seats)
+    if seat is not None and seat > seats:
+        raise AsobibaError(f"{found.name} has {seats} seats, there is no seat {seat}")
+    viewer = None if seat is None else seat - 1
+    if output is None:
+        print(replay_text(record, viewer))
+    elif output.suffix == ".txt":
+        output.write_text(replay_text(record, viewer) + "\n", encoding="utf-8")
+    else:
+        save_film(output, record, viewer, fps)
+    if output is not None:
+        print(f"Written: {output}")

@@ -1,0 +1,111 @@
+"""What there is: games, agents, and the state of the installation, printed for a person."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+
+from rich.console import Console
+from rich.table import Table
+
+from asobiba.core import Game, agent_declarations, game, game_names
+from asobiba.core.engine import cache_folder
+
+
+def console() -> Console:
+    """A console for tables: as wide as the terminal, and wide enough for all of a table where there is none."""
+    found = Console()
+    if not found.is_terminal:
+        found.width = 220
+    return found
+
+
+def _load(name: str) -> Game | str:
+    """The game, or why it cannot be loaded."""
+    try:
+        return game(name)
+    except Exception as error:
+        return f"cannot be loaded: {type(error).__name__}: {error}"
+
+
+def print_games() -> None:
+    """One line per game; a game that cannot be loaded is listed with the reason."""
+    table = Table()
+    for heading in ("game", "title", "players", "kind"):
+        table.add_column(heading, no_wrap=heading == "game")
+    for name in game_names():
+        found = _load(name)
+        if isinstance(found, str):
+            table.add_row(name, f"[red]{found}")
+            continue
+        kind = [f"{found.information} information", found.utility.replace("_", " ")]
+        kind += ["chance"] * found.chance + ["simultaneous"] * (found.turns == "simultaneous")
+        table.add_row(name, found.title, str(found.ruleset().num_players), ", ".join(kind))
+    console().print(table)
+
+
+def print_agents(name: str) -> None:
+    """One line per agent of a game."""
+    found = game(name)
+    table = Table("agent", "parameters", "what it does", "source", "deterministic", "in the league", title=found.title)
+    for declaration in agent_declarations(found).values():
+        parameters = inspect.signature(declaration.make).parameters.values()
+        shown = ",".join(f"{p.name}={p.default}" for p in parameters if p.default is not p.empty)
+        table.add_row(
+            declaration.name, shown, declaration.description, declaration.source,
+            "yes" if declaration.deterministic else "no", "yes" if declaration.league else "no",
+        )  # fmt: skip
+    console().print(table)
+
+
+_EXTRAS = ("sb3", "openspiel", "ray", "render", "hil", "postgres")
+
+
+def print_doctor() -> bool:
+    """Prints the state of the installation; returns whether every game loads and the cache can be written."""
+    console, well = Console(soft_wrap=True), True
+    console.print(f"asobiba {version('asobiba')}, Python {platform.python_version()} at {sys.executable}")
+    console.print(f"{platform.platform()}, {os.cpu_count()} cores")
+    for package in ("numpy", "numba", "gymnasium", "pettingzoo", "sqlalchemy", "scipy", "typer", "rich"):
+        console.print(f"  {package} {version(package)}")
+    try:
+        folder = cache_folder()
+        size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+        console.print(f"compiled code: {folder} ({size / 1e6:.1f} MB); move it with ASOBIBA_CACHE_DIR")
+    except OSError as error:
+        console.print(f"[red]compiled code: {error}")
+        well = False
+    for extra in _EXTRAS:
+        missing = _missing(extra)
+        if missing is None:
+            continue
+        state = f"lacks {', '.join(missing)}: pip install 'asobiba\\[{extra}]'" if missing else "installed"
+        console.print(f"extra {extra}: {state}")
+    for name in game_names():
+        found = _load(name)
+        well &= not isinstance(found, str)
+        console.print(f"game {name}: " + (f"[red]{found}" if isinstance(found, str) else found.id))
+    return well
+
+
+def _missing(extra: str) -> list[str] | None:
+    """The packages of an extra that are not installed; `None` if there is no such extra."""
+    marker = f'extra == "{extra}"'
+    wanted = [r.partition(";")[0] for r in requires("asobiba") or () if marker in r.replace("'", '"')]
+    if not wanted:
+        return None
+    missing = []
+    for requirement in wanted:
+        package = requirement.strip()
+        for sign in "<>=!~ [":
+            package = package.partition(sign)[0]
+        try:
+            version(package)
+        except PackageNotFoundError:
+            if importlib.util.find_spec(package.replace("-", "_")) is None:
+                missing.append(package)
+    return missing

@@ -1,0 +1,38 @@
+"""A league written for others: a folder with a table, the figures, and a page to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from asobiba.arena.report import write_report
+from asobiba.arena.standings import Standings, standings, to_csv, to_json, to_markdown
+from asobiba.arena.store import Result, Store
+from asobiba.core import Ruleset
+
+
+def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: Path) -> Path:
+    """Writes README.md, results.csv, results.json and report.html into `folder`; returns the path of the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = standings(ruleset, results)
+    (folder / "README.md").write_text(_readme(table), encoding="utf-8")
+    (folder / "results.csv").write_text(to_csv(table), encoding="utf-8")
+    (folder / "results.json").write_text(to_json(table), encoding="utf-8")
+    write_report(folder / "report.html", table, results, store)
+    return folder / "report.html"
+
+
+def _readme(table: Standings) -> str:
+    game = table.ruleset.game
+    ended = ", ".join(f"{name} {count}" for name, count in table.reasons.items() if count)
+    alone = table.ruleset.num_players == 1
+    rating = "the mean of the returns" if alone else "Elo points of a Davidson model with seat advantage (random = 0)"
+    return (
+        f"# {game.title}: league\n\n"
+        f"`{table.ruleset!r}`, {table.games} games, asobiba {version('asobiba')}. Written by `asobiba league publish "
+        f"{game.name}`; do not edit. More in report.html, all figures in results.csv and results.json.\n\n"
+        f"{to_markdown(table)}\n"
+        f"Rating: {rating}, with {100 * table.level:.0f} % intervals. *Tied with* lists agents whose difference is not "
+        f"significant at that level. Games ended by: {ended}. Time per move was measured on the machine that played.\n"
+    )

@@ -1,0 +1,156 @@
+"""The league as one HTML page that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+
+from asobiba.arena.match import Record
+from asobiba.arena.show import headline, pictures
+from asobiba.arena.standings import Standing, Standings, columns
+from asobiba.arena.store import Result, Store
+
+_SAMPLES = 6
+_FRAMES = 80
+_FRAME_BYTES = 600_000
+
+
+def write_report(path: Path, table: Standings, results: Sequence[Result], store: Store) -> None:
+    """Writes the page of a league.
+
+    Args:
+        path: of the `.html` file; its folder is made if need be.
+        table: the standings of `results`.
+        results: all results, from which games to look at are chosen.
+        store: holds their records.
+    """
+    template = files("asobiba.arena").joinpath("report.html").read_text(encoding="utf-8")
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
+    head, rows = columns(table)
+    text = page.render(
+        table=table,
+        game=table.ruleset.game,
+        parameters=table.ruleset.parameters,
+        head=head,
+        rows=rows,
+        intervals=_intervals(table),
+        cross=_cross(table),
+        seats=table.ruleset.players,
+        times=_times(table),
+        samples=[_sample(result, store) for result in _chosen(table, results)],
+        version=version("asobiba"),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _intervals(table: Standings) -> dict[str, Any]:
+    """Dots with whiskers, one row per agent, in a drawing 900 units wide."""
+    lines = table.lines
+    finite = [v for line in lines for v in (line.low, line.high) if math.isfinite(v)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    low, high = (low, high) if high > low else (low - 1, high + 1)
+    left, right = 240, 880
+
+    def x(value: float) -> float:
+        return round(left + (right - left) * (min(max(value, low), high) - low) / (high - low), 1)
+
+    step = _tick(high - low)
+    first = math.ceil(low / step)
+    ticks = [(x(k * step), f"{k * step:g}") for k in range(first, math.floor(high / step) + 1)]
+    rows = [
+        {"y": 24 + 28 * k, "agent": line.agent, "value": x(line.rating), "low": x(line.low), "high": x(line.high),
+         "title": f"{line.agent}: {line.rating:.1f} ({line.low:.1f} to {line.high:.1f})"}
+        for k, line in enumerate(lines)
+    ]  # fmt: skip
+    return {"rows": rows, "ticks": ticks, "height": 28 * len(lines) + 44}
+
+
+def _tick(span: float) -> float:
+    power = 10 ** math.floor(math.log10(span / 5))
+    return next((k * power for k in (1, 2, 5) if span / (k * power) <= 8), 10 * power)
+
+
+def _cross(table: Standings) -> list[dict[str, Any]]:
+    rows = []
+    for line in table.lines:
+        cells = []
+        for other in table.lines:
+            cell = table.cells.get((line.agent, other.agent))
+            if cell is None:
+                cells.append(None)
+                continue
+            hue = 8 if cell.score < 0.5 else 210
+            strength = abs(cell.score - 0.5) * 2
+            seats = ", ".join(
+                f"{100 * s:.1f} % as {name}"
+                for name, s in zip(table.ruleset.players, cell.seat_scores)
+                if s is not None
+            )
+            cells.append(
+                {
+                    "text": f"{100 * cell.score:.1f}",
+                    "colour": f"hsl({hue} 70% {97 - 47 * strength:.0f}%)",
+                    "ink": "#fff" if strength > 0.75 else "#1c2430",
+                    "title": f"{line.agent} against {other.agent}: {100 * cell.score:.1f} % "
+                    f"({100 * cell.low:.1f} to {100 * cell.high:.1f}) of {cell.games} games; {seats}",
+                }
+            )
+        rows.append({"agent": line.agent, "rank": line.rank, "cells": cells})
+    return rows
+
+
+def _times(table: Standings) -> list[dict[str, Any]]:
+    """Time per move on a logarithmic scale from 1 microsecond to 10 seconds."""
+
+    def share(line: Standing) -> float:
+        return min(max((math.log10(max(line.milliseconds, 1e-3)) + 3) / 7, 0.004), 1.0)
+
+    return [
+        {"agent": line.agent, "width": round(100 * share(line), 1), "text": _duration(line.milliseconds)}
+        for line in table.lines
+    ]
+
+
+def _duration(milliseconds: float) -> str:
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.3g} s"
+    return f"{milliseconds:.3g} ms" if milliseconds >= 1 else f"{1000 * milliseconds:.3g} µs"
+
+
+def _chosen(table: Standings, results: Sequence[Result]) -> list[Result]:
+    """Games to look at: the best agents among themselves, and one for every way to go wrong."""
+    rank = {line.agent: line.rank for line in table.lines}
+    chosen: dict[tuple, Result] = {}
+    for result in results:
+        if result.culprit is not None:
+            chosen.setdefault((1, result.reason, result.seats[result.culprit]), result)
+    faults = list(chosen.values())[: _SAMPLES // 2]
+    pairs: dict[tuple, Result] = {}
+    for result in sorted(results, key=lambda r: (sum(rank[name] for name in r.seats), r.number)):
+        pairs.setdefault(tuple(sorted(result.seats)), result)
+        if len(pairs) == _SAMPLES - len(faults):
+            break
+    return [*pairs.values(), *faults]
+
+
+def _sample(result: Result, store: Store) -> dict[str, Any]:
+    record = store.record(result.number)
+    return {"number": result.number, "title": headline(record), "frames": _frames(record)}
+
+
+def _frames(record: Record) -> list[str]:
+    """Pictures as data URIs, thinned out evenly where they are many or large."""
+    frames = ["data:image/svg+xml;base64," + base64.b64encode(p.encode()).decode() for p in pictures(record)]
+    size = max(len(frame) for frame in frames)
+    keep = max(2, min(_FRAMES, _FRAME_BYTES // size, len(frames)))
+    if keep >= len(frames):
+        return frames
+    return [frames[round(k * (len(frames) - 1) / (keep - 1))] for k in range(keep)]

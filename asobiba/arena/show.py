@@ -1,0 +1,67 @@
+"""A match on record, shown again: text, film, picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from asobiba.api.render import ansi, save_movie, svg
+from asobiba.arena.match import Record, replay
+from asobiba.arena.person import move_text
+from asobiba.core import AsobibaError
+
+
+def headline(record: Record) -> str:
+    """Who played, how it ended."""
+    match = record.match
+    result = "drawn" if record.winner < 0 else f"{match.seats[record.winner]} wins"
+    if len(match.seats) == 1:
+        result = f"return {record.returns[0]:g}"
+    text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, seed {match.seed}: {result}, {record.moves} moves, by {record.reason}"
+    if record.culprit is not None:
+        text += f" of {match.seats[record.culprit]}" + (f" ({record.detail})" if record.detail else "")
+    return text
+
+
+def replay_text(record: Record, seat: int | None = None) -> str:
+    """Every position and move as text; `seat` shows what this seat knew, and no moves."""
+    ruleset = record.match.ruleset()
+    parts = [headline(record)]
+    for state, action in replay(record):
+        parts.append(ansi(ruleset, state, seat))
+        if action is not None and (seat is None or not ruleset.hidden):
+            who = "all" if ruleset.simultaneous else ruleset.players[int(state["to_move"])]
+            try:
+                text = move_text(ruleset, state, action)
+            except Exception:  # an illegal action may have no text
+                text = str(action)
+            parts.append(f"{int(state['steps']) + 1}. {who}: {text}")
+    return "\n\n".join(parts)
+
+
+def pictures(record: Record, seat: int | None = None) -> Iterator[str]:
+    """The SVG pictures of a record, animated where the game draws in-between frames."""
+    ruleset = record.match.ruleset()
+    animated = seat is None and ruleset.game.draw is not None and hasattr(ruleset.draw, "frames")
+    before, last = None, None
+    for state, action in replay(record):
+        if animated and before is not None:
+            yield from ruleset.draw.frames(ruleset, before, last, state)
+        else:
+            yield svg(ruleset, state, seat, last)
+        before, last = state, action
+
+
+def save_film(path: Path, record: Record, seat: int | None = None, fps: float = 4.0) -> None:
+    """Writes a `.gif` or `.mp4` film, or an `.svg` picture of the last position.
+
+    Raises:
+        AsobibaError: for another suffix.
+        MissingExtra: for a film without the extra `render`.
+    """
+    if path.suffix in (".gif", ".mp4"):
+        save_movie(path, pictures(record, seat), fps=fps)
+    elif path.suffix == ".svg":
+        path.write_text(list(pictures(record, seat))[-1], encoding="utf-8")
+    else:
+        raise AsobibaError(f"a replay is written to a .gif, .mp4, .svg or .txt file, not to {path.name!r}")

@@ -1,0 +1,149 @@
+"""What leagues and matches show while they run and when they are over. Without a terminal: plain lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from asobiba.arena.league import LeagueRun
+from asobiba.arena.lists import console
+from asobiba.arena.match import RULES, Record
+from asobiba.arena.standings import Standings, columns
+from asobiba.arena.store import Result
+from asobiba.core import Ruleset
+
+_LINE_EVERY = 10.0
+"""Seconds between two plain lines."""
+
+
+class Progress:
+    """A bar with the time that is left, or a plain line now and then.
+
+    Args:
+        total: matches to be played.
+        title: what is being played.
+    """
+
+    def __init__(self, total: int, title: str):
+        self.total = total
+        self.title = title
+        self._console = Console(stderr=True)
+        self._bar = Bar(
+            TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            TextColumn("left:"), TimeRemainingColumn(), console=self._console,
+        )  # fmt: skip
+        self._task = self._bar.add_task(title, total=total)
+        self._live = self._console.is_terminal
+        self._started = self._last = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        if self._live:
+            self._display().start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._display().stop()
+
+    def _display(self) -> Any:
+        return self._bar
+
+    def show(self, done: int) -> None:
+        """`done` matches have been played."""
+        if self._live:
+            self._bar.update(self._task, completed=done)
+            return
+        now = time.monotonic()
+        if now - self._last >= _LINE_EVERY or done == self.total:
+            self._last = now
+            left = (now - self._started) / done * (self.total - done) if done else float("nan")
+            line = f"{self.title}: {done} of {self.total} matches, {now - self._started:.0f} s"
+            print(line + (f", about {left:.0f} s left" if done < self.total else ""), file=sys.stderr, flush=True)
+
+
+class LeagueProgress(Progress):
+    """The same with a table of scores that changes as games end."""
+
+    def __init__(self, ruleset: Ruleset, results: Sequence[Result]):
+        super().__init__(0, f"{ruleset.game.title} league")
+        self._scores: dict[str, list[float]] = {}
+        for result in results:
+            self._count(result.seats, result.returns)
+        self._display_live = Live(console=self._console, get_renderable=self._render, refresh_per_second=4)
+
+    def _display(self) -> Any:
+        return self._display_live
+
+    def show(self, state: LeagueRun, records: list[Record]) -> None:  # type: ignore[override]
+        """These records were written; `state` is where the league stands."""
+        if self.total != state.wanted - state.before:
+            self.total = state.wanted - state.before
+            self._bar.update(self._task, total=self.total)
+            if state.before and not self._live:
+                print(f"{state.before} of {state.wanted} matches are on record already", file=sys.stderr)
+            if self.total and not self._live:
+                print(f"{self.title}: {self.total} matches; agents are compiled first", file=sys.stderr, flush=True)
+        for record in records:
+            self._count(record.match.seats, record.returns)
+        if self.total:
+            super().show(state.played)
+
+    def _count(self, seats: Sequence[str], returns: Sequence[float]) -> None:
+        for seat, name in enumerate(seats):
+            entry = self._scores.setdefault(name, [0, 0.0, 0.0])
+            entry[0] += 1
+            entry[1] += returns[seat]
+            others = [value for k, value in enumerate(returns) if k != seat]
+            if others:
+                entry[2] += sum(0.5 * ((returns[seat] > v) + (returns[seat] >= v)) for v in others) / len(others)
+
+    def _render(self) -> Group:
+        table = Table("agent", "games", "score", "mean return")
+        order = sorted(self._scores.items(), key=lambda item: (-item[1][2] / item[1][0], -item[1][1] / item[1][0]))
+        for name, (games, gained, score) in order:
+            table.add_row(name, str(int(games)), f"{100 * score / games:.1f} %", f"{gained / games:.3f}")
+        if not order:
+            return Group("Compiling the agents; the second time they come from the cache ...", self._bar)
+        return Group(table, self._bar)
+
+
+def print_standings(table: Standings) -> None:
+    """The table of a league."""
+    head, rows = columns(table)
+    shown = Table(title=f"{table.ruleset!r}: {table.games} games", caption=_reasons(table))
+    for k, name in enumerate(head):
+        shown.add_column(name, justify="left" if k in (1, 4) else "right", no_wrap=k == 1)
+    for row in rows:
+        shown.add_row(*row)
+    console().print(shown)
+
+
+def _reasons(table: Standings) -> str:
+    return "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
+
+
+def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record]) -> None:
+    """The result of `asobiba match`."""
+    print_standings(table)
+    if len(agents) == 2 and agents[0] != agents[1]:
+        cell = table.cells[agents[0], agents[1]]
+        seats = ", ".join(
+            f"{100 * score:.1f} % as {name}"
+            for name, score in zip(table.ruleset.players, cell.seat_scores)
+            if score is not None
+        )
+        print(
+            f"{agents[0]} scores {100 * cell.score:.1f} % against {agents[1]} "
+            f"({100 * table.level:.0f} % interval {100 * cell.low:.1f} to {100 * cell.high:.1f}; {seats})"
+        )
+    for record in [r for r in records if r.culprit is not None and r.reason != RULES][:5]:
+        who = record.match.seats[record.culprit or 0]
+        print(f"{record.reason}: {who}, seed {record.match.seed}: {record.detail}")
