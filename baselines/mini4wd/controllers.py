@@ -50,8 +50,11 @@ def _act(views, i, params, k, memories, replicas, model, out):
 
 
 @compiled(parallel=True)
-def run_cars(states, params, seeds, memories, views, replicas, model, blank, course, max_steps, actions):
-    """Runs car `i` with controller `memories[i]` on course `course[i]` (index into params and model) to its end."""
+def run_cars(states, params, seeds, memories, views, replicas, model, course, actions, trail):
+    """Runs car `i` with controller `memories[i]` on course `course[i]` (index into params and model) to its end.
+
+    `trail[i, step]` receives the believed cell, the tachometer's speed, yaw rate and pitch rate of every step.
+    """
     for index in numba.prange(states.shape[0]):
         i = np.int64(index)
         s = states[i]
@@ -59,10 +62,17 @@ def run_cars(states, params, seeds, memories, views, replicas, model, blank, cou
         seed_record(s, seeds[i], 0)
         reset(s, p)
         out = actions[i]
+        n = 0
         while not is_over(s):
             views[i] = s
             hide(views[i], p, 0)
             policies.decide(views[i], p, 0, memories[i], replicas, i * REPLICAS, model[course[i]], out)
+            if n < trail.shape[1]:
+                trail[i, n, 0] = memories[i].at
+                trail[i, n, 1] = s.wheel_speed[0]
+                trail[i, n, 2] = memories[i].sensed[5]
+                trail[i, n, 3] = memories[i].sensed[4]
+            n += 1
             run_on(s, p, np.float64(np.float32(out[0])), np.float64(np.float32(out[1])))
             close_step(s, p)
 
@@ -145,6 +155,7 @@ def run_many(
     params: np.ndarray | None = None,
     models: np.ndarray | None = None,
     course: np.ndarray | None = None,
+    trail: np.ndarray | None = None,
 ) -> np.ndarray:
     """Runs many cars of the time attack to their ends in compiled code.
 
@@ -154,6 +165,7 @@ def run_many(
         seeds: `(n,)` integers.
         params, models: `(c,)` parameter records of the courses, and those of the nominal cars; the ruleset's by default.
         course: `(n,)` indices into them.
+        trail: `(n, steps, 4)` float32 that receives what `run_cars` says.
 
     Returns:
         `(n,)` final state records.
@@ -162,8 +174,9 @@ def run_many(
     states = ruleset.zeros(n)
     run_cars(
         states, ruleset.params if params is None else params, np.asarray(seeds, np.int64), memories, ruleset.zeros(n),
-        ruleset.zeros(n * REPLICAS), blank_sensors(ruleset) if models is None else models, ruleset.zeros(),
-        np.zeros(n, np.int64) if course is None else course, ruleset.max_steps, np.zeros((n, 2)),
+        ruleset.zeros(n * REPLICAS), blank_sensors(ruleset) if models is None else models,
+        np.zeros(n, np.int64) if course is None else course, np.zeros((n, 2)),
+        np.zeros((n, 0, 4), np.float32) if trail is None else trail,
     )  # fmt: skip
     return states
 

@@ -9,18 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from asobiba.baselines.mini4wd import policies
-from asobiba.baselines.mini4wd.controllers import Controller, blank_sensors, nominal, run_many
+from asobiba.baselines.mini4wd.controllers import Controller, nominal, run_many
 from asobiba.baselines.mini4wd.localise import CELL, CELLS
-from asobiba.baselines.mini4wd.predict import REPLICAS
-from asobiba.core import Agent, GameParameterError, Ruleset, compiled, make_agent
+from asobiba.core import Agent, GameParameterError, Ruleset, make_agent
 from asobiba.core import states as one
-from asobiba.core.laws import close_step, is_over
-from asobiba.core.random import seed_record
-from asobiba.envs.mini4wd.rules import hide, reset, run_on
 
 
 @dataclass(frozen=True)
@@ -105,51 +100,6 @@ class Playback(Controller):
         memory["tape_length"] = len(rows)
 
 
-@compiled()
-def _map_run(states, views, params, memories, replicas, model, seed, duty, out, place, sums):
-    # A slow run with the tachometer: curvature and pitch rate per metre, cell by cell.
-    s, p = states[0], params[0]
-    seed_record(s, seed, 0)
-    reset(s, p)
-    driven = 0.0
-    while not is_over(s):
-        views[0] = s
-        hide(views[0], p, 0)
-        policies.decide(views[0], p, 0, memories[0], replicas, 0, model[0], out)
-        run_on(s, p, out[0], out[1])
-        close_step(s, p)
-        driven += s.wheel_speed[0] * p.control_step
-        policies.read_imu(s, p, 0, memories[0])
-        cell = int(driven / CELL)
-        if cell >= CELLS or s.terminated != 0:
-            break
-        moving = max(abs(float(s.wheel_speed[0])), 0.5)
-        place[cell, 0] += memories[0].sensed[5] / moving
-        place[cell, 1] += memories[0].sensed[4] / moving
-        sums[cell] += 1
-    return driven
-
-
-@compiled(parallel=True)
-def _practise(states, views, params, memories, replicas, model, seeds, out, trail, lengths):
-    for index in numba.prange(states.shape[0]):
-        i = np.int64(index)
-        s, p = states[i], params[0]
-        seed_record(s, seeds[i], 0)
-        reset(s, p)
-        n = 0
-        while not is_over(s):
-            views[i] = s
-            hide(views[i], p, 0)
-            policies.decide(views[i], p, 0, memories[i], replicas, i * REPLICAS, model[0], out[i])
-            run_on(s, p, np.float64(np.float32(out[i, 0])), np.float64(np.float32(out[i, 1])))
-            close_step(s, p)
-            if n < trail.shape[1]:
-                trail[i, n] = memories[i].at
-                n += 1
-        lengths[i] = n
-
-
 class Localiser(Controller):
     """Self-localisation by a histogram filter, with a speed per cell that practice runs learn.
 
@@ -176,22 +126,15 @@ class Localiser(Controller):
         lowered = np.zeros(cells)
         known = {n: v for n, v in ruleset.parameters.items() if n in rules.parameters and n != "actions"}
         drawn = rules.game.ruleset(**{**rules.parameters, **known, "actions": "duty_mode"})
-        replicas = rules.zeros(self.cars * REPLICAS)
         for turn in range(self.rounds):
             memory["speed"][0, :cells] = speed
-            memories = np.repeat(memory, self.cars)
-            states = drawn.zeros(self.cars)
-            trail = np.zeros((self.cars, drawn.max_steps), np.int32)
-            lengths = np.zeros(self.cars, np.int64)
+            trail = np.zeros((self.cars, drawn.max_steps, 4), np.float32)
             seeds = np.arange(self.cars) + (seed % 2**31) * 1000 + turn * self.cars + 1
-            _practise(
-                states, drawn.zeros(self.cars), drawn.params, memories, replicas, blank_sensors(ruleset), seeds,
-                np.zeros((self.cars, 2)), trail, lengths,
-            )  # fmt: skip
+            states = run_many(drawn, np.repeat(memory, self.cars), seeds, trail=trail)
             slower = np.zeros(cells)
             for i in range(self.cars):
                 if states["cause"][i, 0] > 0:
-                    at = trail[i, lengths[i] - 1]
+                    at = int(trail[i, states["steps"][i] - 1, 0])
                     reach = max(int(0.5 * speed[at] / CELL), 6)
                     window = (at - np.arange(-2, reach)) % cells
                     slower[window] += 1
@@ -208,16 +151,21 @@ class Localiser(Controller):
         lanes = int(course["lanes"][0])
         slow = rules.game.ruleset(**{**rules.parameters, "lane": 0, "laps": lanes, "max_seconds": 60.0})
         slow_memory = Controller(policies.CONSTANT, [0.55], "map").memory()
-        place, sums = np.zeros((CELLS, 2)), np.zeros(CELLS)
-        driven = _map_run(
-            slow.zeros(), slow.zeros(), slow.params, slow_memory, slow.zeros(REPLICAS), blank_sensors(rules), 1, 0.55,
-            np.zeros(2), place, sums,
-        )  # fmt: skip
-        cells = min(max(math.ceil(driven / CELL), 10), CELLS)
+        trail = np.zeros((1, slow.max_steps, 4), np.float32)
+        final = run_many(slow, slow_memory, np.array([1]), trail=trail)
+        # Row n was sensed before step n: it belongs to the distance that the steps before it have driven.
+        rows = trail[0, : int(final["steps"][0])]
+        distance = np.cumsum(rows[:, 1]) * float(slow.params["control_step"][0])
+        cells = min(max(math.ceil(distance[-1] / CELL), 10), CELLS)
+        place, sums = np.zeros((cells, 2)), np.zeros(cells)
+        at = np.minimum((distance / CELL).astype(int), cells - 1)
+        moving = np.maximum(np.abs(rows[:, 1]), 0.5)
+        np.add.at(place, at, rows[:, 2:] / moving[:, None])
+        np.add.at(sums, at, 1)
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = place / sums[:, None]
         for column, name in ((0, "bend"), (1, "climb")):
-            values = mean[:cells, column]
+            values = mean[:, column]
             good = np.flatnonzero(np.isfinite(values))
             memory[name][0, :cells] = np.interp(np.arange(cells), good, values[good])
         memory["cells"] = cells

@@ -38,10 +38,16 @@ def follow(s, p, k, m, replicas, first, model):
         r = replicas[first + lane]
         if s.clock[k] > 0.0:
             drive(r, model, 0, s.actions[k, 0, 0], mode_of(s.actions[k, 0, 1]), p.substeps)
-            r.cause[0] = RUNNING
+            if r.cause[0] != RUNNING:  # the true car is still on the course: set the replica on its lane again
+                r.cause[0] = RUNNING
+                r.airborne[0] = 0
+                r.roll[0] = 0.0
+                r.roll_rate[0] = 0.0
+                r.y[0] = 0.0
+                r.v[0] = s.wheel_speed[k]
             if r.airborne[0] == 0:
                 measured = s.wheel_speed[k]
-                r.v[0] += 0.7 * (measured - r.v[0])
+                r.v[0] += 0.4 * (measured - r.v[0])
             r.w[0] = s.wheel_speed[k]
             kappa = model.track[r.piece[0], r.lane[0], KAPPA] if r.airborne[0] == 0 else 0.0
             off = (m.sensed[5] - kappa * r.v[0]) / 1.5
@@ -91,6 +97,8 @@ def predict(s, p, k, m, replicas, first, model, out):
     elif survives(replicas, scratch, start, p, model, 0.0, FREE, steps, margin):
         out[0] = 0.0
         out[1] = -0.75
+    elif replicas[start].v[0] < 1.0:  # nothing helps any more, but a standing car does not finish
+        out[0] = 0.4
     else:
         out[0] = 0.0
         out[1] = -0.25

@@ -48,7 +48,7 @@ BODY_FIELDS = (
     Field("cg_height", "m", 0.005, 0.05, 0.018, "of the centre of gravity above the road"),
     Field("roller_offset", "m", -0.02, 0.03, 0.0055, "how far the rollers lie below the centre of gravity"),
     Field(
-        "fence_clearance", "m", 0.005, 0.1, 0.034, "how high the wheels must rise for the rollers to clear the fence"
+        "fence_clearance", "m", 0.005, 0.1, 0.033, "how high the wheels must rise for the rollers to clear the fence"
     ),
     Field("pitch_inertia", "kg m2", 1e-5, 1e-2, 2.0e-4, "about the lateral axis"),
     Field("roll_inertia", "kg m2", 1e-5, 1e-2, 2.2e-4, "about the outer wheels' line of contact"),

@@ -270,15 +270,21 @@ def fly(s, p, k, force):
         if abs(s.y[k]) > margin:
             s.y[k] = math.copysign(margin, s.y[k])
             s.vy[k] = 0.0
+    theta = p.track[piece, lane, THETA] + p.track[piece, lane, CURVE] * s.u[k]
+    # The axle that hangs lower touches first: too steep an angle to the road then, and the car goes over.
+    tilt = s.pitch[k] - theta
+    arm = s.car[k, CG_REAR] if tilt > 0.0 else s.car[k, WHEELBASE] - s.car[k, CG_REAR]
+    if clearance < arm * math.sin(min(abs(tilt), 1.5)):
+        if abs(tilt) > s.car[k, LANDING_PITCH] * math.pi / 180.0:
+            leave(s, k, True, AT_LANDING)
+            return
+        s.pitch[k] = theta + math.copysign(max(clearance, 0.0) / arm, tilt)
+        s.pitch_rate[k] = 0.0
     if clearance > 0.0:
         return
-    theta = p.track[piece, lane, THETA] + p.track[piece, lane, CURVE] * s.u[k]
     sine, cosine = math.sin(theta), math.cos(theta)
     into = s.v[k] * sine - s.vz[k] * cosine  # speed into the road
     if into < 0.0:
-        return
-    if abs(s.pitch[k] - theta) > s.car[k, LANDING_PITCH] * math.pi / 180.0:
-        leave(s, k, True, AT_LANDING)
         return
     along = s.v[k] * cosine + s.vz[k] * sine
     s.knock_z[k] = (1.0 + s.car[k, RESTITUTION]) * into / LANDING_TIME

@@ -1,0 +1,188 @@
+"""Published figures of the mini 4WD, and ours beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from asobiba.core import compiled
+from asobiba.envs.mini4wd import GAME
+from asobiba.envs.mini4wd.car import GRIP, ROLLER_OFFSET, TREAD, load_car
+from asobiba.envs.mini4wd.course import load_course
+from asobiba.envs.mini4wd.physics import CAUSES, FREE, drive
+from asobiba.envs.mini4wd.rules import reset
+from asobiba.envs.mini4wd.simulate import SELECTORS, lap_run, simulate
+
+_LAPS = "nomano.shiwaza.com, lap times on the Junior Circuit"
+_MODEL = "linear motor model fitted to Tamiya's package data"
+_JUMP = "ballistic flight, 12 degrees"
+_TIP = "tipping limit at rollers 10 mm below the centre of gravity, tread 60-67 mm"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A published figure and ours: `low` to `high` is the range in which ours must lie."""
+
+    name: str
+    unit: str
+    published: str
+    low: float
+    high: float
+    ours: float
+    source: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether ours lies in the range."""
+        return self.low <= self.ours <= self.high
+
+
+def lap_times() -> Iterator[Figure]:
+    """Three laps of the Junior Circuit at full duty from rest: mean of the three lanes to start in."""
+    for motor, seconds in (("normal", 7.0), ("torque_tuned", 5.8)):
+        ours = np.mean([lap_run(f"stock+{motor}", "junior", lane=lane).finish_time or math.nan for lane in range(3)])
+        yield Figure(f"three laps, {motor}", "s", f"{seconds}", 0.95 * seconds, 1.05 * seconds, float(ours), _LAPS)
+
+
+def lane_changer_exits() -> Figure:
+    """Of three starts with Hyper-Dash at full duty, how many leave the course at the lane changer."""
+    causes = [lap_run("stock+hyper_dash", "junior", lane=lane).cause for lane in range(3)]
+    return Figure(
+        "hyper_dash: out at the lane changer", "of 3 lanes", "every time", 3, 3, causes.count(CAUSES[1]), _LAPS
+    )
+
+
+def long_straight() -> dict:
+    """A course with 20 m straights, to brake on."""
+    return {
+        "name": "long straight",
+        "system": "junior",
+        "segments": [
+            "start", {"kind": "straight", "count": 35}, {"kind": "corner", "count": 4},
+            {"kind": "straight", "count": 36}, {"kind": "corner", "count": 4},
+        ],
+    }  # fmt: skip
+
+
+def deceleration(motor: str, duty: float, selector: float) -> float:
+    """Mean deceleration from 4 to 2.5 m/s on a straight, m/s2."""
+    commands = np.full((400, 2), (1.0, SELECTORS["drive"]))
+    course = load_course(long_straight())
+    speed = simulate(f"stock+{motor}", course, commands, laps=1, control_ms=10)["v"]
+    commands[int(np.argmax(speed > 4.1)) :] = duty, selector
+    speed = simulate(f"stock+{motor}", course, commands, laps=1, control_ms=10)["v"]
+    top = int(np.argmax(speed))
+    first, last = (top + int(np.argmax(speed[top:] < v)) for v in (4.0, 2.5))
+    return float((speed[first] - speed[last]) / ((last - first) * 0.01))
+
+
+def decelerations() -> Iterator[Figure]:
+    """Coasting, short-circuit brake and reverse."""
+    for motor in ("normal", "torque_tuned"):
+        yield Figure(
+            f"coasting, {motor}", "m/s2", "0.8-2.1", 0.8, 2.1, deceleration(motor, 0.0, SELECTORS["free"]), _MODEL
+        )
+        yield Figure(
+            f"short brake, {motor}", "m/s2", "3.3-5.2", 3.3, 5.2, deceleration(motor, 0.0, SELECTORS["brake"]), _MODEL
+        )
+        yield Figure(
+            f"reverse, {motor}",
+            "m/s2",
+            "about 5.2 (grip)",
+            4.94,
+            5.46,
+            deceleration(motor, -1.0, SELECTORS["drive"]),
+            _MODEL,
+        )
+
+
+@compiled()
+def _fly(states, params, speed, angle):
+    s, p = states[0], params[0]
+    reset(s, p)
+    s.airborne[0] = 1
+    s.v[0] = speed * math.cos(angle)
+    s.vz[0] = speed * math.sin(angle)
+    s.w[0] = speed
+    s.pitch[0] = angle
+    while s.airborne[0] != 0 and s.vz[0] <= speed * math.sin(angle) and s.cause[0] == 0 and s.knock_z[0] == 0.0:
+        drive(s, p, 0, 0.0, FREE, 1)
+    return s.progress[0]
+
+
+def jump_length(speed: float) -> float:
+    """How far a car flies that leaves the road at 12 degrees and lands at the same height, m."""
+    rules = GAME.ruleset(course=long_straight(), randomise="none", lane=1)
+    return float(_fly(rules.zeros(), rules.params, speed, math.radians(12.0)))
+
+
+def jumps() -> Iterator[Figure]:
+    """Jump lengths at 3, 5 and 7 m/s; two per cent for the substep and the published rounding."""
+    for speed, length in ((3.0, 0.37), (5.0, 1.04), (7.0, 2.03)):
+        yield Figure(
+            f"jump at {speed:g} m/s", "m", f"{length}", 0.98 * length, 1.02 * length, jump_length(speed), _JUMP
+        )
+
+
+@compiled()
+def _circle(states, params, offset, tread, speed):
+    s, p = states[0], params[0]
+    reset(s, p)
+    s.car[0, ROLLER_OFFSET] = offset
+    s.car[0, TREAD] = tread
+    s.car[0, GRIP] = 0.0
+    for _ in range(5000):
+        s.v[0] = speed
+        s.w[0] = speed
+        drive(s, p, 0, 0.0, FREE, 1)
+        if s.cause[0] != 0:
+            return True
+    return False
+
+
+def corner_limit(lane: int, tread: float, offset: float = 0.010) -> float:
+    """Greatest steady speed of a car in a circle of junior corners, m/s. Lane 0 is the inner one, 1 the middle."""
+    circle = {"name": "circle", "system": "junior", "segments": [{"kind": "start", "length": 0.05}, {"kind": "corner", "count": 4},
+              {"kind": "straight", "length": 0.05}, {"kind": "corner", "count": 4}]}  # fmt: skip
+    rules = GAME.ruleset(course=circle, randomise="none", lane=lane, max_seconds=60)
+    low, high = 2.0, 8.0
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        if _circle(rules.zeros(), rules.params, offset, tread, middle):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def corners() -> Iterator[Figure]:
+    """Corner speeds at the climb limit for the ends of the range of treads."""
+    for lane, radius, low, high in ((1, "0.54", 4.0, 4.2), (0, "0.42", 3.5, 3.7)):
+        for tread in (0.060, 0.067):
+            ours = corner_limit(lane, tread)
+            yield Figure(
+                f"corner limit, R {radius} m, tread {tread * 1000:g} mm",
+                "m/s",
+                f"{low}-{high}",
+                low - 0.05,
+                high + 0.05,
+                ours,
+                _TIP,
+            )
+
+
+def figures() -> Iterator[Figure]:
+    """All figures, one by one."""
+    yield from lap_times()
+    yield lane_changer_exits()
+    yield from decelerations()
+    yield from jumps()
+    yield from corners()
+
+
+def car_name(motor: str) -> str:
+    """The stock car's title with this motor."""
+    return f"{load_car('stock').title} ({motor})"
