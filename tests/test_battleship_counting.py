@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from asobiba.baselines.battleship.counting import count_placements
-from asobiba.core import GameParameterError, game
+from asobiba.baselines.battleship.counting import count_placements, knowledge
+from asobiba.core import GameParameterError, NotationError, PositionError, game
 from asobiba.core.states import legal_actions, new_state, step
 
 # Number of fleets on the empty board, the two ships of 3 told apart, and per cell divided by 2 in units of 10^9 from
@@ -117,6 +117,32 @@ def test_random_knowledge_against_plain_enumeration(parameters):
                 asked += 1
             state = step(rules, state, int(generator.choice(legal_actions(rules, state))))
         assert asked
+
+
+def test_knowledge_from_answers():
+    rules = attack(height=5, width=5, fleet=(3, 2))
+    answers = [("B2", "miss"), ("C3", "hit"), ("D3", "sunk ship2"), ("C4", "hit")]
+    # The ship of 2 lies on C3 and D3, so the hit on C4 belongs to the other: across A4-C4, B4-D4, C4-E4, or C4 is the
+    # end of nothing down (C5 is the edge's cell: C4, C5 leave no third).
+    count = count_placements(rules, knowledge(rules, answers))
+    assert count.total == 3
+    assert count.over[2].tolist() == [0, 0, 3, 3, 0]
+    assert count.over[3].tolist() == [1, 2, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([("Z9", "miss")], "is no cell"),
+        ([("A1", "splash")], "answers are: miss, hit, sunk ship1, sunk ship2"),
+        ([("A1", "sunk")], "answers are"),
+        ([("A1", "miss"), ("A1", "hit")], "shot at twice"),
+        ([("A1", "sunk ship1"), ("A2", "sunk ship1")], "sunk twice"),
+    ],
+)
+def test_answers_that_make_no_knowledge(answers, message):
+    with pytest.raises((NotationError, PositionError), match=message):
+        knowledge(attack(height=5, width=5, fleet=(3, 2)), answers)
 
 
 def test_boards_that_are_too_large_are_refused():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from asobiba.baselines.battleship.agents import require_countable
 from asobiba.baselines.battleship.fleets import count_fleets
-from asobiba.core import Ruleset, compiled
+from asobiba.core import NotationError, PositionError, Ruleset, compiled
+from asobiba.core.states import new_state, view_of
+from asobiba.envs.battleship.notation import names_of, text_to_cell
+from asobiba.envs.battleship.record import HITS, MISSES, SINKINGS
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,44 @@ class FleetCount:
         return self.over / max(self.total, 1)
 
 
+def knowledge(ruleset: Ruleset, answers: Iterable[tuple[str, str]]) -> np.void:
+    """The view of a side that has shot at these cells and got these answers, for `count_placements`.
+
+    Args:
+        ruleset: BattleshipAttack, with sinkings told by kind (the default).
+        answers: pairs of a cell and its answer in the order of the shots, such as `("B4", "miss")`, `("C4", "hit")`,
+            `("D4", "sunk destroyer")`.
+
+    Raises:
+        NotationError: for a cell or an answer that cannot be read.
+        PositionError: for a cell shot at twice, or a ship sunk twice.
+    """
+    names = names_of(ruleset)
+    view = new_state(ruleset, 0)
+    cells = int(ruleset.params["cells"][0])
+    view = view_of(ruleset, view, 0)
+    seen = view["seen"][0]
+    for number, (where, answer) in enumerate(answers, 1):
+        cell = text_to_cell(ruleset, where)
+        word, _, ship = answer.strip().lower().partition(" ")
+        if word not in ("miss", "hit", "sunk") or (word == "sunk") != (ship in names):
+            raise NotationError(
+                f"{answer!r} is no answer; answers are: miss, hit, {', '.join(f'sunk {name}' for name in names)}"
+            )
+        if view["shot_number"][0][cell]:
+            raise PositionError(f"{where} was shot at twice")
+        view["shot_number"][0][cell] = view["shots"][0] = number
+        seen[(MISSES if word == "miss" else HITS) * cells + cell] = 1
+        if word == "sunk":
+            afloat = 3 * cells + names.index(ship)
+            if not seen[afloat]:
+                raise PositionError(f"the {ship} was sunk twice")
+            seen[afloat] = 0
+            view["afloat"][1] -= 1
+            seen[SINKINGS * cells + cell] = names.index(ship) + 1
+    return view
+
+
 @compiled()
 def _count(states, params, side, over):
     return count_fleets(states[0], params[0], side, False, np.zeros(2, np.uint64), over)
@@ -38,7 +80,7 @@ def count_placements(ruleset: Ruleset, view: np.void, side: int = 0) -> FleetCou
 
     Args:
         ruleset: battleship or BattleshipAttack, with any of its rules, on at most 128 cells.
-        view: a state or a view of it.
+        view: a state, a view of it, or what `knowledge` makes.
         side: who was told.
 
     Raises:

@@ -1,0 +1,190 @@
+"""Training, its configuration, and trained policies as agents."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+from asobiba.core import agent_declarations, make_agent
+from asobiba.core.registry import game
+from asobiba.learn import training
+from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
+from asobiba.learn.config import ConfigError, load_config
+from asobiba.learn.evaluation import evaluate, summarise
+from asobiba.learn.networks import BoardNetwork
+
+SMALL = {
+    "num_envs": 16,
+    "threads": 1,
+    "checkpoint_every": 256,
+    "snapshot_every": 512,
+    "learner": {"n_steps": 16, "batch_size": 64, "n_epochs": 2},
+    "evaluation": {"against": ["random"], "games": 20, "every": 1024},
+}
+
+
+def small_config(**changes):
+    return load_config(game("toy_nim"), **{**SMALL, **changes})
+
+
+def weights(folder):
+    with zipfile.ZipFile(folder / "policy.zip") as archive:
+        return torch.load(io.BytesIO(archive.read("policy.pth")), weights_only=True)
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "straight"
+    results = training.train(game("toy_nim"), small_config(total_steps=2048), folder, progress=False)
+    return folder, results
+
+
+def test_a_run_leaves_policy_configuration_record_and_curves(straight):
+    folder, results = straight
+    names = {path.name for path in folder.iterdir()}
+    assert {"policy.zip", "config.yml", "run.json", "curve.csv", "practice.csv", "tensorboard"} <= names
+    assert [r.seat for r in results] == [*game("toy_nim").players, "all"]
+    assert len((folder / "curve.csv").read_text().splitlines()) == 2
+    assert list((folder / "tensorboard").rglob("events*"))
+
+
+def test_a_stopped_run_ends_as_if_it_had_never_stopped(straight, tmp_path, monkeypatch):
+    saves = []
+
+    def save_and_stop(model, path):
+        original(model, path)
+        saves.append(path)
+        if len(saves) == 3:
+            raise Stopped
+
+    original = training.save_checkpoint
+    monkeypatch.setattr(training, "save_checkpoint", save_and_stop)
+    config = small_config(total_steps=2048)
+    with pytest.raises(Stopped):
+        training.train(game("toy_nim"), config, tmp_path, progress=False)
+    monkeypatch.undo()
+    training.train(game("toy_nim"), config, tmp_path, progress=False)
+    ours, theirs = weights(tmp_path), weights(straight[0])
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_a_folder_with_another_run_is_refused(straight):
+    folder, _ = straight
+    with pytest.raises(training.RunFolderError, match="another configuration"):
+        training.train(game("toy_nim"), small_config(total_steps=512), folder, progress=False)
+    with pytest.raises(training.RunFolderError, match="already holds a run"):
+        training.train(game("toy_nim"), small_config(total_steps=2048), folder, resume=False, progress=False)
+
+
+def test_training_against_itself_takes_snapshots(tmp_path):
+    config = small_config(total_steps=1024, opponents=["self", "random"])
+    training.train(game("toy_nim"), config, tmp_path, progress=False)
+    model = training.load_checkpoint(tmp_path / training.CHECKPOINT)
+    snapshots = [a for a in model.get_env().games.opponents if isinstance(a, training.Snapshot)]
+    assert len(snapshots) == 1
+    assert snapshots[0].player is not None
+
+
+def test_training_beats_random_play(tmp_path):
+    config = small_config(
+        total_steps=16384, num_envs=64, learner={"n_steps": 32, "batch_size": 256, "learning_rate": 2e-3}
+    )
+    config["evaluation"]["games"] = 400
+    results = training.train(game("toy_nim"), config, tmp_path, progress=False)
+    assert results[-1].low > 0.55
+
+
+def test_a_saved_policy_is_an_agent(straight):
+    nim = game("toy_nim")
+    agent = make_agent(nim, f"sb3:{straight[0] / 'policy.zip'}")
+    ruleset = nim.ruleset()
+    agent.reset(ruleset, 0, 0)
+    from asobiba.core.states import action_mask, new_state, view_of
+
+    state = new_state(ruleset, 0)
+    mask = action_mask(ruleset, state)
+    action = agent.act(view_of(ruleset, state, 0), mask)
+    assert mask[action]
+    views = np.repeat(np.array([state]), 5)
+    assert (agent.act_batch(views, np.repeat(mask[None], 5, 0)) == action).all()
+
+
+def test_a_policy_of_another_game_is_refused(straight):
+    agent = PolicyAgent(load_policy(straight[0] / "policy.zip"))
+    with pytest.raises(PolicyFileError, match="was trained on"):
+        agent.reset(game("toy_kuhn").ruleset(), 0, 0)
+
+
+def test_files_that_hold_no_policy(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no policy file"):
+        load_policy(tmp_path / "nothing.zip")
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(b"not a zip")
+    with pytest.raises(PolicyFileError, match="no policy that Stable-Baselines3 saved"):
+        load_policy(broken)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("total_stepz: 3", "Did you mean 'total_steps'"),
+        ("total_steps: many", "expected an integer"),
+        ("learner: 3", "expected a mapping"),
+        ("[1, 2]", "expected a mapping of hyperparameters"),
+        ("a: [", "is no YAML"),
+        ("policy: tree", "expected mlp, board or"),
+        ("opponents: []", "at least one agent"),
+        ("num_envs: 0", "at least 1"),
+        ("train_on: {name: nim}", "expected {game: NAME"),
+    ],
+)
+def test_bad_configuration_files(tmp_path, text, message):
+    file = tmp_path / "bad.yml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_config(game("toy_nim"), file)
+
+
+def test_intervals_of_an_evaluation():
+    result = summarise("x", "all", [1] * 60 + [-1] * 40)
+    # Jeffreys' interval of 60 in 100, from Brown, Cai and DasGupta's definition: quantiles of Beta(60.5, 40.5).
+    assert result.score == 0.6
+    assert (round(result.low, 3), round(result.high, 3)) == (0.502, 0.692)
+    assert summarise("x", "all", [1] * 10).high == 1.0
+
+
+def test_an_evaluation_plays_every_seat():
+    class Sure(PolicyAgent):
+        def __init__(self):
+            self.policy, self.name = None, "first legal"
+
+        def reset(self, ruleset, seat, seed):
+            pass
+
+        def choose(self, observations, legal):
+            return (legal != 0).argmax(1)
+
+    nim = game("toy_nim")
+    results = evaluate(Sure(), nim.ruleset(), ["random"], 500, 0)
+    assert [r.games for r in results] == [250, 250, 500]
+    assert results[2].wins == results[0].wins + results[1].wins
+    assert "random" in agent_declarations(nim)
+
+
+def test_board_network_shapes():
+    network = BoardNetwork({"planes": (3, 4, 5), "hands": (2,)}, 40, width=8, depth=2, kernel=3)
+    logits, value = network(torch.zeros(7, 62))
+    assert network.board == (4, 5)
+    assert logits.shape == (7, 40)
+    assert value.shape == (7, 8)
+    assert network.per_cell
+    with pytest.raises(ValueError, match="two dimensions"):
+        BoardNetwork({"hand": (4,)}, 4, width=8, depth=2, kernel=3)
