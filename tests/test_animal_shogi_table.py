@@ -10,7 +10,9 @@ from math import inf
 import numpy as np
 import pytest
 from animal_shogi_reference import SlowGame, perft
+from typer.testing import CliRunner
 
+from asobiba.baselines.animal_shogi import table_commands
 from asobiba.baselines.animal_shogi.analysis import analyse_position, perfect_line
 from asobiba.baselines.animal_shogi.perfect import (
     Accuracy,
@@ -23,6 +25,7 @@ from asobiba.baselines.animal_shogi.perfect import (
 from asobiba.baselines.animal_shogi.solver import index, moves, reach, retrograde, solve, statistics
 from asobiba.baselines.animal_shogi.solver.index import SIZE, WHOLE_GAME, material_code, material_counts
 from asobiba.baselines.animal_shogi.solver.perft import perft as solver_perft
+from asobiba.baselines.animal_shogi.solver.published import Line, as_markdown, comparison
 from asobiba.baselines.animal_shogi.solver.table import Table, TableError, TableMissing, write_table
 from asobiba.core import compiled, game, make_agent
 from asobiba.core.errors import GameParameterError
@@ -486,7 +489,7 @@ def test_analysis_lists_moves_best_first(table):
     assert line[0] == found.moves[0].name
 
 
-def test_flood_and_counts_of_the_first_plies():
+def test_positions_of_the_first_plies():
     """Positions within four plies of the start, against a breadth-first search by the slow rules."""
     seen, frontier = set(), [SlowGame(try_at_once=False)]
     for _ in range(5):
@@ -520,14 +523,95 @@ def test_flood_and_counts_of_the_first_plies():
                 count = moves.successors(out, 0, WHOLE_GAME, *position, True)
                 following |= {int(word) >> 2 for word in out[0, :count]}
         level = following - ours
-    assert len(ours) == len(seen) > 1000
+    assert len(ours) == len(seen) > 500
+
+
+def made_up_totals() -> np.ndarray:
+    """Two positions won in 1 with 5 moves each, three drawn with 6, one lost in 2 with 4."""
+    totals = np.zeros(statistics.COLUMNS, np.int64)
+    for value, moves_there, count in ((1, 5, 2), (retrograde.WAITING, 6, 3), (2, 4, 1)):
+        totals[statistics.DISTANCES + value] = count
+        of = statistics.DRAWN if value == retrograde.WAITING else statistics.WON if value % 2 else statistics.LOST
+        totals[statistics.DEGREES + 64 * of + moves_there] = count
+    return totals
 
 
 def test_counts_have_names_and_can_be_stored():
-    totals = np.zeros(statistics.COLUMNS, np.int64)
-    totals[statistics.DISTANCES + 1] = 2
-    totals[statistics.DEGREES + 5] = 2
-    found = statistics.summary(totals, (2, 3, 4))
+    found = statistics.summary(made_up_totals(), (2, 3, 4))
     assert found["reachable"] == 9
-    assert (found["won"], found["lost"], found["most_moves"], found["branching"]) == (2, 0, 5, 5)
+    assert (found["won"], found["drawn"], found["lost"], found["by_plies"]) == (2, 3, 1, [0, 2, 1])
+    assert (found["most_moves"], found["branching_won"], found["moves"]) == (6, 5, 10 + 18 + 4)
     assert json.loads(json.dumps(found)) == found
+
+
+def test_commands_around_a_small_table(tmp_path, table):
+    runner = CliRunner()
+    file = tmp_path / "one.table"
+    done = runner.invoke(table_commands.app, ["solve", "--pieces", "1", "--table", str(file)])
+    assert done.exit_code == 0, done.output
+    assert Table.open(file).materials == (0, 1, 3, 9)
+    for arguments in (["--pieces", "1"], ["--pieces", "9", "--table", str(file)], ["--threads", "0"]):
+        assert runner.invoke(table_commands.app, ["solve", *arguments]).exit_code != 0
+    missing = runner.invoke(table_commands.app, ["analyse", "--table", str(tmp_path / "none")])
+    assert isinstance(missing.exception, TableMissing)
+    missing = runner.invoke(table_commands.app, ["reproduce", "--table", str(tmp_path / "none.table")])
+    assert isinstance(missing.exception, TableMissing)
+    refused = runner.invoke(table_commands.app, ["analyse", "--table", str(table.path)])
+    assert isinstance(refused.exception, TableError)
+
+
+def test_the_page_names_what_differs():
+    counted = {
+        **statistics.summary(made_up_totals(), (2, 3, 4)),
+        "mates": [0, 5],
+        "table": {"bytes": 7, "sha256": "abc"},
+    }
+    page = as_markdown(counted, [Line("a", "1", "1"), Line("b", "2", "3", "why")])
+    assert "| a | 1 | 1 | yes |  |" in page
+    assert "| b | 2 | 3 | no | why |" in page
+    assert "1 of 2 lines are equal" in page
+
+
+def test_mate_problems_of_a_sub_game():
+    """Every mate problem is a won position, no shorter than the fastest win, and its first move gives check."""
+    material = material_code(1, 1, 1)
+    values, mates = solve.solve_material(material), solve.solve_material(material, checks_only=True)
+    solved = np.flatnonzero((mates < retrograde.WAITING) & (mates % 2 == 1))
+    assert len(solved) > 1000
+    assert (values[solved] % 2 == 1).all()
+    assert (values[solved] <= mates[solved]).all()
+    out = np.empty((1, moves.MOST_MOVES), np.int64)
+    for number in solved[:: len(solved) // 200]:
+        count = moves.successors(out, 0, material, *index.position_of(material, int(number)), True)
+        best = 255
+        for word in out[0, :count]:
+            if word & 3 == moves.GOES_ON:
+                after = index.position_of(material, int(word) >> 2)
+                if moves.attackers(*after[:7]) and mates[int(word) >> 2] % 2 == 0:
+                    best = min(best, int(mates[int(word) >> 2]) + 1)
+        assert best == mates[number]
+
+
+@pytest.mark.slow
+def test_the_whole_game_as_published(tmp_path):
+    """Solves the whole game and compares every published figure; minutes, about 1 GB of memory."""
+    file = tmp_path / "animal_shogi.table"
+    counted = solve.solve_game(file)
+    assert counted["contradictions"] == 0
+    whole = Table.open(file)
+    differing = [line.name for line in comparison(counted, whole, RULESET) if not line.agrees]
+    assert differing == []
+    assert file.stat().st_size < 200_000_000
+    generator = np.random.default_rng(0)
+    games = []
+    for _ in range(20):
+        state, actions = new_state(RULESET, 0), []
+        while not is_over(state):
+            actions.append(int(generator.choice(legal_actions(RULESET, state))))
+            state = step(RULESET, state, actions[-1])
+        games.append(actions)
+    first, second = judge_games(whole, RULESET, games)
+    assert 0 < first.choice_share < 1
+    assert 0 < second.choice_share < 1
+    end = play_out(make_agent(RULESET.game, "random"), PerfectAgent(file), new_state(RULESET, 0))
+    assert end["rewards"][1] == 1
