@@ -21,7 +21,13 @@ def register() -> None:
 
     for entry in entry_points(group=ENVIRONMENTS):
         if (identity := f"asobiba/{entry.name}") not in gymnasium.registry:
-            gymnasium.register(identity, entry_point=entry.value, order_enforce=False, disable_env_checker=True)
+            gymnasium.register(
+                identity,
+                entry_point=entry.value,
+                nondeterministic=True,
+                order_enforce=False,
+                disable_env_checker=True,
+            )
     for name, ids in game_ids().items():
         if ids.gymnasium not in gymnasium.registry:
             gymnasium.register(

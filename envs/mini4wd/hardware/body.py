@@ -11,16 +11,18 @@ import numpy as np
 from asobiba.core import compiled, seed_record
 from asobiba.envs.mini4wd.hardware.codec import Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.program import CarProgram
-from asobiba.envs.mini4wd.physics import BRAKING, CAUSES, DRIVE, FREE, drive
+from asobiba.envs.mini4wd.physics import BRAKING, CAUSES, DRIVE, FREE, RUNNING, drive
 from asobiba.envs.mini4wd.run import begin_car, starting_lane
 
 PULSES_PER_TURN = 1
 """Of the tachometer, per turn of a wheel."""
+_RADIANS_PER_MS = math.pi / 180.0 * 0.001
 _COUNTS = (CarProgram.ACCELERATION_SCALE, CarProgram.RATE_SCALE * 180.0 / math.pi)
 
 
 @compiled()
-def _begin(states, params, seed):
+def begin_body(states, params, seed):
+    """Draws a car and its sensors from the seed and puts it on the start."""
     s, p = states[0], params[0]
     seed_record(s, seed, 0)
     begin_car(s, p, 0, starting_lane(s, p))
@@ -28,8 +30,29 @@ def _begin(states, params, seed):
 
 
 @compiled()
-def _advance(states, params, duty, mode, milliseconds):
-    drive(states[0], params[0], 0, duty, mode, milliseconds)
+def run_body(states, params, duties, modes, out):
+    """Drives one car millisecond by millisecond: `(n,)` signed duties and modes, up to `len(out)` of them.
+
+    Writes `(n, 4)` rows: distance of the wheels (m), heading (rad), battery voltage (V), progress (m); the sensors'
+    noise is not in them. Returns how many milliseconds were driven before the car was out.
+    """
+    s, p = states[0], params[0]
+    heading = 0.0
+    for k in range(out.shape[0]):
+        if s.cause[0] != RUNNING:
+            return k
+        drive(s, p, 0, duties[k], modes[k], 1)
+        heading += s.smoothed[0, 5] * _RADIANS_PER_MS
+        out[k, 0] = s.turned[0]
+        out[k, 1] = heading
+        out[k, 2] = s.bus[0]
+        out[k, 3] = s.progress[0]
+    return out.shape[0]
+
+
+def motor_mode(drive: Drive) -> int:
+    """The simulator's mode of a drive."""
+    return {DriveMode.BRAKE: BRAKING, DriveMode.FREE: FREE}.get(drive.mode, DRIVE)
 
 
 @dataclass
@@ -63,10 +86,9 @@ class SimulatedBody:
     def place(self) -> None:
         """Puts a fresh car on the start."""
         self.states = self.ruleset.zeros()
-        _begin(self.states, self.ruleset.params, np.uint64(self._seed))
+        begin_body(self.states, self.ruleset.params, np.uint64(self._seed))
         self._seed += 1
         self._noise = np.random.default_rng(self._seed)
-        self._bias = self.states["bias"][0, 0]
 
     @property
     def progress(self) -> float:
@@ -86,8 +108,9 @@ class SimulatedBody:
     def advance(self, seconds: float, drive: Drive) -> None:
         if self.cause != "running":
             return
-        mode = {DriveMode.BRAKE: BRAKING, DriveMode.FREE: FREE}.get(drive.mode, DRIVE)
-        _advance(self.states, self.ruleset.params, drive.signed, mode, round(seconds * 1000))
+        steps = round(seconds * 1000)
+        duties, modes = np.full(steps, drive.signed), np.full(steps, motor_mode(drive))
+        run_body(self.states, self.ruleset.params, duties, modes, np.empty((steps, 4)))
 
     def sense(self) -> SimulatedSense:
         state = self.states[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import sys
 import time
 import weakref
@@ -166,6 +165,8 @@ class HardwareEnv(gymnasium.Env):
         self._place = place
         if place is None and not isinstance(backend, Transport) and backend not in ("sim", "replay"):
             self._place = ask_on_terminal
+        # Whether the log holds what came while the person was asked.
+        settings.setdefault("asks", self._place is not None)
         self._body: Any = None
         transport = self._transport(backend, baudrate, stop_key, clock)
         self._log = RunLog(log, {"settings": settings, "started": time.time()}) if log else None
@@ -208,8 +209,9 @@ class HardwareEnv(gymnasium.Env):
                 if seed is not None:
                     self._body._seed = int(seed)
                 self._body.place()
-            elif self._place is not None:
-                self._place(PLACE)
+            elif self._settings["asks"]:
+                if self._place is not None:
+                    self._place(PLACE)
                 self.link.receive(self.link.transport.now())
             self._rest()
         except BaseException:
@@ -280,12 +282,11 @@ class HardwareEnv(gymnasium.Env):
             if now - begun > self._settle:
                 raise CarNotReady(f"the car does not come to rest within {self._settle} s: {why}")
         up = self._matrix @ acceleration.mean(axis=0)
-        if self.codec.name != "aichip" or up[2] < 0.7:
-            if up[2] < 0.7:
-                raise CarNotReady(
-                    f"the car does not stand on its wheels: gravity reads {np.round(up, 2).tolist()} g ahead, left and up, "
-                    f"expected about [0, 0, 1]. If it does stand, axes is wrong."
-                )
+        if up[2] < 0.7:
+            raise CarNotReady(
+                f"the car does not stand on its wheels: gravity reads {np.round(up, 2).tolist()} g ahead, left and up, "
+                f"expected about [0, 0, 1]. If it does stand, axes is wrong."
+            )
         self._gyro_zero = np.radians(self._matrix @ rate.mean(axis=0))
         self._rested = list(kept)
 
@@ -463,14 +464,3 @@ def _shut_down(link: Link, log: RunLog | None) -> None:
     link.close()
     if log is not None:
         log.close()
-
-
-def standing_noise(frames: list[Telemetry]) -> dict[str, Any]:
-    """Noise and offsets of a still car's sensors: standard deviations and means, g and degrees per second."""
-    acceleration = np.array([frame.acceleration for frame in frames])
-    rate = np.array([frame.rate for frame in frames])
-    return {
-        "acceleration_mean": acceleration.mean(axis=0), "acceleration_noise": acceleration.std(axis=0),
-        "rate_mean": rate.mean(axis=0), "rate_noise": rate.std(axis=0),
-        "gravity": float(math.sqrt((acceleration.mean(axis=0) ** 2).sum())),
-    }  # fmt: skip

@@ -1,0 +1,205 @@
+"""`asobiba hil ...`: a real mini 4WD on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+app = typer.Typer(
+    help="A real mini 4WD: check the link, record runs, replay them, identify the car.", no_args_is_help=True
+)
+
+Port = Annotated[str, typer.Argument(help="Serial port (/dev/ttyUSB0, COM3, /dev/rfcomm0), pyserial URL, or 'sim'.")]
+CodecName = Annotated[str, typer.Option(help="asobiba (firmware/mini4wd) or aichip (RT-AICHIP).")]
+Baud = Annotated[int, typer.Option(help="Bits per second.")]
+Course = Annotated[str, typer.Option(help="The course, as the simulator names it or as a file.")]
+
+
+def _fail(error: Exception) -> typer.Exit:
+    typer.secho(str(error), fg="red", err=True)
+    return typer.Exit(1)
+
+
+@app.command()
+def check(
+    port: Port,
+    codec: CodecName = "asobiba",
+    baud: Baud = 115200,
+    seconds: Annotated[float, typer.Option(help="How long to measure.", min=0.5, max=600)] = 5.0,
+    period: Annotated[float, typer.Option(help="Control period, s.", min=0.005, max=0.1)] = 0.02,
+) -> None:
+    """Latency histogram, losses, jitter, and the sensor's noise and bias: put the car down, it stays braked."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.hardware.check import check_link, histogram
+    from asobiba.envs.mini4wd.hardware.env import HardwareEnv
+
+    console = Console()
+    try:
+        env = HardwareEnv(port, codec=codec, baudrate=baud)
+        try:
+            env.link.open()
+            report = check_link(env.link, seconds, period)
+        finally:
+            env.close()
+    except (AsobibaError, ValueError) as error:
+        raise _fail(error) from None
+    hello = report.hello
+    if hello is not None:
+        console.print(
+            f"car: protocol {hello.version}, sensor 0x{hello.sensor:02X}, a frame every {hello.telemetry_period * 1e3:.0f} ms, "
+            f"brakes after {hello.link_timeout * 1e3:.0f} ms of silence, reverses for {hello.reverse_limit * 1e3:.0f} ms at most"
+        )
+    console.print(
+        f"{report.frames} frames in {report.steps} steps of {period * 1e3:.0f} ms: lost {report.lost} "
+        f"({report.loss_rate:.2%}), bad {report.bad}, bytes passed over {report.skipped}, doubled {report.doubled}, "
+        f"reordered {report.reordered}, late {report.late}, commands not taken {report.send_failures}"
+    )
+    for title, values in (
+        ("round trip, ms", report.round_trips),
+        ("between two frames, ms", report.intervals),
+        ("age of the newest frame at the end of a step, ms", report.ages),
+        ("step ended late by, ms", report.overruns),
+    ):
+        rows = histogram(values)
+        if not rows:
+            console.print(f"{title}: nothing to measure with this codec")
+            continue
+        table = Table(title=f"{title} (median {_percentile(values, 50):.2f}, 99 % {_percentile(values, 99):.2f})")
+        for name in ("from", "to", "count", ""):
+            table.add_column(name, justify="left" if not name else "right")
+        most = max(count for *_, count in rows) or 1
+        for low, high, count in rows:
+            table.add_row(f"{low:.2f}", f"{high:.2f}", str(count), "#" * round(30 * count / most))
+        console.print(table)
+    table = Table(title=f"at rest: motor battery {report.battery:.2f} V, sensor at {report.temperature:.0f} °C")
+    for name in ("sensor axis", "acceleration, g", "noise, g", "gyro bias, degrees/s", "noise, degrees/s"):
+        table.add_column(name, justify="right")
+    for k, axis in enumerate("xyz"):
+        table.add_row(
+            axis, f"{report.acceleration_mean[k]:+.4f}", f"{report.acceleration_noise[k]:.4f}",
+            f"{report.rate_mean[k]:+.3f}", f"{report.rate_noise[k]:.3f}",
+        )  # fmt: skip
+    console.print(table)
+
+
+def _percentile(values: Any, percent: float) -> float:
+    import numpy as np
+
+    return float(np.percentile(values, percent))
+
+
+@app.command()
+def record(
+    port: Port,
+    log: Annotated[Path, typer.Argument(help="The log to write.")],
+    codec: CodecName = "asobiba",
+    baud: Baud = 115200,
+    course: Course = "junior",
+    most: Annotated[float, typer.Option(help="Greatest duty.", min=0.1, max=1.0)] = 1.0,
+    tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
+) -> None:
+    """Drives the identification run (accelerate, roll, brake, for 16 s) and records it. Any key stops the car."""
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.hardware.env import HardwareEnv
+    from asobiba.envs.mini4wd.hardware.identify import excitation
+    from asobiba.envs.mini4wd.hardware.stopkey import StopKey
+
+    try:
+        with StopKey() as key:
+            env = HardwareEnv(
+                port, codec=codec, baudrate=baud, log=str(log), stop_key=key, course=course, laps=100, tachometer=tachometer,
+                place=None if port == "sim" else _ask(key),
+            )  # fmt: skip
+            try:
+                env.reset()
+                steps, period = 0, float(env.ruleset.params[0]["control_step"])
+                info: dict[str, Any] = {}
+                while (action := excitation(steps * period, most)) is not None and "cause" not in info:
+                    *_, info = env.step(list(action))
+                    steps += 1
+            finally:
+                env.close()
+    except (AsobibaError, ValueError) as error:
+        raise _fail(error) from None
+    typer.echo(
+        f"{steps} steps of {period * 1e3:.0f} ms in {log}" + (f"; ended: {info['cause']}" if "cause" in info else "")
+    )
+
+
+def _ask(key: Any) -> Any:
+    # The stop key has the terminal: any key is also the answer.
+    import time
+
+    def ask(message: str) -> None:
+        typer.echo(f"{message} Then press a key.")
+        while not key():
+            time.sleep(0.05)
+
+    return ask
+
+
+@app.command()
+def replay(log: Annotated[Path, typer.Argument(help="A recorded log.")]) -> None:
+    """Plays a log back through the environment and compares every observation with the recorded one, bit for bit."""
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.hardware.replay import replay_log
+
+    try:
+        result = replay_log(log)
+    except (AsobibaError, ValueError) as error:
+        raise _fail(error) from None
+    typer.echo(
+        f"{result.steps} steps, {result.differing} observations differ, {result.differing_writes} messages to the car differ"
+        + (f"; the run ended: {result.cause}" if result.cause else "")
+    )
+    if result.differing or result.differing_writes:
+        raise typer.Exit(1)
+
+
+@app.command()
+def identify(
+    log: Annotated[Path, typer.Argument(help="A recorded log.")],
+    car: Annotated[str, typer.Option(help="The car file to begin with.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the car file that was found.")] = None,
+    lane: Annotated[int, typer.Option(help="The lane in which the car was put; -1 tries all.", min=-1)] = -1,
+    fit: Annotated[str, typer.Option(help="Fields to fit, separated by commas; the default set if empty.")] = "",
+) -> None:
+    """Fits a car file's drive and drag parameters to a recorded run and reports the residuals."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car
+    from asobiba.envs.mini4wd.hardware.identify import PARAMETERS
+    from asobiba.envs.mini4wd.hardware.identify import identify as find
+
+    console = Console()
+    try:
+        begin = load_car(car)
+        names = tuple(filter(None, fit.split(","))) or PARAMETERS
+        with console.status("fitting"):
+            found = find(log, begin, names, None if lane < 0 else lane, console.print)
+    except (AsobibaError, ValueError) as error:
+        raise _fail(error) from None
+    units = {field.name: field.unit for field in CAR_FIELDS}
+    table = Table(title=f"{found.seconds:.1f} s, lane {found.lane}, gyro scale {found.gyro_scale:.3f}")
+    for name in ("field", "before", "found", "standard error", "unit"):
+        table.add_column(name, justify="left" if name in ("field", "unit") else "right")
+    for name, value in found.values.items():
+        table.add_row(name, f"{begin.values[name]:.4g}", f"{value:.4g}", f"{found.errors[name]:.1g}", units[name])
+    console.print(table)
+    table = Table(title="residuals, rms")
+    for name in ("of", "before", "after"):
+        table.add_column(name, justify="left" if name == "of" else "right")
+    for name, value in found.after.items():
+        table.add_row(name, f"{found.before[name]:.4f}", f"{value:.4f}")
+    console.print(table)
+    if out is not None:
+        out.write_text(yaml.safe_dump(found.car.as_data(), sort_keys=False, allow_unicode=True), encoding="utf-8")
+        console.print(f"written: {out}")

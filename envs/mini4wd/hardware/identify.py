@@ -1,0 +1,277 @@
+"""System identification: the car file's drive and drag parameters, fitted to a recorded run.
+
+The recorded duties are driven once more in the simulator, on the course of the recording, and the parameters are chosen
+so that three things agree, by least squares (SciPy): the heading that the gyro has turned through, which on a known
+course says where the car is; the battery's voltage under load; and, where there is one, the tachometer. The mean of the
+gyro before the start is its zero, its scale is fitted along (a data sheet allows 3 % of error).
+
+A run that tells the parameters apart accelerates at several duties, rolls freely, and brakes: `excitation` is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from asobiba.core import AsobibaError, GameParameterError
+from asobiba.envs.mini4wd.car import CAR_NAMES, Car, load_car
+from asobiba.envs.mini4wd.hardware.body import PULSES_PER_TURN, begin_body, motor_mode, run_body
+from asobiba.envs.mini4wd.hardware.codec import DriveMode, Telemetry, make_codec
+from asobiba.envs.mini4wd.hardware.env import parse_axes
+from asobiba.envs.mini4wd.hardware.runlog import read_log
+
+PARAMETERS = (
+    "torque_constant", "resistance", "no_load_current", "roller_drag", "voltage", "battery_resistance",
+)  # fmt: skip
+"""What is fitted by default. The wheels' rolling resistance acts as the motor's own friction (`no_load_current`) does and is
+a tenth of it: one run cannot tell the two apart, so it keeps the car file's value."""
+HEADING_NOISE, VOLTAGE_NOISE, DISTANCE_NOISE = 0.02, 0.005, 0.03
+"""Weights of the residuals, rad, V and m: what a good sensor leaves."""
+STARTS = 4
+FINALISTS = 3
+HORIZONS = (3.0, 5.0, 8.0, 12.0)
+"""Cars that the fit begins with in every lane, how many of these fits are carried on, and the seconds of the run that it takes in, one after the other."""
+_ADDED = ("speed_drag", "rolling_resistance", "gear_efficiency", "mass", "brake_friction")
+FITTABLE = (*PARAMETERS, *_ADDED)
+PHASES: tuple[tuple[float, float, float], ...] = (
+    (1.2, 0.8, 0.0), (0.6, 0.0, -0.75), (0.8, 0.6, 0.0), (0.3, 0.0, -0.25), (1.0, 0.9, 0.0), (0.8, 0.0, -0.75),
+    (0.9, 0.5, 0.0), (0.4, 0.0, -0.25), (1.5, 0.7, 0.0), (1.0, 0.0, -0.75), (1.0, 1.0, 0.0), (0.5, 0.0, -0.75),
+    (0.7, 0.7, 0.0), (0.2, 0.0, -0.25), (1.3, 0.9, 0.0), (1.0, 0.0, -0.75), (2.0, 0.6, 0.0), (1.0, 0.0, -0.75),
+)  # fmt: skip
+"""Seconds, duty and mode selector (free -0.75, brake -0.25) of the identification run."""
+
+
+class IdentificationError(AsobibaError, ValueError):
+    """A log that a car cannot be identified from."""
+
+
+def excitation(seconds: float, most: float = 1.0) -> tuple[float, float] | None:
+    """The action of the identification run at this time, `None` when it is over. `most` scales the duties."""
+    for length, duty, selector in PHASES:
+        if seconds < length:
+            return duty * most, selector
+        seconds -= length
+    return None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A recorded run, as the fit needs it.
+
+    `times` of the frames since the start in s, `heading` in rad, `voltage` in V, `distance` of the wheels in m (`None`
+    without a tachometer), and millisecond by millisecond `duties` and `modes`.
+    """
+
+    times: np.ndarray
+    heading: np.ndarray
+    voltage: np.ndarray
+    distance: np.ndarray | None
+    duties: np.ndarray
+    modes: np.ndarray
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Identification:
+    """What was found: the car, each fitted value with its standard error, and the residuals' rms before and after."""
+
+    car: Car
+    values: dict[str, float]
+    errors: dict[str, float]
+    before: dict[str, float]
+    after: dict[str, float]
+    lane: int
+    gyro_scale: float
+    seconds: float
+
+
+def read_run(path: str | Path) -> Run:
+    """The last episode of a log.
+
+    Raises:
+        LogError: for a file that is no log.
+        IdentificationError: if it holds no episode in which the car drives.
+    """
+    header, entries = read_log(path)
+    settings = header["settings"]
+    codec = make_codec(settings["codec"])
+    matrix = parse_axes(settings["axes"] or ("+x+y+z" if codec.confirms else "+x-y-z"))
+    before: list[Telemetry] = []
+    during: list[Telemetry] = []
+    for entry in entries:
+        if "reset" in entry:
+            before, during = (during or before)[-round(1.0 / codec.telemetry_period) :], []
+        elif entry.get("b") and "r" in entry:
+            during += [m for m in codec.read(bytes.fromhex(entry["b"])) if isinstance(m, Telemetry)]
+        elif entry.get("i", {}).get("end_reason"):
+            break
+    if len(before) < 5 or len(during) < 50 or not any(f.drive.mode == DriveMode.FORWARD for f in during):
+        raise IdentificationError(
+            f"{str(path)!r} holds {len(during)} frames of a run after {len(before)} at rest, and the car must drive in "
+            "it; record one with: asobiba hil record PORT LOG"
+        )
+    frames = [before[-1], *during]
+    clock = np.array([f.car_time for f in frames])
+    times = np.concatenate([[0.0], np.cumsum(np.mod(np.diff(clock), 2**32 / 1e6))])
+    rates = np.array([(matrix @ np.array(f.rate))[2] for f in frames])
+    zero = np.mean([(matrix @ np.array(f.rate))[2] for f in before])
+    yaw = np.radians(rates - zero)
+    heading = np.concatenate([[0.0], np.cumsum(0.5 * (yaw[1:] + yaw[:-1]) * np.diff(times))])
+    distance = None
+    if settings["parameters"].get("tachometer") and frames[0].pulses is not None:
+        pulses = np.cumsum(
+            [0, *(((b.pulses or 0) - (a.pulses or 0)) & 0xFFFF for a, b in zip(frames[:-1], frames[1:], strict=True))]
+        )
+        distance = (pulses + 0.5) / (
+            settings.get("pulses_per_turn") or PULSES_PER_TURN
+        )  # turns; the next pulse is half a turn of it away on average
+    duties, modes = _timeline(frames, times)
+    return Run(times, heading, np.array([f.battery for f in frames]), distance, duties, modes, settings["parameters"])
+
+
+def _timeline(frames: Sequence[Telemetry], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # What the motor did in every millisecond: a frame says how old the command is that it reports.
+    count = math.ceil(times[-1] * 1000)
+    duties, modes = np.zeros(count), np.zeros(count, np.int64)
+    current, at = frames[0].drive, 0
+    for before, after, frame in zip(times[:-1], times[1:], frames[1:], strict=True):
+        switch = after if frame.age is None else max(after - frame.age, before)
+        if frame.drive == current or frame.age is None or after - frame.age < before:
+            switch = after if frame.drive == current else before
+        for end, drive in ((switch, current), (after, frame.drive)):
+            stop = min(round(end * 1000), count)
+            duties[at:stop], modes[at:stop] = drive.signed, motor_mode(drive)
+            at = max(at, stop)
+        current = frame.drive
+    duties[at:], modes[at:] = current.signed, motor_mode(current)
+    return duties, modes
+
+
+class _Model:
+    """Drives a run's duties in the simulator with other values of the car."""
+
+    def __init__(self, run: Run, car: Car, names: Sequence[str], lane: int):
+        from asobiba.envs.mini4wd import GAME
+
+        course = run.parameters.get("course", GAME.parameters["course"])
+        self.ruleset = GAME.ruleset(
+            course=course, car=car.as_data(), lane=lane, randomise="none", sample_ms=50, laps=100
+        )
+        self.run, self.names = run, list(names)
+        self.nominal = np.array([car.values[name] for name in names])
+        self.columns = [CAR_NAMES.index(name) for name in names]
+        self.states, self.blank = self.ruleset.zeros(), self.ruleset.zeros()
+        self.out = np.empty((len(run.duties), 4))
+        self.tyre = car.values["tyre_diameter"]
+
+    def simulate(self, values: np.ndarray, horizon: float = math.inf) -> np.ndarray:
+        count = min(len(self.out), math.ceil(horizon * 1000)) if horizon < math.inf else len(self.out)
+        self.states[:] = self.blank
+        begin_body(self.states, self.ruleset.params, np.uint64(0))
+        self.states["car"][0, 0, self.columns] = values
+        if "voltage" in self.names:
+            self.states["bus"][0, 0] = values[self.names.index("voltage")]
+        out = self.out[:count]
+        done = run_body(self.states, self.ruleset.params, self.run.duties, self.run.modes, out)
+        if done < count:  # out of the course: it stays where it is, which costs enough
+            out[done:] = out[max(done - 1, 0)]
+        at = np.maximum(np.rint(self.run.times * 1000).astype(int) - 1, 0)
+        return out[np.minimum(at, count - 1)]
+
+    def residuals(self, x: np.ndarray, horizon: float = math.inf) -> dict[str, np.ndarray]:
+        rows = self.simulate(x[:-1] * self.nominal, horizon)
+        parts = {"heading (rad)": x[-1] * self.run.heading - rows[:, 1], "voltage (V)": self.run.voltage - rows[:, 2]}
+        if self.run.distance is not None:
+            parts["distance (m)"] = self.run.distance * math.pi * self.tyre - rows[:, 0]
+        return {name: part[1:] for name, part in parts.items()}  # the first frame is before the start
+
+    _NOISE = {"heading (rad)": HEADING_NOISE, "voltage (V)": VOLTAGE_NOISE, "distance (m)": DISTANCE_NOISE}  # noqa: RUF012
+
+    def weighted(self, x: np.ndarray, horizon: float) -> np.ndarray:
+        seen = self.run.times[1:] <= horizon
+        return np.concatenate([part[seen] / self._NOISE[name] for name, part in self.residuals(x, horizon).items()])
+
+
+def _fit(model: _Model, begin: np.ndarray, horizon: float, difference: float) -> Any:
+    return least_squares(
+        model.weighted, begin, diff_step=difference, loss="soft_l1", max_nfev=40, bounds=(0.3, 3.0), args=(horizon,)
+    )
+
+
+def identify(
+    log: str | Path | Run,
+    car: Any,
+    names: Sequence[str] = PARAMETERS,
+    lane: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Identification:
+    """Fits a car to a recorded run.
+
+    Args:
+        log: the path of the log, or a `Run`.
+        car: the car file to begin with (`load_car`'s argument); what is not fitted keeps its values.
+        names: the fields to fit, among `FITTABLE`.
+        lane: the lane in which the car was put; `None` tries them all.
+        progress: called with a line of text now and then.
+
+    Raises:
+        LogError, IdentificationError: for a log that will not do.
+        GameParameterError: for a field that cannot be fitted.
+    """
+    for name in names:
+        if name not in FITTABLE:
+            raise GameParameterError(f"{name!r} cannot be fitted; what can: {', '.join(FITTABLE)}")
+    run = log if isinstance(log, Run) else read_run(log)
+    nominal = load_car(car)
+    say = progress or (lambda text: None)
+    from asobiba.envs.mini4wd.course import load_course
+
+    lanes = range(load_course(run.parameters.get("course", "junior")).lanes) if lane is None else [lane]
+    start = np.ones(len(names) + 1)
+    draw = np.random.default_rng(0)
+    rough = []
+    # A small error of the car is a large one of its place later on, and a heading stands still on straights: the fit
+    # begins with the first seconds, from several cars, and takes in the rest of the run step by step.
+    for candidate in lanes:
+        model = _Model(run, nominal, names, candidate)
+        for k in range(STARTS):
+            begin = start * np.exp(draw.normal(0.0, 0.2 if k else 0.0, len(start)))
+            begin[-1] = 1.0
+            fit = _fit(model, np.clip(begin, 0.35, 2.8), HORIZONS[0], 2e-2)
+            rough.append((fit.cost, candidate, model, fit))
+        say(
+            f"lane {candidate}: cost of the first {HORIZONS[0]:g} s is {min(r[0] for r in rough if r[1] == candidate):.1f}"
+        )
+    rough.sort(key=lambda entry: entry[0])
+    fits = []
+    for _, candidate, model, fit in rough[:FINALISTS]:
+        for horizon in (*(h for h in HORIZONS[1:] if h < run.times[-1]), math.inf):
+            fit = _fit(model, fit.x, horizon, 1e-2)
+        fit = _fit(model, fit.x, math.inf, 3e-3)
+        say(f"lane {candidate}: cost {fit.cost:.1f}")
+        fits.append((fit.cost, candidate, model, fit))
+    _, lane, model, fit = min(fits, key=lambda entry: entry[0])
+    values = {name: float(v) for name, v in zip(names, fit.x[:-1] * model.nominal, strict=True)}
+    freedom = max(len(fit.fun) - len(fit.x), 1)
+    covariance = np.linalg.pinv(fit.jac.T @ fit.jac) * (2 * fit.cost / freedom)
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))[:-1] * model.nominal
+
+    def rms(x: np.ndarray) -> dict[str, float]:
+        return {name: float(np.sqrt(np.mean(part**2))) for name, part in model.residuals(x).items()}
+
+    return Identification(
+        car=nominal.with_values(**values),
+        values=values,
+        errors={name: float(e) for name, e in zip(names, errors, strict=True)},
+        before=rms(start),
+        after=rms(fit.x),
+        lane=lane,
+        gyro_scale=float(1 / fit.x[-1]),
+        seconds=float(run.times[-1]),
+    )

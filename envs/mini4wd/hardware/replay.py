@@ -1,0 +1,45 @@
+"""Playing a log back through the environment that recorded it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from asobiba.envs.mini4wd.hardware.env import HardwareEnv
+from asobiba.envs.mini4wd.hardware.runlog import read_log
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of it: steps, observations and messages to the car that are not the recorded ones, how it ended."""
+
+    steps: int
+    differing: int
+    differing_writes: int
+    cause: str | None
+
+
+def replay_log(path: str | Path) -> Replay:
+    """Does what the log says was done, with the bytes that came then, and compares what comes out.
+
+    Raises:
+        LogError: for a file that is no log.
+    """
+    _, entries = read_log(path)
+    env = HardwareEnv("replay", recording=str(path))
+    steps = differing = 0
+    cause: str | None = None
+    for entry in entries:
+        if "reset" in entry:
+            _, info = env.reset(seed=entry["reset"])
+            cause = None
+        elif "a" in entry:
+            *_, info = env.step(entry["a"])
+            steps += 1
+            cause = info.get("cause")
+        else:
+            continue
+        differing += not info["same_as_recorded"]
+    writes = env.link.transport.differing  # type: ignore[attr-defined]
+    env.close()
+    return Replay(steps, differing, writes, cause)

@@ -1,0 +1,375 @@
+"""The mini 4WD behind a link: the environment's semantics, safety limits, logs and replay, identification, commands."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+import yaml
+from gymnasium.utils.env_checker import check_env
+from mini4wd_rig import PtyCar
+from typer.testing import CliRunner
+
+import asobiba  # noqa: F401 - enters the environments
+from asobiba.core import GameParameterError, IllegalAction
+from asobiba.envs.mini4wd.car import load_car
+from asobiba.envs.mini4wd.hardware.body import SimulatedBody
+from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Drive, DriveMode
+from asobiba.envs.mini4wd.hardware.commands import app
+from asobiba.envs.mini4wd.hardware.env import HardwareEnv, parse_axes
+from asobiba.envs.mini4wd.hardware.identify import IdentificationError, excitation, identify
+from asobiba.envs.mini4wd.hardware.limits import Governor, Limits
+from asobiba.envs.mini4wd.hardware.monitor import HeadingMap
+from asobiba.envs.mini4wd.hardware.program import CarProgram, SimulatedTransport
+from asobiba.envs.mini4wd.hardware.replay import replay_log
+from asobiba.envs.mini4wd.hardware.runlog import LogError, read_log
+from asobiba.envs.mini4wd.hardware.transport import VirtualClock
+
+
+def simulated(**changes):
+    env = HardwareEnv("sim", **{"clock": VirtualClock(), "randomise": "none", "lane": 1, **changes})
+    return env
+
+
+def finish(env, action):
+    infos, total = [], 0.0
+    while True:
+        _, reward, terminated, truncated, info = env.step(action)
+        infos.append(info)
+        total += reward
+        if terminated or truncated:
+            return infos, total, terminated
+
+
+def test_spaces_are_those_of_the_simulated_game():
+    real = gymnasium.make("asobiba/Mini4WDHardware-v0", backend="sim", clock=VirtualClock(), window=6, tachometer=True)
+    game = gymnasium.make("asobiba/Mini4WD-v0", window=6, tachometer=True, control_ms=20, sample_ms=10)
+    assert real.observation_space == game.observation_space
+    assert real.action_space == game.action_space
+    observation, _ = real.reset(seed=1)
+    simulated_observation, _ = game.reset(seed=1)
+    # Both stand at rest: one g upwards, the same battery.
+    assert observation[2] == pytest.approx(simulated_observation[2], abs=0.2)
+    channels = real.unwrapped.ruleset.channels(observation)
+    assert channels["voltage"][0] == pytest.approx(2.8, abs=0.3)
+    assert channels["imu"].shape == (6, 6)
+    assert np.abs(channels["imu"][:, 3:]).max() < 0.05  # the gyro has been zeroed
+    real.close()
+    game.close()
+
+
+def test_gymnasium_accepts_it():
+    env = gymnasium.make("asobiba/Mini4WDHardware-v0", backend="sim", clock=VirtualClock(), randomise="none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is unwrapped, and has no picture
+        check_env(env.unwrapped, skip_render_check=True)
+    env.close()
+
+
+def test_three_laps_on_the_simulated_car():
+    env = simulated(tachometer=True)
+    env.reset(seed=1)
+    infos, total, terminated = finish(env, [0.6, 0.0])
+    assert terminated
+    assert infos[-1]["cause"] == "finished"
+    assert infos[-1]["end_reason"] == "rules"
+    whole = float(env.ruleset.params[0]["laps"] * env.ruleset.params[0]["lap_length"])
+    assert env._body.progress == pytest.approx(whole, abs=0.5)  # a tachometer of one pulse a turn, slip and all
+    terms = {key: sum(info.get(key, 0.0) for info in infos) for key in infos[-1] if key.startswith("reward_")}
+    assert set(terms) == {"reward_progress", "reward_finish", "reward_course_out"}
+    assert sum(terms.values()) == pytest.approx(total)
+    assert terms["reward_progress"] == pytest.approx(1.0, abs=1e-6)
+    assert terms["reward_finish"] > 0.3
+    assert max(abs(info["jitter_ms"]) for info in infos) < 1e-6  # a virtual clock keeps time
+    assert all(info["frames"] == 2 and not info["deadline_missed"] for info in infos)
+    env.close()
+
+
+def test_distance_from_the_gyro_alone_is_right_at_the_corners():
+    env = simulated()
+    env.reset(seed=2)
+    infos, _, terminated = finish(env, [0.6, 0.0])
+    assert terminated
+    assert infos[-1]["cause"] == "finished"
+    whole = float(env.ruleset.params[0]["laps"] * env.ruleset.params[0]["lap_length"])
+    assert env._body.progress == pytest.approx(whole, abs=0.1 * whole)
+    heading = HeadingMap(env._course)
+    assert heading.distance(0.0) == 0.0
+    assert heading.distance(2 * np.pi * 2 + 0.01) == pytest.approx(2 * heading.lap_length, abs=3.0)
+    env.close()
+
+
+def test_a_car_that_leaves_the_course_is_noticed():
+    env = simulated(car="stock+hyper_dash")
+    env.reset(seed=1)
+    infos, _, terminated = finish(env, [1.0, 0.0])
+    assert terminated
+    assert env._body.cause != "running"
+    assert infos[-1]["cause"] == "overturned"
+    assert infos[-1]["reward_course_out"] == -1.0
+    env.close()
+
+
+def test_a_car_that_stops_is_noticed():
+    env = simulated()
+    env.reset(seed=1)
+    for _ in range(40):
+        env.step([0.6, 0.0])
+    infos, _, terminated = finish(env, [0.0, -0.25])
+    assert terminated
+    assert infos[-1]["cause"] == "stopped"
+    assert 2.5 < len(infos) * 0.02 < 5.0
+    env.close()
+
+
+def test_real_time_is_kept():
+    env = HardwareEnv("sim", randomise="none")
+    env.STILL_TIME = 0.2
+    env.reset(seed=1)
+    begun = env.link.transport.now()
+    misses = 0
+    for _ in range(40):
+        *_, info = env.step([0.3, 0.0])
+        misses += info["deadline_missed"]
+        assert info["jitter_ms"] >= -0.001  # never early
+    elapsed = env.link.transport.now() - begun
+    assert elapsed >= 40 * 0.02 - 1e-3
+    assert env.link.newest.car_time == pytest.approx(env.link.transport.now() - env.link.transport._origin, abs=0.5)
+    assert info["deadline_misses"] == misses
+    env.close()
+
+
+def test_a_late_step_is_a_missed_deadline_and_starts_a_new_grid():
+    clock = VirtualClock()
+    env = simulated(clock=clock)
+    env.reset(seed=1)
+    *_, info = env.step([0.3, 0.0])
+    assert not info["deadline_missed"]
+    clock.time += 0.015
+    *_, info = env.step([0.3, 0.0])
+    assert not info["deadline_missed"]
+    assert info["lag_ms"] == pytest.approx(15)
+    assert clock.time == pytest.approx(env._began + 0.04)  # the grid holds
+    clock.time += 0.3
+    *_, info = env.step([0.3, 0.0])
+    assert info["deadline_missed"]
+    assert info["deadline_misses"] == 1
+    assert info["frames"] >= 10
+    assert info["frames"] + info["late"] > 28  # what is more than 100 ms old when it is read is no news
+    assert env._body.states["mode"][0, 0] == 0  # driving again, though the car had braked itself meanwhile
+    assert clock.time == pytest.approx(env._began + 0.36)
+    env.close()
+
+
+def test_limits():
+    limits = Limits(max_duty=0.5)
+    governor = Governor(limits)
+    assert governor.allow(Drive(DriveMode.FORWARD, 0.9), 0.0, 0.02) == Drive(DriveMode.FORWARD, 0.5)
+    modes = [governor.allow(Drive(DriveMode.REVERSE, 1.0), 0.02 * k, 0.02) for k in range(8)]
+    assert [m.mode for m in modes] == [DriveMode.REVERSE] * 5 + [DriveMode.BRAKE] * 3  # 100 ms
+    assert modes[0].duty == 0.5
+    assert governor.allow(Drive(DriveMode.FREE), 0.2, 0.02).mode == DriveMode.FREE
+    assert governor.allow(Drive(DriveMode.REVERSE, 0.2), 0.22, 0.02).mode == DriveMode.REVERSE
+    for field, value in [
+        ("max_duty", 0),
+        ("max_duty", 1.2),
+        ("reverse_pulse", 0.2),
+        ("link_timeout", 5),
+        ("max_run_time", float("nan")),
+    ]:
+        with pytest.raises(GameParameterError, match=f"{field} is {value!r}; it must be a number in "):
+            Limits(**{field: value})
+
+
+def test_the_longest_run_and_an_empty_battery_end_the_episode():
+    for settings, cause in [
+        ({"max_run_time": 0.5}, "longest run time, 0.5 s"),
+        ({"min_battery": 2.79}, r"motor battery is at 2\.\d\d V"),
+    ]:
+        env = simulated(**settings)
+        env.reset(seed=1)
+        infos, _, terminated = finish(env, [0.6, 0.0])
+        assert not terminated
+        assert infos[-1]["end_reason"] == "truncation"
+        assert re.search(cause, infos[-1]["cause"])
+        assert env.link.transport.program.drive.mode == DriveMode.BRAKE
+        env.close()
+
+
+def test_bad_values_are_refused():
+    for axes in ("xyz", "+x+y+y", "+x+y-z", "*x+y+z"):
+        with pytest.raises(GameParameterError, match="right-handed"):
+            parse_axes(axes)
+    assert (parse_axes("+y-x+z") @ [1, 2, 3]).tolist() == [2, -1, 3]
+    env = simulated()
+    env.reset(seed=1)
+    with pytest.raises(IllegalAction):
+        env.step([float("nan"), 0.0])
+    assert env.link.transport.program.drive.mode == DriveMode.BRAKE
+    env.close()
+    with pytest.raises(GameParameterError, match="course"):
+        HardwareEnv("sim", cuorse="junior")
+    with pytest.raises(GameParameterError, match="recording"):
+        HardwareEnv("replay")
+
+
+def test_a_log_replays_bit_for_bit(tmp_path):
+    log = tmp_path / "run.jsonl"
+    env = simulated(log=str(log), laps=1)
+    generator = np.random.default_rng(5)
+    seen = [env.reset(seed=3)[0]]
+    for _ in range(120):
+        observation, *_, info = env.step([float(generator.uniform(0.3, 0.8)), 0.0])
+        seen.append(observation)
+        assert "cause" not in info
+    env.close()
+    result = replay_log(log)
+    assert (result.steps, result.differing, result.differing_writes) == (120, 0, 0)
+    again = HardwareEnv("replay", recording=str(log))
+    assert np.array_equal(again.reset()[0], seen[0])
+    for k in range(120):  # other actions: the same observations but for the actions in them, and the sent bytes differ
+        observation, *_, info = again.step([0.0, 0.0])
+        parts, recorded = again.ruleset.channels(observation), again.ruleset.channels(seen[k + 1])
+        assert np.array_equal(parts["imu"], recorded["imu"])
+        assert np.array_equal(parts["time"], recorded["time"])
+    assert again.link.transport.differing > 100
+    *_, truncated, info = again.step([0.0, 0.0])
+    while not truncated:
+        *_, truncated, info = again.step([0.0, 0.0])
+    assert "recording" in info["cause"]
+    again.close()
+
+
+def test_a_log_of_a_pty_in_real_time_replays_bit_for_bit(tmp_path):
+    car = PtyCar(tmp_path)
+    log = tmp_path / "run.jsonl"
+    env = HardwareEnv(str(car.path), place=lambda message: None, link_timeout=1.0, log=str(log))
+    env.STILL_TIME = HardwareEnv.STILL_TIME
+    try:
+        env.reset()
+        car.fault = "corrupted"
+        for k in range(30):
+            env.step([0.01 * k, 0.0])
+    finally:
+        env.close()
+        car.stop()
+    result = replay_log(log)
+    assert (result.steps, result.differing, result.differing_writes) == (30, 0, 0)
+    kinds = {key for entry in read_log(log)[1] for key in entry}
+    assert {"r", "w", "n", "a", "reset"} <= kinds
+
+
+def test_damaged_logs_are_named(tmp_path):
+    for text, message in [
+        ("", "is no log"),
+        ('{"format": "other"}\n', "first line"),
+        ('{"format": "asobiba-mini4wd-run", "version": 9}\n', "version 9"),
+        ('{"format": "asobiba-mini4wd-run", "version": 1}\nnonsense\n{"n": 1}\n', "line 2"),
+    ]:
+        path = tmp_path / "log.jsonl"
+        path.write_text(text)
+        with pytest.raises(LogError, match=message):
+            read_log(path)
+    with pytest.raises(LogError, match="there is no log"):
+        read_log(tmp_path / "nothing")
+
+
+FACTORS = {
+    "torque_constant": 1.12, "resistance": 0.85, "no_load_current": 1.2, "roller_drag": 0.8, "voltage": 1.03,
+    "battery_resistance": 1.3,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def identification_log(tmp_path_factory):
+    """A noisy recorded run of a car that is not the stock one, whose sensor's gyro has a wrong scale."""
+    stock = load_car("stock")
+    car = stock.with_values(**{name: stock.values[name] * factor for name, factor in FACTORS.items()})
+    log = tmp_path_factory.mktemp("identify") / "run.jsonl"
+    env = simulated(car=car.as_data(), laps=20, log=str(log))
+    env.reset(seed=3)
+    steps = 0
+    while (action := excitation(0.02 * steps)) is not None:
+        *_, terminated, truncated, _ = env.step(list(action))
+        assert not terminated
+        assert not truncated
+        steps += 1
+    assert env._body.cause == "running"
+    env.close()
+    return log, car
+
+
+def test_known_parameters_are_recovered_within_5_percent(identification_log, capsys):
+    log, car = identification_log
+    found = identify(log, "stock", lane=1)
+    errors = {name: found.values[name] / car.values[name] - 1 for name in FACTORS}
+    with capsys.disabled():
+        print("\nidentified: " + ", ".join(f"{name} {error:+.2%}" for name, error in errors.items()))
+    assert max(abs(error) for error in errors.values()) < 0.05
+    assert found.after["heading (rad)"] < 0.03 < found.before["heading (rad)"]
+    assert found.after["voltage (V)"] < 0.005
+    assert all(0 < found.errors[name] < 0.05 * found.values[name] for name in FACTORS)
+
+
+def test_what_cannot_be_identified_says_why(tmp_path, identification_log):
+    with pytest.raises(GameParameterError, match="'wings' cannot be fitted; what can: torque_constant"):
+        identify(identification_log[0], "stock", names=["wings"])
+    log = tmp_path / "rest.jsonl"
+    env = simulated(log=str(log))
+    env.reset(seed=1)
+    for _ in range(40):
+        env.step([0.0, -0.25])
+    env.close()
+    with pytest.raises(IdentificationError, match="the car must drive"):
+        identify(log, "stock")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
+
+
+def test_check_command(tmp_path):
+    car = PtyCar(tmp_path)
+    try:
+        result = run("check", car.path, "--seconds", 1)
+    finally:
+        car.stop()
+    assert result.exit_code == 0, result.output
+    for words in ("round trip, ms", "gyro bias", "lost", "sensor 0x68", "brakes after 200 ms", "+9.146"):
+        assert words in result.output  # the bench's gyro says 150 counts: 9.146 degrees per second
+    assert run("check", tmp_path / "nothing").exit_code == 1
+
+
+def test_replay_and_identify_commands(tmp_path, identification_log):
+    log, car = identification_log
+    result = run("replay", log)
+    assert result.exit_code == 0, result.output
+    assert "0 observations differ, 0 messages to the car differ" in result.output
+    out = tmp_path / "mine.yaml"
+    result = run("identify", log, "--car", "stock", "--out", out, "--lane", 1, "--fit", "voltage,battery_resistance")
+    assert result.exit_code == 0, result.output
+    assert "residuals, rms" in result.output
+    written = yaml.safe_load(out.read_text())
+    assert load_car(written).values["voltage"] == pytest.approx(car.values["voltage"], rel=0.01)
+    lines = log.read_text().splitlines()
+    for number, line in enumerate(lines):
+        entry = json.loads(line)
+        if entry.get("b") and "r" in entry and number > len(lines) // 2:
+            entry["b"] = entry["b"][:20] + "55" + entry["b"][22:]
+            lines[number] = json.dumps(entry)
+            break
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_text("\n".join(lines) + "\n")
+    assert run("replay", damaged).exit_code == 1
+    assert run("identify", tmp_path / "nothing", "--car", "stock").exit_code == 1
+
+
+def test_a_body_and_a_program_are_a_car():
+    body = SimulatedBody(seed=1, course="junior", randomise="none")
+    transport = SimulatedTransport(CarProgram(AsobibaCodec(), body), VirtualClock())
+    transport.sleep_until(0.5)
+    assert len(AsobibaCodec().read(transport.read(0.5)[1])) == 50
