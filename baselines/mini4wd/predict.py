@@ -70,8 +70,8 @@ def survives(replicas, scratch, start, p, model, duty, mode, steps, margin):
     for i in range(_LOOK):
         if i < steps:
             drive(r, model, 0, duty, mode, p.substeps)
-        else:
-            drive(r, model, 0, 0.0, BRAKING, p.substeps)
+        else:  # wheels that are braked in the air pitch the nose down
+            drive(r, model, 0, 0.0, BRAKING if r.airborne[0] == 0 else FREE, p.substeps)
         if r.cause[0] != RUNNING:
             return False
         if r.airborne[0] == 0 and i >= steps and r.v[0] < 1.2:
@@ -97,6 +97,8 @@ def predict(s, p, k, m, replicas, first, model, out):
     elif survives(replicas, scratch, start, p, model, 0.0, FREE, steps, margin):
         out[0] = 0.0
         out[1] = -0.75
+    elif replicas[start].airborne[0] != 0:
+        out[0] = 0.3
     elif replicas[start].v[0] < 1.0:  # nothing helps any more, but a standing car does not finish
         out[0] = 0.4
     else:

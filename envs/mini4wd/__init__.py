@@ -1,8 +1,102 @@
-"""Mini 4WD."""
+"""Mini 4WD (ミニ四駆): a battery car between the fences of its lane, in simulation as on a real one.
+
+# Description
+
+A mini 4WD car has a motor, two AA cells, and no steering: rollers guide it along the fence of its lane. An AI car adds
+a microcontroller, an inertial sensor and an H-bridge, and may choose only how hard the motor pulls. Too fast, and it
+leaves the course: over the fence of the lane changer's bridge, nose first off a slope, by climbing a curve's wall.
+
+This package declares four games on one simulator:
+
+* `mini4wd` (`asobiba/Mini4WD-v0`): time attack, one car, `laps` laps against the clock;
+* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v0`): the same with discrete actions;
+* `mini4wd_position` (`asobiba/Mini4WDPosition-v0`): drive to a mark and stop there;
+* `mini4wd_race` (`asobiba/Mini4WDRace-v0`): two cars, each in a lane of its own, both acting at once.
+
+The simulator: 1 ms substeps; motor with back-EMF, winding and battery resistance, gear friction; tyres that slip at
+their limit of grip; rolling, roller and wall drag; grade, hollows and crests; lift-off, ballistic flight with pitch
+(wheels that spin up lift the nose, braked ones drop it), landing test, bounce; roll about the outer wheels in curves.
+Every constant stands in a data file or in `car.CAR_FIELDS` with its unit and legal range.
+
+# Action Space
+
+`Box(-1, 1, (2,))`: duty, and a selector of the drive mode: from 0 up drive (the sign of the duty is the direction), from
+-0.5 to 0 short-circuit brake, below -0.5 free. With `actions="duty"` the duty alone. `mini4wd_discrete`: `Discrete(14)`:
+free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVELS`). A command acts after the car's
+`action_delay`.
+
+# Observation Space
+
+A flat `float32` vector of what a real car senses, in this order: `imu` (window, 6), the samples of acceleration (g; x
+ahead, y left, z up; (0, 0, 1) at rest) and rate (rad/s, right-handed: nose down and left turn are positive), oldest
+first; `voltage` (V); `duty` and `mode` selector of the last action; `time` (s); `frame_age` (s), how old the newest
+sample is; `actions` (history, 2), newest first; with `tachometer=True` `wheel_speed` (m/s at the tyre); in the position
+match `target` (m from the start). All lie within -64 and 64. The simulator's state is never in it: it stands in `info`
+(`progress`, `speed`, `lap`, `lane`, `airborne`, `height`, `pitch`, `roll`, `current`, `energy`, `cause`, `finish_time`).
+
+# Rewards
+
+Named terms, each in `info`, whose sum is the reward.
+
+* Time attack: `reward_progress`, the share of the whole distance driven in the step; `reward_finish`, at the finish the
+  time at 3 m/s over the time needed; `reward_course_out`, -1 when the car leaves the course or stops for good. The sum
+  over a run is the points by which controllers are ranked: whoever leaves the course ends below 0 unless it has driven
+  all of the distance, whoever finishes above 1.
+* Position match: `reward_approach`, 0.1 per metre nearer to the mark; `reward_stop`, at standstill 1 minus the distance
+  to the mark in metres, not below -1; `reward_course_out`, -1.
+* Race: +1 for the winner, -1 for the loser, `reward_result`.
+
+# Starting State
+
+The car at rest in the middle of the start, in lane `lane` (-1: a random one). Mass, friction, motor, battery and
+sensors are drawn for every episode from the ranges that `randomise` names; mounting, scale and bias of the sensors are
+always drawn.
+
+# Episode End
+
+The finish (`finish_time`, interpolated within the step); a course-out, with its cause (`lane changer`, `landing`,
+`corner`); a stop of 3 s once the car has moved (`stopped`); in the race also the car whose follower comes within 2 m
+(`caught`). A race is won by the first to finish, or when the other is out; both out in one step is a draw. The position
+match ends when the car has stood for 1 s. Truncation after `max_seconds`.
+
+# Arguments
+
+`course="junior"`: a shipped course (junior, junior_clockwise, junior_short, junior_hill, junior_bank, home_oval,
+competition, jump), `random:SEED`, or the path of a YAML file. `car="stock"`: a shipped car (stock, instrumented, dash),
+with another motor as in `stock+hyper_dash`, or the path of a YAML file. `laps=3`. `lane=-1`. `control_ms=20`: 10, 20 or
+50. `actions="duty_mode"`. `imu="mpu6050"`: mpu6050, mpu9150, lsm6ds3, lis3dh, kxr94_2050, kxr94_2050_gyro. `sample_ms=5`,
+`window=4`, `latency_ms=5`, `drop_rate=0`, `history=2`, `tachometer=False`. `randomise="default"`: none, default, wide, or
+a YAML file of factors. `max_seconds=30`. `progress_weight`, `finish_weight`, `course_out_weight` (time attack),
+`approach_weight`, `stop_weight`, `course_out_weight`, `nearest=3`, `farthest=15` (position match), `second_car` (race).
+
+# References
+
+* GAT 2016 (Game AI Tournaments, The University of Electro-Communications), abstracts of mini 4WD AI cars (in Japanese):
+  the controllers.
+* Tamiya: package data of the motors, regulations, items 69506 (Japan Cup Junior Circuit) and 69539 (Oval Home Circuit).
+* Lap times on the Junior Circuit: nomano.shiwaza.com, T-noma, entry 6980 (Normal 7.0 s, Torque-Tuned PRO 5.8 s for three
+  laps; Hyper-Dash PRO out after the lane changer each time).
+* The contest "AI & mini4WD": position match, race, and when a car is out. https://sites.google.com/site/ai4wdcar
+* Sensors: data sheets of MPU-6050, MPU-9150, LIS3DH, KXR94-2050, LSM6DS3.
+* The height and profile of the lane changer's bridge and of the jump are published nowhere: they are chosen so that the
+  published outcomes come out, with a clearance above 75 mm under the bridge.
+
+# Version History
+
+* v0 (2026-11-21): first version.
+"""
+
+import numpy as np
 
 from asobiba.api import expose
-from asobiba.core import Game
+from asobiba.core import Game, Ruleset
 from asobiba.envs.mini4wd import discrete, layout, position, race, rules
+
+
+def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
+    """How far each car came, m."""
+    return [float(metres) for metres in state["progress"]]
+
 
 GAME = Game(
     name="mini4wd",
@@ -15,8 +109,8 @@ GAME = Game(
     chance=True,
     utility="single_agent",
     reward_range=(-20.0, 20.0),
-    notation=None,
-    draw=None,
+    notation="asobiba.envs.mini4wd.notation",
+    draw="asobiba.envs.mini4wd.draw",
     evidence="published lap times, deceleration, jump lengths and corner speeds",
 )
 DISCRETE = Game(
@@ -30,6 +124,8 @@ DISCRETE = Game(
     chance=True,
     utility="single_agent",
     reward_range=(-20.0, 20.0),
+    notation=GAME.notation,
+    draw=GAME.draw,
     evidence=GAME.evidence,
 )
 POSITION = Game(
@@ -43,6 +139,8 @@ POSITION = Game(
     chance=True,
     utility="single_agent",
     reward_range=(-20.0, 20.0),
+    notation=GAME.notation,
+    draw=GAME.draw,
     evidence=GAME.evidence,
 )
 RACE = Game(
@@ -54,6 +152,9 @@ RACE = Game(
     information="hidden",
     chance=True,
     turns="simultaneous",
+    tie_break=_distance,
+    notation=GAME.notation,
+    draw=GAME.draw,
     evidence=GAME.evidence,
 )
 env, raw_env, parallel_env = expose(GAME)
