@@ -63,7 +63,7 @@ class _Verb(TyperGroup):
     """`asobiba VERB GAME`: the games that bring this command."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _verbs(cmd_name).get(self.name) if cmd_name in _game_packages() else None
+        return _verbs(cmd_name).get(self.name or "") if cmd_name in _game_packages() else None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [game for game in sorted(_game_packages()) if self.name in _verbs(game)]

@@ -158,13 +158,13 @@ def league_run(
     with _store(ruleset, store, create=True) as kept:
         with LeagueProgress(ruleset, kept.results(ruleset)) as progress:
             until = None if minutes is None else started + 60 * minutes
-            state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.show)
+            state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.advance)
         results = kept.results(ruleset)
         print_standings(standings(ruleset, results))
         if state.left:
             print(f"{state.left} of {state.wanted} matches are left; the same command goes on with them.")
         print(f"Results: {kept.place}")
-        if publish is not None:
+        if publish is not None and results:
             _publish(ruleset, kept, publish)
 
 

@@ -17,7 +17,7 @@ from asobiba.core import AsobibaError, MissingExtra, Ruleset, make_agent
 
 TIME_LIMIT = 10.0
 """Seconds that an agent may take for a move, unless told otherwise."""
-WARM_UP = 120.0
+WARM_UP = 300.0
 """Seconds that an agent may take, once per process, to compile what it needs before its time counts."""
 
 _POLL = 0.05
@@ -41,7 +41,8 @@ class Executor(ABC):
 
         Args:
             matches: what to play.
-            until: stop at this time of `time.monotonic()`; what is being played then is thrown away.
+            until: stop at this time of `time.monotonic()`, but not before there is a record; what is being played
+                then is thrown away.
 
         Raises:
             WorkerError: if processes die though no agent was thinking.
@@ -73,13 +74,14 @@ class LocalExecutor(Executor):
         """Plays units; see `play`."""
         waiting = deque(units)
         workers: list[Worker] = []
-        deaths = 0
+        suspects: set[str] = set()
+        deaths, playing = 0, False
         try:
             while waiting or any(worker.unit for worker in workers):
-                if until is not None and time.monotonic() > until:
+                if until is not None and playing and time.monotonic() > until:
                     return
                 while waiting and len(workers) < self.jobs:
-                    workers.append(Worker(self.time_limit, self.warm_up))
+                    workers.append(Worker(self.time_limit, self.warm_up, suspects))
                     workers[-1].give(waiting.popleft())
                 ready = set(wait([worker.connection for worker in workers], _POLL))
                 for worker in list(workers):
@@ -88,7 +90,7 @@ class LocalExecutor(Executor):
                         try:
                             records = worker.receive()
                             if records is not None:
-                                deaths = 0
+                                deaths, playing = 0, True
                                 yield records
                             elif waiting:
                                 worker.give(waiting.popleft())
@@ -100,6 +102,8 @@ class LocalExecutor(Executor):
                         continue
                     workers.remove(worker)
                     worker.kill()
+                    if worker.suspect is not None:
+                        suspects.add(worker.suspect)
                     deaths = 0 if worker.was_thinking else deaths + 1
                     if deaths == _FRUITLESS_DEATHS:
                         raise WorkerError(
@@ -109,6 +113,7 @@ class LocalExecutor(Executor):
                     records, again = worker.verdict(reason)
                     waiting.extendleft(reversed(again))
                     if records:
+                        playing = True
                         yield records
         finally:
             for worker in workers:
@@ -218,7 +223,7 @@ def plan(matches: Sequence[Match], jobs: int) -> list[Unit]:
     for members in groups.values():
         first = members[0]
         ruleset = first.ruleset()
-        lockstep = all([_is_kernel(ruleset, first, seat, kinds) for seat in range(len(first.seats))])
+        lockstep = all(_is_kernel(ruleset, first, seat, kinds) for seat in range(len(first.seats)))
         if lockstep:
             for text in first.seats:
                 alone = Match(first.game, first.version, first.parameters, (text,) * len(first.seats), 0)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
 from asobiba.arena.match import (
     Match,
     Record,
@@ -16,7 +17,6 @@ from asobiba.arena.match import (
     finished_record,
     out_of_range,
 )
-from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
 from asobiba.core import Agent, KernelAgent, Ruleset
 from asobiba.core.engine import agent_engine_for
 from asobiba.core.random import seed_keys

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from asobiba.api.render import ansi
 from asobiba.arena.match import Match, Record, play_match, replay
@@ -92,20 +93,24 @@ class Person(Agent):
         return action
 
     def _numbers(self, text: str) -> Any:
-        box = self._ruleset.action_space
+        box = self._box()
         try:
             values = np.array([float(part) for part in text.replace(",", " ").split()], box.dtype).reshape(box.shape)
         except ValueError:
-            self.say(f"{text!r} is no action: type {int(np.prod(box.shape))} numbers, within {box}")
+            self.say(f"{text!r} is no action: type {box.low.size} numbers, within {box}")
             return None
         if not ((values >= box.low) & (values <= box.high)).all():
             self.say(f"{text} lies outside {box}")
             return None
         return values
 
+    def _box(self) -> spaces.Box:
+        assert isinstance(self._ruleset.action_space, spaces.Box)
+        return self._ruleset.action_space
+
     def _how(self, view: np.void, legal: np.ndarray) -> str:
         if not self._ruleset.discrete:
-            return f"An action is {int(np.prod(self._ruleset.action_space.shape))} numbers, within {self._ruleset.action_space}."
+            return f"An action is {self._box().low.size} numbers, within {self._box()}."
         actions = np.flatnonzero(legal)
         shown = [move_text(self._ruleset, view, int(a)) for a in actions[:5]]
         more = f" and {len(actions) - 5} more (type: moves)" if len(actions) > 5 else ""
@@ -170,10 +175,7 @@ def play_person(
     agents.insert(seat, person)
     match = Match.of(ruleset, names or [agent.name for agent in agents], seed)
     record = play_match(match, agents)
-    final = None
-    for final, _ in replay(record):
-        pass
-    assert final is not None
+    final = [state for state, _ in replay(record)][-1]
     person.say("\n" + ansi(ruleset, final, None))
     person.say(_outcome(ruleset, record, seat))
     return record

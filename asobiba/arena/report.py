@@ -81,7 +81,7 @@ def _tick(span: float) -> float:
 def _cross(table: Standings) -> list[dict[str, Any]]:
     rows = []
     for line in table.lines:
-        cells = []
+        cells: list[dict[str, str] | None] = []
         for other in table.lines:
             cell = table.cells.get((line.agent, other.agent))
             if cell is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -44,7 +44,7 @@ class Progress:
         self._live = self._console.is_terminal
         self._started = self._last = time.monotonic()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self._live:
             self._display().start()
         return self
@@ -82,7 +82,7 @@ class LeagueProgress(Progress):
     def _display(self) -> Any:
         return self._display_live
 
-    def show(self, state: LeagueRun, records: list[Record]) -> None:  # type: ignore[override]
+    def advance(self, state: LeagueRun, records: list[Record]) -> None:
         """These records were written; `state` is where the league stands."""
         if self.total != state.wanted - state.before:
             self.total = state.wanted - state.before
@@ -94,7 +94,7 @@ class LeagueProgress(Progress):
         for record in records:
             self._count(record.match.seats, record.returns)
         if self.total:
-            super().show(state.played)
+            self.show(state.played)
 
     def _count(self, seats: Sequence[str], returns: Sequence[float]) -> None:
         for seat, name in enumerate(seats):

@@ -6,14 +6,15 @@ whoever watches it knows whom to blame and what was played when it has to be kil
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import CRASH, TIME_OUT, Match, Record, Table, Thinking, killed_record, play_match
 from asobiba.core import Agent, AsobibaError, make_agent
 
-_STARTED, _ALLOWED, _SEAT, _INDEX, _NOTED = range(5)
+_STARTED, _ALLOWED, _SEAT, _INDEX, _NOTED, _WARMING = range(6)
 _LOG_BYTES = 1 << 20
 _context = multiprocessing.get_context("spawn")
 
@@ -41,22 +42,26 @@ class Unit:
 
 
 class _SharedThinking(Thinking):
-    def __init__(self, clock: Any, log: Any, limit: float | None, warm_up: float):
+    def __init__(self, clock: Any, log: Any, limit: float | None, warm_up: float, suspects: frozenset[str]):
         super().__init__(limit)
         self._clock, self._log, self._warm_up = clock, memoryview(log).cast("B"), warm_up
+        self._suspects = suspects
 
     def start(self, seat: int, agent: str, moves: int = 1) -> float | None:
         allowed = super().start(seat, agent, moves)
         self._begin(seat, allowed)
         return allowed
 
-    def warm(self, seat: int) -> None:
+    def warm(self, seat: int, agent: str) -> None:
         """The agent at `seat` compiles what it needs, before its time counts."""
-        self._begin(seat, self._warm_up if self.limit is not None else None)
+        limit = None if self.limit is None else max(self._warm_up, self.limit)
+        self._begin(seat, self.limit if agent in self._suspects else limit)
+        self._clock[_WARMING] = 1
 
     def _begin(self, seat: int, allowed: float | None) -> None:
         self._clock[_ALLOWED] = np.inf if allowed is None else allowed
         self._clock[_SEAT] = seat
+        self._clock[_WARMING] = 0
         self._clock[_STARTED] = time.monotonic()
 
     def stop(self) -> None:
@@ -107,7 +112,7 @@ class _Player:
         key = (match.game, match.parameters_text, match.seats[seat], seat, kind)
         if key not in self._agents:
             agent = make_agent(match.ruleset().game, match.seats[seat])
-            self.thinking.warm(seat)
+            self.thinking.warm(seat, match.seats[seat])
             try:
                 _warm(match, agent, seat, kind)
             finally:
@@ -118,7 +123,7 @@ class _Player:
 
 def _warm(match: Match, agent: Agent, seat: int, kind: str) -> None:
     """One decision in the starting position, so that what is compiled or loaded late does not count as thinking."""
-    try:
+    with contextlib.suppress(Exception):  # a game will show it, and put it on record
         if kind == "single":
             ruleset = match.ruleset()
             table = Table(ruleset)
@@ -129,15 +134,13 @@ def _warm(match: Match, agent: Agent, seat: int, kind: str) -> None:
         else:
             agents: Any = [agent] * len(match.seats)
             next(play_lockstep([match], agents, stop_after=1), None)
-    except Exception:  # noqa: S110 - a game will show it, and put it on record
-        pass
 
 
-def _work(connection: Connection, clock: Any, log: Any, limit: float | None, warm_up: float) -> None:
+def _work(connection: Any, clock: Any, log: Any, limit: float | None, warm_up: float, suspects: frozenset[str]) -> None:
     """The main function of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_the_parent()
-    player = _Player(_SharedThinking(clock, log, limit, warm_up))
+    player = _Player(_SharedThinking(clock, log, limit, warm_up, suspects))
     while True:
         try:
             unit = connection.recv()
@@ -167,16 +170,25 @@ def _die_with_the_parent() -> None:
 
 
 class Worker:
-    """A worker process and the unit that it plays, seen from the process that started it."""
+    """A worker process and the unit that it plays, seen from the process that started it.
 
-    def __init__(self, limit: float | None, warm_up: float):
+    Args:
+        limit: seconds per move, or `None`.
+        warm_up: seconds that an agent may take once before its time counts.
+        suspects: agents that have overstepped `warm_up` before, and get `limit` instead.
+    """
+
+    def __init__(self, limit: float | None, warm_up: float, suspects: Iterable[str] = ()):
         self.unit: Unit | None = None
-        self._clock = _context.RawArray("d", 5)
+        self._clock = _context.RawArray("d", 6)
         self._log = _context.RawArray("B", _LOG_BYTES)
         self._done: set[str] = set()
         self.connection, theirs = _context.Pipe()
         self.process = _context.Process(
-            target=_work, args=(theirs, self._clock, self._log, limit, warm_up), daemon=True, name="asobiba-worker"
+            target=_work,
+            args=(theirs, self._clock, self._log, limit, warm_up, frozenset(suspects)),
+            daemon=True,
+            name="asobiba-worker",
         )
         self.process.start()
         theirs.close()
@@ -184,10 +196,8 @@ class Worker:
     def give(self, unit: Unit) -> None:
         """Hands the unit to the process, which must be idle."""
         self.unit, self._done = unit, set()
-        try:
+        with contextlib.suppress(OSError):  # the process has died; `receive` tells
             self.connection.send(unit)
-        except OSError:
-            pass  # the process has died; `receive` tells
 
     def receive(self) -> list[Record] | None:
         """What the process has to say: records, or `None` when its unit is done.
@@ -213,6 +223,13 @@ class Worker:
         """Whether the agent that thinks has overstepped its time."""
         started, allowed = self._clock[_STARTED], self._clock[_ALLOWED]
         return started > 0 and time.monotonic() - started > allowed + 0.02
+
+    @property
+    def suspect(self) -> str | None:
+        """The agent that was warming up when the process ended."""
+        if self.unit is None or not (self.was_thinking and self._clock[_WARMING]):
+            return None
+        return self.unit.matches[int(self._clock[_INDEX])].seats[int(self._clock[_SEAT])]
 
     def kill(self) -> None:
         self.process.kill()
