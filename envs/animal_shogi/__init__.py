@@ -1,6 +1,6 @@
 """Animal shogi (どうぶつしょうぎ), the children's shogi on 3x4 squares.
 
-# Description
+## Description
 
 Each side has a lion, an elephant, a giraffe and a chick. The lion moves one square in any direction, the elephant one
 diagonally, the giraffe one along a file or rank, the chick one forward. A chick that moves to the far rank becomes a
@@ -10,13 +10,13 @@ far rank, where a dropped chick stays a chick. Who catches the lion wins; so doe
 rank, unless it is caught in the next move (try). Squares are called as players see them: files A to C from the first
 player's left, ranks 1 (the second player's home) to 4.
 
-# Action Space
+## Action Space
 
 `Discrete(132)`, from the mover's side: square `k` is file `k % 3` and rank `k // 3` counted from the mover's left
 corner. `12 * direction + square` moves the piece on `square`; directions are forward left, forward, forward right,
 left, right, back left, back, back right. `96 + 12 * kind + square` drops a chick, elephant or giraffe.
 
-# Observation Space
+## Observation Space
 
 A flat `int8` vector of zeros and ones from the viewer's side:
 
@@ -27,15 +27,15 @@ A flat `int8` vector of zeros and ones from the viewer's side:
 * `repeated` (1,): the position has stood before. `first` (1,): the viewer is the first player. `to_move` (1,): the
   viewer is to move.
 
-# Rewards
+## Rewards
 
 At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 before.
 
-# Starting State
+## Starting State
 
 `gle/1c1/1C1/ELG`: each side's home rank is elephant, lion, giraffe from its left, the chicks face each other.
 
-# Episode End
+## Episode End
 
 * A lion is caught: its player loses.
 * Try: a lion reaches the far rank and cannot be caught in the next move: its player wins at once. Where it can be
@@ -45,20 +45,20 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 * A player who has no move loses. This cannot happen from the start unless `legal_check` is set, where it is mate.
 * Truncation after `max_steps` moves.
 
-# Arguments
+## Arguments
 
 `legal_check=False`: a move may leave the lion to be caught, and loses it; `True` masks such moves.
 `try_rule="at_once"`: or `"next_move"`. `history=0`: earlier positions in the observation, 0 to 16. `max_steps=256`: 1 to
 4096 (perfect play lasts up to 173 moves).
 
-# References
+## References
 
 * Madoka Kitao (rules) and Maiko Fujita (design), Dobutsu Shogi, 2008; rules at http://www.doubutsushogi.jp.
 * Tetsuro Tanaka, "An analysis of a board game 'Doubutsu Shogi'" (in Japanese), IPSJ SIG Notes 2009-GI-22 No. 3: the
   game is lost for the first player in 78 moves.
 * Hiroshi Gomi, "How to write Doubutsu Shogi, gently" (in Japanese), 2010: names of squares, the ladder of agents.
 
-# Version History
+## Version History
 
 * v0 (2026-11-21): first version.
 """

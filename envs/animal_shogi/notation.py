@@ -177,7 +177,7 @@ def _spoken(ruleset: Ruleset, state: np.void, found: re.Match) -> list[int]:
 
 
 def state_to_text(ruleset: Ruleset, state: np.void) -> str:
-    """The position as SFEN, without what led to it (which counts for repetitions)."""
+    """The position as SFEN, without what led to it (which counts for repetitions); so its move number is always 1."""
     board = board_of(state)
     ranks = []
     for top in (9, 6, 3, 0):
@@ -186,7 +186,7 @@ def state_to_text(ruleset: Ruleset, state: np.void) -> str:
     held = ""
     for hand, case in zip(hands_of(state), (str.upper, str.lower)):
         held += "".join(f"{hand[k] if hand[k] > 1 else ''}{case(k)}" for k in "LGEC" if hand[k])
-    return f"{'/'.join(ranks)} {'bw'[int(state['to_move'])]} {held or '-'} {int(state['steps']) + 1}"
+    return f"{'/'.join(ranks)} {'bw'[int(state['to_move'])]} {held or '-'} 1"
 
 
 def text_to_state(ruleset: Ruleset, text: str) -> np.void:
