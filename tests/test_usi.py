@@ -185,7 +185,7 @@ def test_commands_that_cannot_be_started():
 
 def test_loader_reads_settings_before_the_command():
     agent = load_agent(GAME, "seconds=0.5 nodes=100 ponder=true option.Hash=16 ./engine 'two words' depth=3")
-    assert (agent.seconds, agent.nodes, agent.ponder, agent.options) == (0.5, 100, True, {"Hash": "16"})
+    assert (agent.seconds, agent.nodes, agent.thinks_ahead, agent.options) == (0.5, 100, True, {"Hash": "16"})
     assert agent._words == ["./engine", "two words", "depth=3"]
     for text, message in (
         ("seconds=soon ./x", "a number"),

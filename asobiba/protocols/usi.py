@@ -322,8 +322,7 @@ class _Go:
         agent = self._server._agent
         deadline = time.monotonic() + _PATIENCE
         while not self._done.wait(0.01) and time.monotonic() < deadline:
-            if hasattr(agent, "stop"):
-                agent.stop()  # repeated, for the search may not have begun when it was told first
+            _tell_to_stop(agent)  # repeated, for the search may not have begun when it was told first
         if not self._done.is_set():
             self._abandon()
         self._say_move()
@@ -332,9 +331,7 @@ class _Go:
 
     def _give_up(self) -> None:
         """The time is up."""
-        agent = self._server._agent
-        if hasattr(agent, "stop"):
-            agent.stop()
+        if _tell_to_stop(self._server._agent):
             self._done.wait(_MARGIN / 2)
         if not self._done.is_set():
             self._abandon()
@@ -369,6 +366,16 @@ class _Go:
                 if not is_over(after) and np.isin(reply, legal_actions(server.ruleset, after)):
                     line += f" ponder {notation.action_to_usi(server.ruleset, after, reply)}"
         server._say(line)
+
+
+def _tell_to_stop(agent: Agent | None) -> bool:
+    """Whether the agent can be stopped; it is told to."""
+    stop = getattr(agent, "stop", None)
+    if stop is None:
+        return False
+    with contextlib.suppress(Exception):  # it may not have begun
+        stop()
+    return True
 
 
 def serve(game: Game, agent: str, lines: Iterable[str] | None = None, output: TextIO | None = None) -> int:

@@ -61,7 +61,7 @@ class UsiAgent(Agent):
         self.name = f"usi:{command}"
         self.seconds, self.nodes, self.depth = seconds, nodes, depth
         self.handshake, self.loading, self.grace = handshake, loading, grace
-        self.ponder, self.options = ponder, dict(options or {})
+        self.thinks_ahead, self.options = ponder, dict(options or {})
         self.engine_name = ""
         """What the program calls itself."""
         self.info = ""
@@ -76,7 +76,8 @@ class UsiAgent(Agent):
         if ruleset.game.notation is None or not hasattr(ruleset.notation, "action_to_usi"):
             raise EngineError(f"{ruleset.game.name} has no USI notation, so a USI program cannot play it")
         self._ruleset, self._seat = ruleset, seat
-        self._root, self._moves, self._pondering = "startpos", [], ""
+        self._root, self._pondering = "startpos", ""
+        self._moves: list[str] = []
         self._state: np.void | None = None
         try:
             if self._process is None or not self._process.alive:
@@ -98,7 +99,7 @@ class UsiAgent(Agent):
         for name, value in self.options.items():
             process.send(f"setoption name {name} value {value}")
         if "USI_Ponder" in offered:
-            process.send(f"setoption name USI_Ponder value {str(self.ponder).lower()}")
+            process.send(f"setoption name USI_Ponder value {str(self.thinks_ahead).lower()}")
 
     def _get_ready(self) -> None:
         assert self._process is not None
@@ -141,7 +142,7 @@ class UsiAgent(Agent):
             return action  # the rules judge it
         self._moves.append(words[1])
         self._state = step(ruleset, view, action)
-        if self.ponder and len(words) >= 4 and words[2] == "ponder" and not is_over(self._state):
+        if self.thinks_ahead and len(words) >= 4 and words[2] == "ponder" and not is_over(self._state):
             self._pondering = f"position {self._root} moves {' '.join([*self._moves, words[3]])}"
             process.send(self._pondering)
             process.send(f"go ponder {self._limits()}")
