@@ -63,6 +63,7 @@ seeds and the first player has a move. Or a board of one's own, such as `"0,4,0,
 
 from __future__ import annotations
 
+from asobiba.api import expose
 from asobiba.core import Game
 from asobiba.envs.bao import rules
 from asobiba.envs.bao.layout import layout
@@ -84,3 +85,5 @@ GAME = Game(
     tie_break=seeds_owned,
     evidence="the worked examples, endless moves and loops of Inahata and Takahashi, and an independent slow sowing",
 )
+
+env, raw_env, parallel_env = expose(GAME)

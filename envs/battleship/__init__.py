@@ -81,6 +81,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from asobiba.api import expose
 from asobiba.core import Game, Layout
 from asobiba.envs.battleship import attack, rules
 from asobiba.envs.battleship.parameters import CLASSIC_FLEET, make_layout
@@ -139,3 +140,5 @@ ATTACK = Game(
     draw="asobiba.envs.battleship.draw",
     evidence=_EVIDENCE,
 )
+
+env, raw_env, parallel_env = expose(GAME)
