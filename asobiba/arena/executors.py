@@ -17,8 +17,8 @@ from asobiba.core import AsobibaError, MissingExtra, Ruleset, make_agent
 
 TIME_LIMIT = 10.0
 """Seconds that an agent may take for a move, unless told otherwise."""
-WARM_UP = 300.0
-"""Seconds that an agent may take, once per process, to compile what it needs before its time counts."""
+WARM_UP = 120.0
+"""Seconds of processor time that an agent may take, once per process, to compile what it needs before its time counts."""
 
 _POLL = 0.05
 _ROUNDS = (0, 4, 16, 64, 192)
@@ -55,7 +55,7 @@ class LocalExecutor(Executor):
     Args:
         jobs: how many processes; `None`: one per core.
         time_limit: seconds per move; `None`: no limit.
-        warm_up: seconds that an agent may take once per process before its time counts.
+        warm_up: seconds of processor time that an agent may take once per process before its time counts.
     """
 
     def __init__(self, jobs: int | None = None, time_limit: float | None = TIME_LIMIT, warm_up: float = WARM_UP):

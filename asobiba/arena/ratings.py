@@ -333,4 +333,4 @@ def wilson(wins: float, games: int, level: float = 0.95) -> tuple[float, float]:
     p, shrink = wins / games, 1 + z * z / games
     centre = (p + z * z / (2 * games)) / shrink
     half = z * math.sqrt(p * (1 - p) / games + z * z / (4 * games * games)) / shrink
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return 0.0 if wins == 0 else max(0.0, centre - half), 1.0 if wins == games else min(1.0, centre + half)

@@ -1,0 +1,298 @@
+"""The league: schedules, the store, processes that are killed, and everything that can go wrong with a store."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from arena_tools import COMMAND, ENVIRONMENT, ROGUES
+from asobiba.arena.executors import LocalExecutor, RayExecutor, make_executor, plan
+from asobiba.arena.league import LeagueRun, run_league
+from asobiba.arena.match import Match, play_match, verify
+from asobiba.arena.publish import publish
+from asobiba.arena.schedule import gauntlet, pairings, round_robin
+from asobiba.arena.standings import standings
+from asobiba.arena.store import Store, StoreError
+from asobiba.core import AsobibaError, UnknownAgent, game, make_agent
+
+sys.path.insert(0, str(ROGUES))
+NIM = game("toy_nim").ruleset()
+
+
+def test_pairs_swap_seats_under_the_same_seed():
+    matches = round_robin(NIM, ["random", "bouton", "slow"], games=4)
+    assert len(matches) == 12
+    assert len({match.key for match in matches}) == 12
+    for one, other in zip(matches[::2], matches[1::2]):
+        assert one.seats == other.seats[::-1]
+        assert one.seed == other.seed
+    assert len({match.seed for match in matches}) == 6
+
+
+def test_who_joins_changes_no_other_match():
+    two = round_robin(NIM, ["random", "bouton"], 6)
+    three = round_robin(NIM, ["slow", "bouton", "random"], 10)
+    assert {m.key for m in two} <= {Match.of(NIM, m.seats, m.seed).key for m in three} | {
+        Match.of(NIM, m.seats[::-1], m.seed).key for m in three
+    }
+    fresh = gauntlet(NIM, ["slow"], ["random", "bouton"], 10)
+    assert len(fresh) == 20
+    assert all("slow" in match.seats for match in fresh)
+
+
+def test_pairings_of_one_and_three_players():
+    walk = game("toy_walk").ruleset()
+    assert pairings(walk, ["random"]) == [("random",)]
+    three = game("toy_nim").ruleset(players=3)
+    assert pairings(three, ["a", "b", "c", "d"]) == [("a", "b", "c"), ("a", "b", "d"), ("a", "c", "d"), ("b", "c", "d")]
+    assert pairings(three, ["a", "b"]) == [("a", "a", "b"), ("a", "b", "b")]
+    rounds = round_robin(three, ["a", "b", "c"], 6)
+    assert sorted(m.seats for m in rounds[:3]) == [("a", "b", "c"), ("b", "c", "a"), ("c", "a", "b")]
+    with pytest.raises(AsobibaError, match="at least 2 agents"):
+        pairings(NIM, ["random"])
+
+
+def test_rogues_lose_and_the_league_goes_on(tmp_path):
+    agents = ["random", "bouton", "raises", "hangs", "dies", "babbles"]
+    executor = LocalExecutor(2, time_limit=1.5)
+    with Store(tmp_path / "nim.sqlite") as store:
+        state = run_league(NIM, agents, store, executor, games=2)
+        assert state == LeagueRun(30, 0, 30)
+        results = store.results(NIM)
+        for number in (r.number for r in results):
+            verify(store.record(number))
+        table = standings(NIM, results)
+        lines = {line.agent: line for line in table.lines}
+        assert lines["hangs"].time_outs > 0
+        assert lines["raises"].crashes > 0
+        assert lines["dies"].crashes > 0
+        assert lines["babbles"].illegal > 0
+        assert lines["bouton"].crashes == lines["bouton"].time_outs == lines["bouton"].illegal == 0
+        hung = next(r for r in results if r.reason == "time-out")
+        record = store.record(hung.number)
+        assert record.match.seats[record.culprit] == "hangs"
+        assert "was stopped" in record.detail
+        assert record.moves >= 1  # what was played before it hung is on record
+        died = next(store.record(r.number) for r in results if r.reason == "crash" and r.seats[r.culprit] == "dies")
+        assert died.detail == "the process ended with exit code 3"
+        publish(NIM, store, results, tmp_path / "out")
+        assert "time-out" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_kernel_that_never_returns_is_found_among_games_in_lockstep():
+    matches = round_robin(NIM, ["endless", "bouton"], 4)
+    records = [r for found in LocalExecutor(1, time_limit=0.5).play(matches) for r in found]
+    assert len({r.match.key for r in records}) == 4
+    assert {(r.reason, r.match.seats[r.culprit]) for r in records} == {("time-out", "endless")}
+
+
+def test_processes_change_no_result():
+    matches = round_robin(NIM, ["random", "bouton"], 20)
+    kuhn = game("toy_kuhn").ruleset()
+    matches += round_robin(kuhn, ["random", "timid"], 6)
+    records = {r.match.key: r for found in LocalExecutor(2).play(matches) for r in found}
+    assert len(records) == 26
+    for match in matches:
+        agents = [make_agent(match.ruleset().game, text) for text in match.seats]
+        assert records[match.key].same_play(play_match(match, agents))
+
+
+def test_ray_gives_the_same_records(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", ENVIRONMENT["PYTHONPATH"])
+    matches = round_robin(NIM, ["random", "bouton", "babbles"], 4)
+    local = {r.match.key: r for found in LocalExecutor(1).play(matches) for r in found}
+    import ray
+
+    try:
+        remote = {r.match.key: r for found in RayExecutor(jobs=1).play(matches) for r in found}
+    finally:
+        ray.shutdown()
+    assert remote.keys() == local.keys()
+    assert all(remote[key].same_play(local[key]) for key in local)
+
+
+def test_units_come_in_rounds_over_all_pairings():
+    matches = round_robin(NIM, ["random", "bouton", "slow"], 100)
+    units = plan(matches, jobs=2)
+    warm = [unit for unit in units if unit.kind == "warm"]
+    assert {unit.matches[0].seats for unit in warm} == {("random",) * 2, ("bouton",) * 2}
+    played = [match.key for unit in units if unit.kind != "warm" for match in unit.matches]
+    assert sorted(played) == sorted(match.key for match in matches)
+    first = [unit.matches[0].seats for unit in units[len(warm) : len(warm) + 6]]
+    assert len(set(first)) == 6
+
+
+def test_killed_with_sigkill_nothing_is_lost_or_played_twice(tmp_path):
+    path = tmp_path / "league.sqlite"
+    command = [*COMMAND, "league", "run", "toy_nim", "--agents", "slow random bouton", "-n", "40", "--store", str(path)]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    seen = 0
+    deadline = time.monotonic() + 200
+    while seen < 8 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        if path.exists():
+            try:
+                seen = len(Store(path, create=False).keys(NIM))
+            except StoreError:
+                seen = 0
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with Store(path) as store:
+        before = {r.number: store.record(r.number) for r in store.results(NIM)}
+        assert 8 <= len(before) < 120
+        state = run_league(NIM, ["slow", "random", "bouton"], store, LocalExecutor(2), games=40)
+        assert state.before == len(before)
+        assert state.left == 0
+        after = store.results(NIM)
+        assert len(after) == 120
+        assert len(store.keys(NIM)) == 120
+        for number, record in before.items():
+            assert store.record(number) == record
+        assert run_league(NIM, ["slow", "random", "bouton"], store, LocalExecutor(2), games=40) == LeagueRun(
+            120, 120, 0
+        )
+        more = run_league(NIM, ["random", "bouton"], store, LocalExecutor(1), games=44)
+        assert more == LeagueRun(44, 40, 4)
+
+
+def test_a_league_stops_when_its_time_is_up_and_goes_on(tmp_path):
+    with Store(tmp_path / "nim.sqlite") as store:
+        state = run_league(NIM, ["slow", "random"], store, LocalExecutor(1), games=40, until=time.monotonic() + 0.01)
+        assert state.played == 0
+        assert state.left == 40
+        state = run_league(NIM, ["slow", "random"], store, LocalExecutor(1), games=4)
+        assert state.left == 0
+
+
+def test_each_match_is_kept_once(tmp_path):
+    match = Match.of(NIM, ["random", "bouton"], 5)
+    record = play_match(match, [make_agent(NIM.game, text) for text in match.seats])
+    with Store(tmp_path / "a.sqlite") as store:
+        assert store.write([record, record]) == 1
+        assert store.write([record]) == 0
+        assert store.record(1) == record
+        assert store.record(record.match.key) == store.record(record.match.key[:8]) == record
+        for nothing in (2, "ffffffff"):
+            with pytest.raises(StoreError, match="no match"):
+                store.record(nothing)
+        with pytest.raises(StoreError, match="at least 8 digits"):
+            store.record("abc")
+
+
+def test_parameters_are_kept_apart(tmp_path):
+    big = game("toy_nim").ruleset(heaps=4)
+    with Store(tmp_path / "a.sqlite") as store:
+        for ruleset in (NIM, big):
+            match = Match.of(ruleset, ["random", "bouton"], 5)
+            store.write([play_match(match, [make_agent(NIM.game, text) for text in match.seats])])
+        assert len(store.results(NIM)) == len(store.results(big)) == 1
+        assert [count for *_, count in store.contents()] == [1, 1]
+
+
+def test_a_failed_write_leaves_the_store_usable(tmp_path):
+    match = Match.of(NIM, ["random", "bouton"], 5)
+    record = play_match(match, [make_agent(NIM.game, text) for text in match.seats])
+    with Store(tmp_path / "a.sqlite") as store:
+
+        def broken():
+            yield record
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            store.write(broken())
+        assert store.results(NIM) == []
+        assert store.write([record]) == 1
+
+
+def test_bad_stores_are_refused_and_left_alone(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("these are my notes\n" * 100)
+    with pytest.raises(StoreError, match="file is not a database"):
+        Store(text)
+    assert text.read_text() == "these are my notes\n" * 100
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("create table recipes (name text)")
+    with pytest.raises(StoreError, match="a database of something else .tables: recipes"):
+        Store(other)
+    with pytest.raises(StoreError, match="there is no store at"):
+        Store(tmp_path / "none.sqlite", create=False)
+    assert not (tmp_path / "none.sqlite").exists()
+    with pytest.raises(StoreError, match="is a folder"):
+        Store(tmp_path)
+    with pytest.raises(StoreError, match="SQLite file or a postgresql"):
+        Store("mysql://host/db")
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store("postgresql://nobody@localhost:1/none?connect_timeout=1")
+    with pytest.raises(StoreError, match="cannot read"):
+        Store("://")
+    good = tmp_path / "good.sqlite"
+    Store(good).close()
+    with sqlite3.connect(good) as connection:
+        connection.execute("update asobiba_meta set value = '99'")
+    with pytest.raises(StoreError, match="has the format '99'"):
+        Store(good)
+    with sqlite3.connect(good) as connection:
+        connection.execute("update asobiba_meta set value = '1'")
+        connection.execute("drop table seats")
+    with pytest.raises(StoreError, match="seats are missing"):
+        Store(good)
+
+
+def test_a_file_cut_short_is_an_error_that_names_it(tmp_path):
+    path = tmp_path / "cut.sqlite"
+    with Store(path) as store:
+        match = Match.of(NIM, ["random", "bouton"], 5)
+        store.write([play_match(match, [make_agent(NIM.game, text) for text in match.seats])])
+    data = path.read_bytes()
+    path.write_bytes(data[:5000])
+    with pytest.raises(StoreError, match=r"cut\.sqlite"):
+        Store(path).results(NIM)
+
+
+def test_another_games_results_are_refused(tmp_path):
+    with Store(tmp_path / "a.sqlite") as store:
+        match = Match.of(NIM, ["random", "bouton"], 5)
+        store.write([play_match(match, [make_agent(NIM.game, text) for text in match.seats])])
+        kuhn = game("toy_kuhn").ruleset()
+        with pytest.raises(StoreError, match="holds the results of toy_nim, not of toy_kuhn"):
+            run_league(kuhn, ["random", "bold"], store, LocalExecutor(1))
+        with pytest.raises(UnknownAgent, match="nobody"):
+            run_league(NIM, ["random", "nobody"], store, LocalExecutor(1))
+        assert len(store.results(NIM)) == 1
+
+
+def test_executors_are_named_and_checked():
+    with pytest.raises(AsobibaError, match="no executor is called 'cloud'"):
+        make_executor("cloud")
+    with pytest.raises(ValueError, match="jobs must be at least 1"):
+        LocalExecutor(0)
+    with pytest.raises(ValueError, match="time limit must be positive"):
+        LocalExecutor(1, time_limit=0)
+
+
+def test_games_of_one_player_are_ranked_by_mean_return(tmp_path):
+    walk = game("toy_walk").ruleset()
+    with Store(tmp_path / "walk.sqlite") as store:
+        assert run_league(walk, ["random"], store, LocalExecutor(1), games=30).left == 0
+        table = standings(walk, store.results(walk))
+        (line,) = table.lines
+        assert table.rating_name == "mean return"
+        assert line.games == 30
+        assert line.low < line.rating < line.high
+        assert line.score is None
+        publish(walk, store, store.results(walk), tmp_path / "out")
+
+
+def test_three_players_have_a_league(tmp_path):
+    three = game("toy_nim").ruleset(players=3)
+    with Store(tmp_path / "three.sqlite") as store:
+        assert run_league(three, ["random", "bouton"], store, LocalExecutor(1), games=6).left == 0
+        table = standings(three, store.results(three))
+        assert {line.agent for line in table.lines} == {"random", "bouton"}
+        assert sum(table.reasons.values()) == 12
+        publish(three, store, store.results(three), tmp_path / "out")
