@@ -31,8 +31,7 @@ from asobiba.envs.mini4wd.hardware.transport import VirtualClock
 
 
 def simulated(**changes):
-    env = HardwareEnv("sim", **{"clock": VirtualClock(), "randomise": "none", "lane": 1, **changes})
-    return env
+    return HardwareEnv("sim", **{"clock": VirtualClock(), "randomise": "none", "lane": 1, **changes})
 
 
 def finish(env, action):

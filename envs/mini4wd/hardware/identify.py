@@ -10,6 +10,7 @@ A run that tells the parameters apart accelerates at several duties, rolls freel
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,7 +80,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Identification:
-    """What was found: the car, each fitted value with its standard error, and the residuals' rms before and after."""
+    """What was found: the car, each fitted value with its standard error, and the residuals' rms before and after.
+
+    The standard errors take the residuals of successive frames for independent; they are not, so the true ones are a few
+    times larger.
+    """
 
     car: Car
     values: dict[str, float]
@@ -125,9 +130,7 @@ def read_run(path: str | Path) -> Run:
     heading = np.concatenate([[0.0], np.cumsum(0.5 * (yaw[1:] + yaw[:-1]) * np.diff(times))])
     distance = None
     if settings["parameters"].get("tachometer") and frames[0].pulses is not None:
-        pulses = np.cumsum(
-            [0, *(((b.pulses or 0) - (a.pulses or 0)) & 0xFFFF for a, b in zip(frames[:-1], frames[1:], strict=True))]
-        )
+        pulses = np.cumsum([0, *(((b.pulses or 0) - (a.pulses or 0)) & 0xFFFF for a, b in itertools.pairwise(frames))])
         distance = (pulses + 0.5) / (
             settings.get("pulses_per_turn") or PULSES_PER_TURN
         )  # turns; the next pulse is half a turn of it away on average

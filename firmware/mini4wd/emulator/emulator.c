@@ -316,7 +316,7 @@ static void obey(char *line) {
 static void follow_wall_clock(void) {
   struct timespec start, now;
   clock_gettime(CLOCK_MONOTONIC, &start);
-  mpu.raw[2] = -2048;
+  mpu.raw[2] = 2048; /* one g upwards */
   for (;;) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const uint64_t us = (now.tv_sec - start.tv_sec) * 1000000ull + (now.tv_nsec - start.tv_nsec) / 1000;
