@@ -160,6 +160,20 @@ def sweep(params, seeds, rows, begins, wanted, values, open_at, open_low, open_h
     return changed
 
 
+@compiled()
+def _open_boards(values, start, layer_high, wanted, found):
+    """Writes the places in a layer of the (wanted) boards whose values differ into `found`; returns how many there are."""
+    count = 0
+    for k in range(layer_high.shape[0]):
+        if values[start + k] != layer_high[k]:
+            at = start + k
+            if wanted.shape[0] == 0 or (wanted[at >> 6] >> np.uint64(at & 63)) & _ONE != _ZERO:
+                if count < found.shape[0]:
+                    found[count] = k
+                count += 1
+    return count
+
+
 def build(
     holes: int,
     seeds: int,
@@ -187,10 +201,8 @@ def build(
             changed = sweep(params, n, rows, begins, wanted, values, *open_parts, layer_high, False)
             sweeps += 1
         layer = values[start:stop]
-        undecided = np.flatnonzero(layer != layer_high)
-        if len(wanted) and len(undecided):
-            at = undecided + start
-            undecided = undecided[(wanted[at >> 6] >> (at & 63).astype(np.uint64)) & _ONE != 0]
+        undecided = np.zeros(_open_boards(values, start, layer_high, wanted, EMPTY.open_at), np.int64)
+        _open_boards(values, start, layer_high, wanted, undecided)
         if len(undecided):
             added = (undecided + start, layer[undecided], layer_high[undecided])
             open_parts = tuple(np.concatenate(pair) for pair in zip(open_parts, added))
