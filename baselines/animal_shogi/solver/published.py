@@ -64,7 +64,12 @@ def comparison(counted: Mapping[str, Any], table: Table, ruleset: Ruleset) -> li
     return [
         *lines,
         Line("longest win, in plies", "173", str(len(by_plies) - 1)),
-        Line("positions with the longest win", "14", _n(by_plies[-1])),
+        Line(
+            "positions with the longest win",
+            "14",
+            _n(int(table.distances()[len(by_plies) - 1])),
+            f"all legal positions, as in the table of clausecker/dobutsu; {by_plies[-1]} can be reached from the start",
+        ),
         Line("mean number of moves", "9.435", f"{of('branching'):.3f}", f"{_n(of('moves'))} moves in all"),
         Line("mean number of moves where won", "10.63", f"{of('branching_won'):.2f}"),
         Line("mean number of moves where drawn", "8.82", f"{of('branching_drawn'):.2f}"),
@@ -81,7 +86,13 @@ def comparison(counted: Mapping[str, Any], table: Table, ruleset: Ruleset) -> li
             f"{of('only_drops_won')} won, {of('only_drops_drawn')} drawn; "
             f"in {of('only_drop_won') + of('only_drop_drawn')} of them a single such drop does",
         ),
-        Line("mate problems", "17,213,997", _n(sum(mates))),
+        Line(
+            "mate problems",
+            "17,213,997",
+            _n(sum(mates)),
+            "ours: every move of the winner gives check up to mate, a try does not count as one; his definition is not "
+            "known to us to that detail",
+        ),
         Line("longest mate problem, in plies", "23", str(len(mates) - 1)),
     ]
 
