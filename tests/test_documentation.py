@@ -33,7 +33,7 @@ def run(command: list[str] | str, folder: Path, answers: str = "", **environment
         timeout=900,
         env={**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **environment},
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert done.returncode == 0, f"{command}\n{done.stdout[-9000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
 
