@@ -10,6 +10,7 @@ or, with pytest, one test per check: `@pytest.mark.parametrize("name", conforman
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import re
@@ -68,7 +69,9 @@ def declaration(game: Game) -> None:
     assert len(set(ruleset.players)) == ruleset.num_players, f"seats share a name: {ruleset.players}"
     for kernel in ("hide", "resample"):
         has = hasattr(game.rules, kernel)
-        assert has == ruleset.hidden, f"information is {game.information!r}, and rules.{kernel} is {'there' if has else 'missing'}"
+        assert has == ruleset.hidden, (
+            f"information is {game.information!r}, and rules.{kernel} is {'there' if has else 'missing'}"
+        )
     assert hasattr(game.rules, "legal") == ruleset.discrete, "games of discrete actions, and no others, have `legal`"
     for field in (*(ruleset.dtype.names or ()), *(ruleset.params.dtype.names or ())):
         assert not hasattr(np.record, field), f"rename field {field!r}: NumPy's records have an attribute of that name"
@@ -108,7 +111,9 @@ def laws(game: Game) -> None:
         assert (batch.reasons[batch.truncated] == STEP_LIMIT).all(), "a truncated game has another reason"
         went_on = batch.states["steps"] == before["steps"] + 1
         assert (went_on | over).all(), "a step was not counted"
-        assert box.contains(batch.finals.reshape(-1, ruleset.observation_size)[0]), "a last observation is out of bounds"
+        assert box.contains(batch.finals.reshape(-1, ruleset.observation_size)[0]), (
+            "a last observation is out of bounds"
+        )
         returns[over] = 0
 
 
@@ -152,7 +157,7 @@ def everything_is_written(game: Game) -> None:
 
 
 def chance(game: Game) -> None:
-    """Games without chance draw no random number; in games with chance the seed matters."""
+    """Games without chance draw no random number; games with chance do, unless only some of their parameters say so."""
     ruleset = game.ruleset()
     batch = Batch(ruleset, GAMES, threads=1)
     batch.reset(seed=5)
@@ -161,7 +166,7 @@ def chance(game: Game) -> None:
         batch.step(batch.sample_actions())
         drawn = max(drawn, int(batch.states["rng_counter"].max()))
     if game.chance:
-        assert drawn > 0, "the game declares chance, but no random number was drawn in random play"
+        assert drawn > 0 or game.parameters, "the game declares chance, but no random number was drawn in random play"
     else:
         assert drawn == 0, f"the game declares no chance, but drew {drawn} random numbers"
 
@@ -192,9 +197,10 @@ def illegal_actions(game: Game) -> None:
         try:
             states.step(ruleset, state, illegal)
         except IllegalAction as error:
-            assert game.name in str(error) or game.id in str(error), f"the message does not name the game: {error}"
+            message = str(error)
         else:
             raise AssertionError("an illegal action was accepted in strict play")
+        assert game.name in message, f"the message does not name the game: {message}"
 
 
 def truncation(game: Game) -> None:
@@ -231,13 +237,15 @@ def views(game: Game) -> None:
             )
             if ruleset.simultaneous or int(state["to_move"]) == seat:
                 mine = (seat,) if ruleset.simultaneous else ()
-                assert (
-                    states.action_mask(ruleset, view)[mine] == states.action_mask(ruleset, state)[mine]
-                ).all(), f"{name} has other legal actions in its view than in the state"
+                assert (states.action_mask(ruleset, view)[mine] == states.action_mask(ruleset, state)[mine]).all(), (
+                    f"{name} has other legal actions in its view than in the state"
+                )
             if not ruleset.hidden:
                 full = state.copy()
                 full["rng_key"] = full["rng_counter"] = 0
-                assert full.tobytes() == view.tobytes(), "the game declares perfect information, but a view hides something"
+                assert full.tobytes() == view.tobytes(), (
+                    "the game declares perfect information, but a view hides something"
+                )
                 continue
             _check_resampling(ruleset, state, view, seat, seen, number)
         if ruleset.hidden:
@@ -318,10 +326,8 @@ def batches_of_every_size(game: Game) -> None:
     one = Batch(ruleset, 64, threads=1)
     one.reset(seed=40)
     rest = [Batch(ruleset, 1, threads=1), Batch(ruleset, 3, threads=1)]
-    try:
+    with contextlib.suppress(ValueError):  # a machine with one core
         rest.append(Batch(ruleset, 64, threads=2))
-    except ValueError:
-        pass  # a machine with one core
     for batch in rest:
         batch.reset(seed=40)
     for _ in range(40):
@@ -332,7 +338,9 @@ def batches_of_every_size(game: Game) -> None:
             n = batch.num_envs
             for name in ("states", "masks", "observations", "rewards", "terminated", "truncated"):
                 mine, theirs = getattr(batch, name)[:n], getattr(one, name)[:n]
-                assert mine.tobytes() == theirs.tobytes(), f"{name} depend on the batch: {n} games, {batch.threads} threads"
+                assert mine.tobytes() == theirs.tobytes(), (
+                    f"{name} depend on the batch: {n} games, {batch.threads} threads"
+                )
 
 
 def single_steps(game: Game) -> None:
@@ -375,9 +383,9 @@ def notation(game: Game) -> None:
             back = module.text_to_state(ruleset, text)
             assert module.state_to_text(ruleset, back) == text, f"the position {text!r} changed on its way through text"
             if not states.is_over(state):
-                assert (
-                    states.action_mask(ruleset, back) == states.action_mask(ruleset, state)
-                ).all(), f"the position {text!r} has other legal actions when it is read back"
+                assert (states.action_mask(ruleset, back) == states.action_mask(ruleset, state)).all(), (
+                    f"the position {text!r} has other legal actions when it is read back"
+                )
     if ruleset.discrete and not ruleset.simultaneous:
         for bad in ("", "?", "no such move", "999"):
             try:
@@ -429,7 +437,9 @@ def exposed_names(game: Game) -> None:
     """The package has PettingZoo's functions `env`, `raw_env` and `parallel_env`."""
     module = importlib.import_module(game.package)
     for name in ("env", "raw_env", "parallel_env"):
-        assert callable(getattr(module, name, None)), f"write: env, raw_env, parallel_env = expose(GAME) in {game.package}"
+        assert callable(getattr(module, name, None)), (
+            f"write: env, raw_env, parallel_env = expose(GAME) in {game.package}"
+        )
 
 
 CHECKS: dict[str, Callable[[Game], None]] = {

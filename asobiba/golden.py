@@ -47,7 +47,14 @@ def record(game: Game) -> str:
 def playthrough(ruleset: Ruleset, seed: int, actions: list[Any]) -> str:
     """The text of a game from `seed` with these actions."""
     state = states.new_state(ruleset, seed)
-    lines = [f"game: {ruleset.game.id}", f"seed: {seed}", "", *_board(ruleset, state), "", f"start {_digest(ruleset, state)}"]
+    lines = [
+        f"game: {ruleset.game.id}",
+        f"seed: {seed}",
+        "",
+        *_board(ruleset, state),
+        "",
+        f"start {_digest(ruleset, state)}",
+    ]
     for ply, action in enumerate(actions, 1):
         before, state = state, states.step(ruleset, state, action)
         rewards = " ".join(f"{x:g}" for x in state["rewards"])
@@ -56,7 +63,9 @@ def playthrough(ruleset: Ruleset, seed: int, actions: list[Any]) -> str:
     lines += ["", *_board(ruleset, state), "", f"end: {END_REASONS[state['end_reason']]}"]
     text = "\n".join(line.rstrip() for line in lines) + "\n"
     if text.count("\n") > LINES:
-        raise GoldenMismatch(f"the playthrough of {ruleset.game.name} has {text.count(chr(10))} lines, more than {LINES}")
+        raise GoldenMismatch(
+            f"the playthrough of {ruleset.game.name} has {text.count(chr(10))} lines, more than {LINES}"
+        )
     return text
 
 

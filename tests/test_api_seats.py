@@ -5,16 +5,17 @@ from __future__ import annotations
 import copy
 import pickle
 
-import asobiba
 import gymnasium
 import numpy as np
 import pytest
-from asobiba.api import SeatBatch, SeatEnv
-from asobiba.api.sb3 import SB3VecEnv
-from asobiba.core import Agent, GameParameterError, IllegalAction, UnknownAgent, game, make_agent
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
+
+import asobiba
+from asobiba.api import SeatBatch, SeatEnv
+from asobiba.api.sb3 import SB3VecEnv
+from asobiba.core import Agent, GameParameterError, IllegalAction, UnknownAgent, game, make_agent
 
 SEQUENTIAL = [("toy_nim", "random"), ("toy_nim", "bouton"), ("toy_kuhn", "random"), ("toy_kuhn", "bold")]
 ALL = [*SEQUENTIAL, ("toy_kuhn", "timid"), ("toy_walk", "random"), ("toy_push", "random")]
@@ -77,7 +78,11 @@ def test_several_opponents(players):
 
 def opponents_of_every_kind(name, opponent, n):
     agent = make_agent(game(name), opponent)
-    return {"one": opponent, "python": InPython(agent), "mixed": [opponent if i % 2 else InPython(agent) for i in range(n)]}
+    return {
+        "one": opponent,
+        "python": InPython(agent),
+        "mixed": [opponent if i % 2 else InPython(agent) for i in range(n)],
+    }
 
 
 @pytest.mark.parametrize(("name", "opponent"), ALL)
@@ -86,7 +91,10 @@ def opponents_of_every_kind(name, opponent, n):
 def test_batch_plays_the_single_games(name, opponent, kind, autoreset):
     n, steps = 5, 30
     batch = SeatBatch(
-        game(name).ruleset(), n, opponent=opponents_of_every_kind(name, opponent, n)[kind], autoreset=autoreset,
+        game(name).ruleset(),
+        n,
+        opponent=opponents_of_every_kind(name, opponent, n)[kind],
+        autoreset=autoreset,
         recycle=True,
     )
     singles = [SeatEnv(name, opponent=opponent) for _ in range(n)]
@@ -159,7 +167,7 @@ def test_seats_by_name():
     env = SeatEnv("toy_nim", players=3, seat="player2")
     env.reset(seed=1)
     assert env.learner == 2
-    with pytest.raises(GameParameterError, match="no seat 'third'.*'player2'"):
+    with pytest.raises(GameParameterError, match=r"no seat 'third'.*'player2'"):
         SeatEnv("toy_nim", seat="third", players=3)
 
 
@@ -178,12 +186,12 @@ def test_copies_continue_identically(name, opponent, copier):
     one, two = chooser(9), chooser(9)
     info_two = copy.deepcopy(info)
     for _ in range(20):
-        observation, *rest, info_two = twin.step(two(twin, info_two))
+        _, *rest, info_two = twin.step(two(twin, info_two))
         if rest[1] or rest[2]:
             _, info_two = twin.reset()
     assert env.state_bytes() == before
     for _ in range(20):
-        observation, *rest, info = env.step(one(env, info))
+        _, *rest, info = env.step(one(env, info))
         if rest[1] or rest[2]:
             _, info = env.reset()
     assert env.state_bytes() == twin.state_bytes()
@@ -216,12 +224,12 @@ def test_copies_of_vector_environments_continue_identically(name, opponent, kind
 def test_self_play_moves_whoever_is_to_move():
     env = gymnasium.make_vec("asobiba/ToyNim-v0", num_envs=16, opponent="self")
     assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-    observations, infos = env.reset(seed=1)
+    _, infos = env.reset(seed=1)
     ended = 0
     for _ in range(50):
         to_move = env.states["to_move"].copy()
         over = (env.states["terminated"] | env.states["truncated"]) != 0
-        observations, rewards, terminated, truncated, infos = env.step(env.sample_actions())
+        _, rewards, terminated, _, infos = env.step(env.sample_actions())
         assert np.array_equal(infos["mover"], to_move)
         for i in np.flatnonzero(terminated):
             assert rewards[i] == 1  # who takes the last counter wins
@@ -317,7 +325,9 @@ def test_illegal_actions():
         env.step(0)
     env = SeatEnv("toy_nim", seat="first", heaps=2, strict=True)
     env.reset(seed=0)
-    with pytest.raises(IllegalAction, match=r"first may not play 4 \(a5\).*Legal actions: 0 \(a1\), 5 \(b1\), 6 \(b2\)") as error:
+    with pytest.raises(
+        IllegalAction, match=r"first may not play 4 \(a5\).*Legal actions: 0 \(a1\), 5 \(b1\), 6 \(b2\)"
+    ) as error:
         env.step(4)
     assert "b oo" in str(error.value)
     for bad in ("b1", 1.5, None, [0, 1]):
@@ -341,7 +351,7 @@ def test_bad_arguments():
         SeatEnv("toy_nim", opponent=3)
     with pytest.raises(GameParameterError, match="render_mode must be one of"):
         SeatEnv("toy_nim", render_mode="film")
-    with pytest.raises(GameParameterError, match="no parameter 'heap'.*Did you mean 'heaps'"):
+    with pytest.raises(GameParameterError, match=r"no parameter 'heap'.*Did you mean 'heaps'"):
         asobiba.make("toy_nim", heap=3)
     with pytest.raises(GameParameterError, match="2 opponents were given for 3 games"):
         asobiba.make_vec("toy_nim", num_envs=3, opponent=["random", "bouton"])
@@ -365,10 +375,10 @@ def test_function_as_opponent():
 
     env = gymnasium.make("asobiba/ToyKuhn-v0", opponent=opponent)
     for seed in range(5):
-        _, info = env.reset(seed=seed)
+        _ = env.reset(seed=seed)
         over = False
         while not over:
-            *_, terminated, truncated, info = env.step(1)
+            *_, terminated, truncated, _ = env.step(1)
             over = terminated or truncated
     assert seen
 
@@ -417,7 +427,7 @@ def test_stable_baselines_vec_env():
     ended = 0
     while ended < 5:
         before = env.games.states.copy()
-        observations, rewards, dones, infos = env.step(np.array(env.games.sample_actions()))
+        observations, _, dones, infos = env.step(np.array(env.games.sample_actions()))
         for i in np.flatnonzero(dones):
             assert infos[i]["episode"]["r"] in (-1, 1)
             assert infos[i]["episode"]["l"] >= 1

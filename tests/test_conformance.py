@@ -10,18 +10,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import asobiba
 import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
-from asobiba import conformance, game, game_names, golden
-from asobiba.api import AEC, Parallel, SeatEnv
-from asobiba.api.sb3 import SB3VecEnv
 from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+
+import asobiba
+from asobiba import conformance, game, game_names, golden
+from asobiba.api import AEC, Parallel, SeatEnv
+from asobiba.api.sb3 import SB3VecEnv
 
 GOLDEN = Path(__file__).parent / "golden"
 every_game = pytest.mark.parametrize("name", game_names())
@@ -191,6 +192,7 @@ def test_parallel_and_aec_are_the_same_game(name):
 @every_game
 def test_openspiel(name):
     import pyspiel
+
     from asobiba.api import openspiel
 
     declared = game(name)

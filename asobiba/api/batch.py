@@ -18,6 +18,8 @@ from asobiba.core.random import random_legal, seed_keys
 from asobiba.core.state import SAMPLER
 from asobiba.core.states import require_legal
 
+# As in the engine's modules: rows of arrays are lent without counting references to them.
+_random_legal = numba.njit(error_model="numpy", nogil=True, _nrt=False)(getattr(random_legal, "py_func", random_legal))
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
 _MODES = {"disabled": AUTORESET_DISABLED, "next_step": AUTORESET_NEXT_STEP, "same_step": AUTORESET_SAME_STEP}
 _RECYCLED, _WORTH_THREADS = 8, 256
@@ -52,19 +54,27 @@ def use_threads(threads: int) -> None:
         numba.set_num_threads(threads)
 
 
+@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+def _sample_game(masks, samplers, actions, i):
+    actions[i] = _random_legal(samplers[i], masks[i])
+
+
 @compiled(parallel=True)
 def _sample_batch(masks, samplers, actions):
     for index in numba.prange(masks.shape[0]):
-        i = np.int64(index)
-        actions[i] = random_legal(samplers[i], masks[i])
+        _sample_game(masks, samplers, actions, np.int64(index))
+
+
+@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+def _sample_joint_game(masks, samplers, actions, i):
+    for k in range(masks.shape[1]):
+        actions[i, k] = _random_legal(samplers[i], masks[i, k])
 
 
 @compiled(parallel=True)
 def _sample_joint_batch(masks, samplers, actions):
     for index in numba.prange(masks.shape[0]):
-        i = np.int64(index)
-        for k in range(masks.shape[1]):
-            actions[i, k] = random_legal(samplers[i], masks[i, k])
+        _sample_joint_game(masks, samplers, actions, np.int64(index))
 
 
 class Recycler:
@@ -156,7 +166,9 @@ class Batch:
         self.recycle = recycle
         self.masks = self._mask_arrays.take()
         self.observations = self._observation_arrays.take()
-        self.finals = np.zeros(self.observations.shape if autoreset == "same_step" else self.observations[:1].shape, dtype)
+        self.finals = np.zeros(
+            self.observations.shape if autoreset == "same_step" else self.observations[:1].shape, dtype
+        )
         self.final_states = ruleset.zeros(n if autoreset == "same_step" else 1)
         self.rewards = np.zeros((n, players), np.float32)
         self.gains = np.zeros(n, np.float32)
@@ -292,7 +304,9 @@ class Batch:
         use_threads(self.threads)
         if not self.ruleset.discrete:
             box = self.ruleset.action_space
-            unit = np.random.Generator(np.random.Philox(int(self.samplers["rng_key"][0] ^ self.samplers["rng_counter"][0])))
+            unit = np.random.Generator(
+                np.random.Philox(int(self.samplers["rng_key"][0] ^ self.samplers["rng_counter"][0]))
+            )
             self.samplers["rng_counter"] += np.uint64(1)
             self.actions[...] = box.low + (box.high - box.low) * unit.random(self.actions.shape)
         elif self.ruleset.simultaneous:

@@ -64,8 +64,15 @@ class SB3VecEnv(VecEnv):
         check_mode(render_mode)
         self.ruleset = ruleset
         self.games = SeatBatch(
-            ruleset, num_envs, opponent=opponent, seat=seat, autoreset="same_step", threads=threads, params=params,
-            strict=strict, recycle=True,
+            ruleset,
+            num_envs,
+            opponent=opponent,
+            seat=seat,
+            autoreset="same_step",
+            threads=threads,
+            params=params,
+            strict=strict,
+            recycle=True,
         )
         self._mode = render_mode
         self._renderer = Renderer(ruleset)

@@ -40,7 +40,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         parameters: of the game.
     """
 
-    metadata = {"render_modes": list(MODES), "render_fps": 4}
+    metadata = {"render_modes": list(MODES), "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
 
     def __init__(
         self,
@@ -113,8 +113,16 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self._last_action = None
         if self._compiled:
             self._summary = self._seat_reset(
-                self._states, 0, self._params, self._blank, self._masks, self._observations, self._views,
-                self._memories, self._agent.initial, self._control,
+                self._states,
+                0,
+                self._params,
+                self._blank,
+                self._masks,
+                self._observations,
+                self._views,
+                self._memories,
+                self._agent.initial,
+                self._control,
             )
             self._learner = int(self._control["seat"][0])
         else:
@@ -187,7 +195,14 @@ class SeatEnv(SingleGame, gymnasium.Env):
             self._require_legal(action)
         if self._compiled:
             reward, summary = self._seat_step(
-                self._states, 0, self._params, action, self._masks, self._observations, self._views, self._memories,
+                self._states,
+                0,
+                self._params,
+                action,
+                self._masks,
+                self._observations,
+                self._views,
+                self._memories,
                 self._control,
             )
             self._summary = summary

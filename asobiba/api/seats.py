@@ -187,9 +187,25 @@ class SeatBatch:
         use_threads(batch.threads)
         assert self._compiled is not None
         self._run_seats(
-            op, select, batch.states, batch.params, batch._blank, batch.actions, batch.mode,
-            batch.masks if masks is None else masks, batch.masks, batch.observations, self._gains, batch._terminated,
-            batch._truncated, batch.reasons, batch.finals, batch.final_states, self._views, self._memories, self._compiled.initial,
+            op,
+            select,
+            batch.states,
+            batch.params,
+            batch._blank,
+            batch.actions,
+            batch.mode,
+            batch.masks if masks is None else masks,
+            batch.masks,
+            batch.observations,
+            self._gains,
+            batch._terminated,
+            batch._truncated,
+            batch.reasons,
+            batch.finals,
+            batch.final_states,
+            self._views,
+            self._memories,
+            self._compiled.initial,
             self.control,
         )
 

@@ -171,6 +171,9 @@ def _source(*templates: str, **substitutions: str) -> str:
 _SHARED = (laws.close_step, laws.is_over, laws.summary, random.begin_control, random.begin_memory, random.seed_record)
 
 
+_KERNELS = ("reset", "step", "observe", "legal", "hide", "resample", "forfeit", "offender")
+
+
 def _bindings(game: Game) -> tuple[list[Any], str]:
     """The kernels that a game's module is made of, and the import lines that bind them."""
     rules, found, lines = game.rules, [], []
@@ -183,7 +186,7 @@ def _bindings(game: Game) -> tuple[list[Any], str]:
         "forfeit": "forfeit_zero_sum" if game.utility == "zero_sum" else "forfeit_alone",
         "offender": ("offender_discrete" if masked else "offender_continuous") + ("_joint" if joint else ""),
     }
-    for name in ("reset", "step", "observe", "legal", "hide", "resample", "forfeit", "offender"):
+    for name in _KERNELS:
         if name not in ("forfeit", "offender") and hasattr(rules, name):
             found.append(getattr(rules, name))
             lines.append(f"from {rules.__name__} import {name}")
@@ -193,6 +196,10 @@ def _bindings(game: Game) -> tuple[list[Any], str]:
         else:
             raise TypeError(f"{rules.__name__} lacks the kernel {name!r}, which every game needs")
     return found, "\n".join(lines)
+
+
+def _lean(*names: str) -> str:
+    return "\n".join(f"{name} = lean({name})" for name in names)
 
 
 def _observe_now(game: Game) -> str:
@@ -205,7 +212,7 @@ def _observe_now(game: Game) -> str:
 def engine_for(game: Game) -> Engine:
     """The compiled kernels of a game: see `templates/game.py.txt` for what is in it."""
     kernels, imports = _bindings(game)
-    source = _source("common", "game", imports=imports, observe_now=_observe_now(game))
+    source = _source("common", "game", imports=imports, lean=_lean(*_KERNELS), observe_now=_observe_now(game))
     return load_generated(game.name, [*kernels, *_SHARED], source)
 
 
@@ -229,6 +236,8 @@ def agent_engine_for(game: Game, policy: Any) -> Engine:
     decide += f"    return policy({view}[i], p, mask, memories[mine])"
     kernels, imports = _bindings(game)
     imports += f"\nfrom {function.__module__} import {function.__name__} as policy"
-    source = _source("common", "agent", imports=imports, observe_now=_observe_now(game), decide=decide)
+    source = _source(
+        "common", "agent", imports=imports, lean=_lean(*_KERNELS), observe_now=_observe_now(game), decide=decide
+    )
     label = f"{game.name}-{function.__module__.rpartition('.')[2]}-{function.__name__}"
     return load_generated(label, [policy, *kernels, *_SHARED], source)

@@ -183,14 +183,18 @@ def begin_memory(memory, seed, seat):
 def seed_keys(seeds, stream):
     """The `rng_key` fields that `seed_record` gives for many seeds: `(n,)` integers in, `(n,)` `uint64` out."""
     with np.errstate(over="ignore"):
-        keys = _mix_many(np.asarray(seeds).astype(np.uint64) + GAMMA)
+        keys = _mix_many(_words(seeds) + GAMMA)
         return _mix_many(keys ^ (np.uint64(stream) * _MIX_1))
+
+
+def _words(seeds):
+    return seeds.astype(np.uint64) if isinstance(seeds, np.ndarray) else np.array(seeds, np.uint64)
 
 
 def memory_keys(seeds, seat):
     """The `rng_key` fields that `begin_memory` gives for many seeds: `(n,)` integers in, `(n,)` `uint64` out."""
     with np.errstate(over="ignore"):
-        return _mix_many(_mix_many(np.asarray(seeds).astype(np.uint64)) + np.uint64(seat + 1))
+        return _mix_many(_mix_many(_words(seeds)) + np.uint64(seat + 1))
 
 
 def _mix_many(x):

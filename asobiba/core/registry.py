@@ -89,7 +89,9 @@ def game(name: str) -> Game:
         raise UnknownGame(f"The entry point {entry.value!r} of game {name!r} is no asobiba.core.Game: {found!r}")
     if (found.name, found.version) != (name, version):
         wanted = found.name if found.version == 0 else f"{found.name}-v{found.version}"
-        raise UnknownGame(f"The entry point {entry.name!r} of {GROUP} declares {found.id}; it must be called {wanted!r}")
+        raise UnknownGame(
+            f"The entry point {entry.name!r} of {GROUP} declares {found.id}; it must be called {wanted!r}"
+        )
     return found
 
 

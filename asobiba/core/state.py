@@ -15,7 +15,6 @@ EVERYBODY = -1
 Field = tuple
 
 
-
 def header(players: int) -> list[Field]:
     """The fields that every state begins with.
 

@@ -1,6 +1,7 @@
 """Agents of the toy games."""
 
 import numpy as np
+
 from asobiba.core import Agent, AgentDeclaration, KernelAgent, kernel, random_below
 
 

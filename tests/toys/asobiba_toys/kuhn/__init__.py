@@ -39,7 +39,6 @@ H. W. Kuhn, "A simplified two-person poker", Contributions to the Theory of Game
 
 from asobiba.api import expose
 from asobiba.core import Game, Layout
-
 from asobiba_toys.kuhn import rules
 
 

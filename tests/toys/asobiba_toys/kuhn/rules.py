@@ -1,5 +1,6 @@
-from asobiba.core import kernel, random_below
 from numpy import uint64
+
+from asobiba.core import kernel, random_below
 
 
 @kernel

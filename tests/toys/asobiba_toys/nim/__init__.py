@@ -46,7 +46,6 @@ C. L. Bouton, "Nim, a game with a complete mathematical theory", Annals of Mathe
 
 from asobiba.api import expose
 from asobiba.core import Game, GameParameterError, Layout
-
 from asobiba_toys.nim import rules
 
 

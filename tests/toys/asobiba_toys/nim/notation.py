@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+
 from asobiba.core import NotationError, PositionError
 
 

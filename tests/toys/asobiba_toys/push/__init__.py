@@ -38,10 +38,10 @@ None.
 """
 
 import numpy as np
-from asobiba.api import expose
-from asobiba.core import Game, Layout
 from gymnasium import spaces
 
+from asobiba.api import expose
+from asobiba.core import Game, Layout
 from asobiba_toys.push import rules
 
 

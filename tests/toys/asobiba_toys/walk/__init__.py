@@ -39,7 +39,6 @@ None.
 
 from asobiba.api import expose
 from asobiba.core import Game, Layout
-
 from asobiba_toys.walk import rules
 
 

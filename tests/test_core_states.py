@@ -1,0 +1,318 @@
+"""States, random numbers, the registry and the engine's cache."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import asobiba
+from asobiba.core import (
+    Game,
+    GameParameterError,
+    IllegalAction,
+    Layout,
+    StateBytesError,
+    UnknownGame,
+    game,
+    random_below,
+    random_legal,
+    random_normal,
+    random_u64,
+    random_uniform,
+    registry,
+    seed_record,
+    states,
+)
+from asobiba.core.random import memory_keys, seed_keys
+from asobiba.core.state import SAMPLER, record_dtype
+
+
+def generator(seed=1, stream=0):
+    record = np.zeros(1, SAMPLER)
+    seed_record(record[0], seed, stream)
+    return record
+
+
+def test_generator_is_splitmix64():
+    """Steele, Lea and Flood's generator; the numbers are those of the Java reference for seed 1234567."""
+    record = np.zeros(1, SAMPLER)
+    record["rng_key"] = 1234567
+    drawn = [int(random_u64(record[0])) for _ in range(5)]
+    assert drawn == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+
+
+def test_draws_are_uniform():
+    record = generator()
+    below = np.bincount([random_below(record[0], 7) for _ in range(7000)], minlength=7)
+    assert (np.abs(below - 1000) < 150).all()
+    uniform = np.array([random_uniform(record[0]) for _ in range(4000)])
+    assert 0 <= uniform.min() < uniform.max() < 1
+    assert abs(uniform.mean() - 0.5) < 0.02
+    normal = np.array([random_normal(record[0]) for _ in range(4000)])
+    assert abs(normal.mean()) < 0.06
+    assert abs(normal.std() - 1) < 0.05
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 9, 31, 32, 40, 65, 200, 203, 2100])
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_, np.int32])
+def test_legal_draws_are_uniform(size, dtype):
+    record = generator(size)
+    chooser = np.random.default_rng(size)
+    mask = (chooser.random(size) < 0.4).astype(dtype)
+    mask[[0, -1]] = 1
+    legal = np.flatnonzero(mask)
+    draws = 400 * len(legal) if len(legal) < 30 else 3000
+    counts = np.bincount([random_legal(record[0], mask) for _ in range(draws)], minlength=size)
+    assert counts[mask == 0].sum() == 0
+    expected = draws / len(legal)
+    assert np.abs(counts[legal] - expected).max() < 6 * np.sqrt(expected) + 6
+    mask[:] = 0
+    assert random_legal(record[0], mask) == -1
+
+
+def test_keys_of_many_seeds():
+    seeds = [0, 5, 2**63 + 1]
+    for stream in (0, 1, 7):
+        keys = seed_keys(seeds, stream)
+        assert [int(k) for k in keys] == [int(generator(np.uint64(s), stream)["rng_key"][0]) for s in seeds]
+    assert len(set(memory_keys([1, 1, 2], 0).tolist()) | set(memory_keys([1, 1, 2], 1).tolist())) == 4
+
+
+def test_records_have_no_hidden_padding():
+    dtype = record_dtype([("a", "i1"), ("b", "f8"), ("c", "i2", (3,)), ("d", "u4")])
+    covered = sum(dtype[name].itemsize for name in dtype.names)
+    assert covered == dtype.itemsize
+    assert dtype.fields["b"][1] % 8 == 0
+
+
+def test_states():
+    ruleset = game("toy_nim").ruleset(heaps=2)
+    start = states.new_state(ruleset, 0)
+    assert states.legal_actions(ruleset, start).tolist() == [0, 5, 6]
+    after = states.step(ruleset, start, 5)
+    assert start["heaps"].tolist() == [1, 2]
+    assert after["heaps"].tolist() == [1, 1]
+    with pytest.raises(IllegalAction, match=r"second may not play 6 .*Legal actions: 0 \(a1\), 5 \(b1\)\.") as error:
+        states.step(ruleset, after, 6)
+    assert "Position:" in str(error.value)
+
+
+def test_state_bytes_are_checked():
+    ruleset = game("toy_nim").ruleset()
+    other = game("toy_nim").ruleset(heaps=4)
+    data = states.state_bytes(ruleset, states.new_state(ruleset, 0))
+    with pytest.raises(StateBytesError, match=r"'heaps': 3.*expected one of.*'heaps': 4"):
+        states.from_bytes(other, data)
+    with pytest.raises(StateBytesError, match="do not begin with"):
+        states.from_bytes(ruleset, b"abc")
+    with pytest.raises(StateBytesError, match="not from str"):
+        states.from_bytes(ruleset, "abc")
+    with pytest.raises(StateBytesError, match="cannot be read"):
+        states.from_bytes(ruleset, b"asobiba-state {\nabc")
+    with pytest.raises(StateBytesError, match="after its header, these are"):
+        states.from_bytes(ruleset, data[:-3])
+
+
+def test_chance_is_not_foreseen():
+    """A view holds no generator, so playing on from it tells nothing about the draws to come."""
+    ruleset = game("toy_walk").ruleset()
+    state = states.new_state(ruleset, 3)
+    view = states.view_of(ruleset, state, 0)
+    futures = {states.step(ruleset, states.resample(ruleset, view, 0, seed), 1).tobytes()[24:] for seed in range(40)}
+    assert len(futures) == 2
+
+
+def test_unknown_names():
+    with pytest.raises(UnknownGame, match=r"No game is called 'toy_nin'\. Did you mean 'toy_nim'"):
+        game("toy_nin")
+    with pytest.raises(GameParameterError, match="Its parameters are: heaps, size, players"):
+        game("toy_nim").ruleset(colour=1)
+    with pytest.raises(GameParameterError, match="at least 1"):
+        game("toy_nim").ruleset(heaps=0)
+    assert game("asobiba/toy_nim-v0") is game("asobiba/ToyNim-v0") is game("toy_nim")
+
+
+def test_register_a_game_of_a_notebook():
+    import gymnasium
+    import pettingzoo
+
+    nim = game("toy_nim")
+    mine = Game(
+        name="toy_mine",
+        version=3,
+        title="Mine",
+        layout=lambda: Layout(
+            state=[("heaps", "i1", (2,))],
+            parameters={"largest": 2},
+            actions=4,
+            observation={"heaps": (4,)},
+            max_steps=9,
+        ),
+        rules=nim.rules,
+    )
+    try:
+        asobiba.register_game(mine)
+        env = gymnasium.make("asobiba/ToyMine-v3")
+        env.reset(seed=1)
+        env.step(0)
+        pettingzoo.make("aec", "asobiba/toy_mine-v3").reset(seed=1)
+    finally:
+        registry._added.clear()
+        registry.game.cache_clear()
+
+
+def test_a_wrong_version_of_an_entry_point_is_refused(tmp_path):
+    folder = tmp_path / "wrong-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[asobiba.games]\ntoy_wrong-v2 = asobiba_toys.nim:GAME\n")
+    code = "import asobiba; print('toy_wrong' in asobiba.game_names()); asobiba.game('toy_wrong')"
+    found = run(code, tmp_path)
+    assert found.stdout.strip() == "True"
+    assert "it must be called 'toy_nim'" in found.stderr
+
+
+def run(code, *folders, **environment):
+    path = os.pathsep.join([*map(str, folders), *filter(None, sys.path)])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_importing_is_light():
+    code = (
+        "import sys, asobiba\n"
+        "heavy = {'torch', 'stable_baselines3', 'pyspiel', 'ray', 'pygame', 'resvg_py', 'imageio', 'matplotlib'}\n"
+        "print(heavy & set(sys.modules), [m for m in sys.modules if m.startswith('asobiba.envs.')])"
+    )
+    assert run(code).stdout.strip() == "set() []"
+
+
+@pytest.mark.parametrize(
+    ("module", "use", "extra"),
+    [
+        ("stable_baselines3", "import asobiba.api.sb3", "sb3"),
+        ("pyspiel", "import asobiba.api.openspiel", "openspiel"),
+        ("resvg_py", "from asobiba.api import render; render.rasterise('<svg/>')", "render"),
+        ("imageio", "from asobiba.api import render; render.save_movie('x.gif', ['<svg/>'])", "render"),
+    ],
+)
+def test_a_missing_extra_is_named_with_its_command(module, use, extra):
+    found = run(f"import sys; sys.modules[{module!r}] = None\n{use}")
+    assert f"pip install 'asobiba[{extra}]'" in found.stderr
+
+
+def test_without_the_compiler_the_bytes_are_the_same():
+    code = (
+        "import asobiba, hashlib\n"
+        "for name in ('toy_nim', 'toy_kuhn', 'toy_walk'):\n"
+        "    env = asobiba.make_vec(name, num_envs=3)\n"
+        "    env.reset(seed=1)\n"
+        "    digest = hashlib.sha256()\n"
+        "    for _ in range(8):\n"
+        "        env.step(env.sample_actions())\n"
+        "        digest.update(env.states.tobytes())\n"
+        "    print(digest.hexdigest())"
+    )
+    compiled, interpreted = run(code), run(code, NUMBA_DISABLE_JIT="1")
+    assert compiled.stdout == interpreted.stdout != ""
+
+
+def test_an_edited_rule_meets_no_stale_cache(tmp_path):
+    package = tmp_path / "edited"
+    package.mkdir()
+    code = (
+        "import asobiba, edited\n"
+        "asobiba.register_game(edited.GAME)\n"
+        "env = asobiba.make('edited'); env.reset(seed=0); print(env.step(0)[1])"
+    )
+    source = """
+from asobiba.core import Game, Layout
+from edited import rules
+def layout():
+    return Layout(state=[('x', 'i4')], actions=1, observation={'x': (1,)}, max_steps=3)
+GAME = Game(name='edited', version=0, title='E', layout=layout, rules=rules, players=('one',), utility='single_agent')
+"""
+    rules = """
+from asobiba.core import kernel
+from edited import value
+@kernel
+def reset(s, p): s.x = 0
+@kernel
+def legal(s, p, mask): mask[0] = 1
+@kernel
+def step(s, p, action): s.rewards[0] = value.worth()
+@kernel
+def observe(s, p, player, out): out[0] = 1
+"""
+    (package / "__init__.py").write_text(source)
+    (package / "rules.py").write_text(rules)
+    for worth in ("0.25", "0.75"):
+        (package / "value.py").write_text(f"from asobiba.core import kernel\n@kernel\ndef worth(): return {worth}\n")
+        found = run(code, tmp_path, ASOBIBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert found.stdout.strip() == worth, found.stderr
+    assert len(list((tmp_path / "cache").glob("edited-*"))) == 2
+
+
+def test_a_forked_child_says_what_is_wrong():
+    code = (
+        "import os, asobiba\n"
+        "env = asobiba.make_vec('toy_nim', num_envs=600, opponent='self'); env.reset(seed=1)\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    try: env.step(env.sample_actions())\n"
+        "    except RuntimeError as error: print(error, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(pid, 0)\n"
+        "env.step(env.sample_actions()); print('parent goes on')"
+    )
+    output = run(code).stdout
+    assert "spawn" in output
+    assert "parent goes on" in output
+
+
+@pytest.mark.parametrize("name", ["toy_nim", "toy_kuhn"])
+def test_the_hot_loops_count_no_references(name):
+    """The loop over games, which Numba compiles apart from the function around it, neither allocates nor counts."""
+    code = (
+        "import re, asobiba\n"
+        "from asobiba.core import game\n"
+        "from asobiba.api import Batch, SeatBatch, batch\n"
+        "from asobiba.core.engine import agent_engine_for\n"
+        f"ruleset = game({name!r}).ruleset()\n"
+        "b = Batch(ruleset, 4); b.reset(1)\n"
+        "s = SeatBatch(ruleset, 4); s.reset(1)\n"
+        "b.sample_actions()\n"
+        "for f in (batch._sample_batch, ruleset.engine.run_batch,\n"
+        "          agent_engine_for(ruleset.game, s._compiled.policy).run_seats):\n"
+        "    (text,) = f.inspect_llvm().values()\n"
+        "    functions = re.findall(r'^define (.*?)^\\}', text, re.M | re.S)\n"
+        "    loops = [f for f in functions if 'parfor_gufunc' in f.splitlines()[0]]\n"
+        "    print(len(loops), len([f for f in functions if re.search('NRT_(incref|[A-Za-z_]*alloc)', f)]))\n"
+    )
+    found = run(code, ASOBIBA_CACHE_DIR=str(Path(os.environ.get("TMPDIR", "/tmp")) / f"asobiba-llvm-{os.getpid()}"))
+    numbers = [int(word) for word in found.stdout.split()]
+    assert len(numbers) == 6, found.stderr
+    assert min(numbers[::2]) >= 1
+    assert numbers[1::2] == [0, 0, 0]
+
+
+def test_names_of_ids():
+    for name, ids in registry.game_ids().items():
+        assert (ids.pettingzoo, ids.gymnasium) == (game(name).id, game(name).gymnasium_id)
+        assert re.fullmatch(r"asobiba/[A-Za-z0-9]+-v\d+", ids.gymnasium)
