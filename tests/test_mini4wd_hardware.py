@@ -88,6 +88,21 @@ def test_three_laps_on_the_simulated_car():
     env.close()
 
 
+@pytest.mark.parametrize("settings", [{"codec": "aichip"}, {"actions": "duty"}, {"control_ms": 10, "axes": "-y+x+z"}])
+def test_a_lap_with_other_settings(settings):
+    env = simulated(laps=1, **settings)
+    observation, _ = env.reset(seed=4)
+    assert observation[2] == pytest.approx(1.0, abs=0.2)
+    infos, _, terminated = finish(env, np.array([0.6, 0.0], np.float32)[: env.action_space.shape[0]])
+    assert terminated
+    assert infos[-1]["cause"] == "finished"
+    assert (infos[-1]["lost"], infos[-1]["bad_frames"]) == (0, 0)
+    if "codec" in settings:
+        assert infos[-1]["round_trip_ms"] is None
+        assert all(info["frames"] == 1 for info in infos)
+    env.close()
+
+
 def test_distance_from_the_gyro_alone_is_right_at_the_corners():
     env = simulated()
     env.reset(seed=2)

@@ -70,21 +70,24 @@ class SimulatedBody:
 
     Args:
         seed: of the car, where it is randomised, its sensors, and the starting lane.
+        axes: how the sensor is mounted: the `(3, 3)` matrix that turns its axes into the car's (`env.parse_axes`).
         parameters: of the game `mini4wd` (course, car, lane, imu, randomise, ...).
     """
 
     TEMPERATURE = 25.0
 
-    def __init__(self, seed: int = 0, **parameters: Any):
+    def __init__(self, seed: int = 0, axes: np.ndarray | None = None, **parameters: Any):
         from asobiba.envs.mini4wd import GAME
 
         chosen = {k: v for k, v in parameters.items() if k in ("course", "car", "lane", "imu", "randomise")}
         self.ruleset = GAME.ruleset(**chosen, sample_ms=1, window=1, latency_ms=0, control_ms=10, laps=100)
         self._seed = seed
+        self._axes = np.eye(3) if axes is None else axes
         self.place()
 
-    def place(self) -> None:
-        """Puts a fresh car on the start."""
+    def place(self, seed: int | None = None) -> None:
+        """Puts a fresh car on the start, drawn from `seed` or from the one after the last."""
+        self._seed = self._seed if seed is None else int(seed)
         self.states = self.ruleset.zeros()
         begin_body(self.states, self.ruleset.params, np.uint64(self._seed))
         self._seed += 1
@@ -120,6 +123,7 @@ class SimulatedBody:
             counts[3:] *= _COUNTS[1]
         else:  # beside the course, on its roof
             counts = self._noise.normal(0.0, (8, 8, 8, 1, 1, 1)) + np.array([0, 0, -_COUNTS[0], 0, 0, 0])
+        counts = np.concatenate([self._axes.T @ counts[:3], self._axes.T @ counts[3:]])
         raw = np.clip(np.rint(counts), -32768, 32767).astype(int)
         turns = float(state["turned"][0]) / (math.pi * self.tyre)
         return SimulatedSense(

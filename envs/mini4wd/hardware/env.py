@@ -190,7 +190,7 @@ class HardwareEnv(gymnasium.Env):
             from asobiba.envs.mini4wd.hardware.body import SimulatedBody
             from asobiba.envs.mini4wd.hardware.program import CarProgram, SimulatedTransport
 
-            self._body = SimulatedBody(**self.ruleset.parameters)
+            self._body = SimulatedBody(axes=self._matrix, **self.ruleset.parameters)
             return SimulatedTransport(CarProgram(make_codec(self.codec.name), self._body), clock, stop_key)
         return SerialTransport(backend, baudrate, stop_key)
 
@@ -206,9 +206,7 @@ class HardwareEnv(gymnasium.Env):
         try:
             self._connect()
             if self._body is not None:
-                if seed is not None:
-                    self._body._seed = int(seed)
-                self._body.place()
+                self._body.place(seed)
             elif self._settings["asks"]:
                 if self._place is not None:
                     self._place(PLACE)
