@@ -57,7 +57,7 @@ class SingleGame:
         if seed is None and not self._seeded:
             seed = fresh_seed()
         if seed is not None:
-            self._engine.seed_one(self._states, 0, int(seed) & (2**64 - 1), 0)
+            self._engine.seed_one(self._states, 0, states.as_seed(seed), 0)
             self._seeded = True
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 
 from asobiba.core import Agent, AsobibaError, Ruleset, game
 from asobiba.core.state import END_REASONS, ILLEGAL_ACTION
+from asobiba.core.states import as_seed
 
 RULES, ILLEGAL, TRUNCATION = END_REASONS[1], END_REASONS[2], END_REASONS[3]
 CRASH, TIME_OUT = "crash", "time-out"
@@ -227,7 +228,7 @@ class Table:
     def begin(self, seed: int) -> None:
         """Deals the game of this seed."""
         self.states[:] = self._blank
-        self.engine.seed_one(self.states, 0, seed, 0)
+        self.engine.seed_one(self.states, 0, as_seed(seed), 0)
         self.engine.begin_one(self.states, 0, self.ruleset.params, self._blank)
         self.engine.mask_one(self.states, 0, self.ruleset.params, self.masks)
 

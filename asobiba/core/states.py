@@ -23,10 +23,15 @@ def _records(state: np.void, ruleset: Ruleset) -> np.ndarray:
     return records
 
 
+def as_seed(seed: int) -> np.uint64:
+    """Any integer as the 64 bits that seed a generator."""
+    return np.uint64(int(seed) & (2**64 - 1))
+
+
 def new_state(ruleset: Ruleset, seed: int) -> np.void:
     """A starting position, drawn from `seed`."""
     states = ruleset.zeros()
-    ruleset.engine.seed_one(states, 0, seed, 0)
+    ruleset.engine.seed_one(states, 0, as_seed(seed), 0)
     ruleset.engine.begin_one(states, 0, ruleset.params, ruleset.zeros())
     return states[0]
 
@@ -165,7 +170,7 @@ def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
     states = _records(view, ruleset)
     engine = ruleset.engine
     engine.hide_one(states, 0, ruleset.params, seat)
-    engine.seed_one(states, 0, seed, 0)
+    engine.seed_one(states, 0, as_seed(seed), 0)
     engine.resample_one(states, 0, ruleset.params, seat)
     return states[0]
 
