@@ -10,6 +10,7 @@ import time
 
 import pytest
 from arena_tools import COMMAND, ENVIRONMENT, ROGUES
+
 from asobiba.arena.executors import LocalExecutor, RayExecutor, make_executor, plan
 from asobiba.arena.league import LeagueRun, run_league
 from asobiba.arena.match import Match, play_match, verify
@@ -88,6 +89,15 @@ def test_a_kernel_that_never_returns_is_found_among_games_in_lockstep():
     records = [r for found in LocalExecutor(1, time_limit=0.5).play(matches) for r in found]
     assert len({r.match.key for r in records}) == 4
     assert {(r.reason, r.match.seats[r.culprit]) for r in records} == {("time-out", "endless")}
+
+
+def test_a_kernel_that_does_not_compile_loses_and_the_league_goes_on():
+    matches = round_robin(NIM, ["broken", "bouton"], 2) + round_robin(NIM, ["random", "bouton"], 2)
+    records = [r for found in LocalExecutor(1).play(matches) for r in found]
+    assert len(records) == 4
+    crashed = [r for r in records if r.reason == "crash"]
+    assert [r.match.seats[r.culprit] for r in crashed] == ["broken", "broken"]
+    assert "TypingError" in crashed[0].detail
 
 
 def test_processes_change_no_result():

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from arena_tools import ROGUES
+
 from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
 from asobiba.arena.match import Match, ReplayError, Thinking, decode_actions, play_match, replay, verify
 from asobiba.arena.worker import Unit

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 from arena_tools import result
+
 from asobiba.arena.ratings import (
     ELO,
     bradley_terry,

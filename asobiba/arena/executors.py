@@ -92,7 +92,9 @@ class LocalExecutor(Executor):
                             if records is not None:
                                 deaths, playing = 0, True
                                 yield records
-                            elif waiting:
+                            else:
+                                waiting.extendleft(worker.again)
+                            if worker.unit is None and waiting:
                                 worker.give(waiting.popleft())
                         except EOFError:
                             reason = CRASH

@@ -157,7 +157,8 @@ def _work(connection: Any, clock: Any, log: Any, limit: float | None, warm_up: f
         except BrokenPipeError:
             return
         except Exception as error:
-            connection.send(f"{type(error).__name__}: {error}")
+            # Kernels may fail to compile; played singly, the games show which agent is to blame.
+            connection.send(f"{type(error).__name__}: {error}" if unit.kind == "single" else False)
 
 
 def _watch(clock: Any) -> None:
@@ -187,6 +188,7 @@ class Worker:
         self._clock = _context.RawArray("d", 7)
         self._log = _context.RawArray("B", _LOG_BYTES)
         self._done: set[str] = set()
+        self.again: list[Unit] = []
         self.connection, theirs = _context.Pipe()
         self.process = _context.Process(
             target=_work,
@@ -199,12 +201,12 @@ class Worker:
 
     def give(self, unit: Unit) -> None:
         """Hands the unit to the process, which must be idle."""
-        self.unit, self._done = unit, set()
+        self.unit, self._done, self.again = unit, set(), []
         with contextlib.suppress(OSError):  # the process has died; `receive` tells
             self.connection.send(unit)
 
     def receive(self) -> list[Record] | None:
-        """What the process has to say: records, or `None` when its unit is done.
+        """What the process has to say: records, or `None` when its unit is done (and `again` is to be played yet).
 
         Raises:
             EOFError: if the process has died.
@@ -216,8 +218,11 @@ class Worker:
             raise EOFError from None
         if isinstance(message, str):
             raise WorkerError(f"a worker process failed: {message}")
-        if message is None:
-            self.unit = None
+        if message is None or message is False:
+            assert self.unit is not None
+            unfinished = message is False and self.unit.kind == "batch"
+            self.again = _units([m for m in self.unit.matches if m.key not in self._done]) if unfinished else []
+            self.unit, message = None, None
         else:
             self._done |= {record.match.key for record in message}
         return message

@@ -4,6 +4,7 @@ import os
 import time
 
 import numpy as np
+
 from asobiba.core import Agent, AgentDeclaration, KernelAgent, kernel
 
 
@@ -86,6 +87,11 @@ def endless_policy(view, p, legal, memory):
     return n
 
 
+@kernel
+def broken_policy(view, p, legal, memory):
+    return view.no_such_field
+
+
 def declare(name, make):
     return AgentDeclaration(name, make, name, league=False)
 
@@ -100,6 +106,7 @@ AGENTS = (
     declare("raises_at_once", RaisesAtOnce),
     declare("slow", Slow),
     declare("wild", lambda: KernelAgent(wild_policy)),
+    declare("broken", lambda: KernelAgent(broken_policy)),
     declare("endless", lambda: KernelAgent(endless_policy)),
 )
 
