@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from asobiba.core import kernel
 from asobiba.envs.mini4wd.car import FENCE, GRIP, LANDING_PITCH, ROLLER_OFFSET
-from asobiba.envs.mini4wd.course import KAPPA
-from asobiba.envs.mini4wd.physics import BRAKING, DRIVE, FREE, RUNNING, drive
+from asobiba.envs.mini4wd.course import KAPPA, LENGTH, NEXT_LANE, PREVIOUS_LANE
+from asobiba.envs.mini4wd.physics import BRAKING, DRIVE, FREE, RUNNING, cross_pieces, drive
 from asobiba.envs.mini4wd.rules import reset
 from asobiba.envs.mini4wd.run import mode_of, place_car
 
 REPLICAS = 6
+SHIFTS, SHIFT = 9, 0.1
+LAG = 0.015
+"""How old the yaw rate is on the mean: latency, filter and averaging, s."""
 _LOOK = 60
 """Longest rollout in control steps."""
 
@@ -45,17 +48,54 @@ def follow(s, p, k, m, replicas, first, model):
                 r.roll_rate[0] = 0.0
                 r.y[0] = 0.0
                 r.v[0] = s.wheel_speed[k]
-            if r.airborne[0] == 0:
-                measured = s.wheel_speed[k]
-                r.v[0] += 0.4 * (measured - r.v[0])
-            r.w[0] = s.wheel_speed[k]
-            kappa = model.track[r.piece[0], r.lane[0], KAPPA] if r.airborne[0] == 0 else 0.0
-            off = (m.sensed[5] - kappa * r.v[0]) / 1.5
-            m.belief[lane] = 0.98 * m.belief[lane] - min(off * off, 9.0)
+            # The wheels tell the car's speed while they roll; spinning in the air or on landing they do not.
+            off = s.wheel_speed[k] - r.w[0]
+            if r.airborne[0] == 0 and abs(r.w[0] - r.v[0]) < 0.1:
+                r.v[0] += min(max(0.5 * off, -0.15), 0.15)
+            r.w[0] += off
+            kappa = bend_at(model, r, -LAG * r.v[0]) if r.airborne[0] == 0 else 0.0
+            wrong = (m.sensed[5] - kappa * r.v[0]) / 1.5
+            m.belief[lane] = 0.98 * m.belief[lane] - min(wrong * wrong, 9.0)
         if m.belief[lane] > best:
             best = m.belief[lane]
             at = first + lane
     return at
+
+
+@kernel
+def bend_at(model, r, metres):
+    """Lateral curvature of the replica's lane so far ahead of it (behind, if negative), 1/m."""
+    piece, lane = r.piece[0], r.lane[0]
+    u = r.u[0] + metres
+    for _ in range(6):
+        if u < 0.0:
+            lane = int(model.track[piece, lane, PREVIOUS_LANE])
+            piece = piece - 1 if piece > 0 else model.pieces - 1
+            u += model.track[piece, lane, LENGTH]
+        elif u >= model.track[piece, lane, LENGTH]:
+            u -= model.track[piece, lane, LENGTH]
+            lane = int(model.track[piece, lane, NEXT_LANE])
+            piece = piece + 1 if piece + 1 < model.pieces else 0
+    return model.track[piece, lane, KAPPA]
+
+
+@kernel
+def match_curves(m, model, r):
+    """Shifts the best replica along its lane where that explains the yaw rates of the last half second better."""
+    if r.airborne[0] != 0:
+        return
+    best = 0
+    for j in range(SHIFTS):
+        metres = (j - SHIFTS // 2) * SHIFT
+        wrong = (m.sensed[5] - bend_at(model, r, metres - LAG * r.v[0]) * r.v[0]) / 1.5
+        m.filter[j] = 0.95 * m.filter[j] - min(wrong * wrong, 4.0)
+        if m.filter[j] > m.filter[best]:
+            best = j
+    if m.filter[best] > m.filter[SHIFTS // 2] + 6.0:
+        r.u[0] += 0.5 * (best - SHIFTS // 2) * SHIFT
+        cross_pieces(r, model, 0)
+        for j in range(SHIFTS):
+            m.filter[j] = 0.0
 
 
 @kernel
@@ -87,6 +127,7 @@ def predict(s, p, k, m, replicas, first, model, out):
         for lane in range(p.lanes):
             m.belief[lane] = 0.0
     start = follow(s, p, k, m, replicas, first, model)
+    match_curves(m, model, replicas[start])
     scratch = first + REPLICAS - 1
     steps, margin = int(m.setting[0]), m.setting[1]
     out[1] = 0.5

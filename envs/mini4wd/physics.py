@@ -185,12 +185,22 @@ def hit_wall(s, p, k, change):
 
 
 @kernel
+def steps_down(s, k, drop):
+    """Whether a car is so slow that its front wheels have come down a step before its rear wheels leave the edge."""
+    arm = s.car[k, CG_REAR]
+    gyration = s.car[k, PITCH_INERTIA] / s.car[k, MASS]
+    passing = s.car[k, WHEELBASE] / max(abs(s.v[k]), 0.1)
+    turned = 0.5 * GRAVITY * arm / (gyration + arm * arm) * passing * passing
+    return turned * s.car[k, WHEELBASE] >= drop
+
+
+@kernel
 def cross_pieces(s, p, k):
     """Moves the car on to the piece that it is in: lane changes, laps, lips of jumps, walls at the entry of curves."""
     while s.u[k] >= p.track[s.piece[k], s.lane[k], LENGTH]:
         old, lane = s.piece[k], s.lane[k]
         before = p.track[old, lane, KAPPA]
-        if p.track[old, lane, DROP] > 0.0 and s.airborne[k] == 0:
+        if p.track[old, lane, DROP] > 0.0 and s.airborne[k] == 0 and not steps_down(s, k, p.track[old, lane, DROP]):
             take_off(s, p, k, p.track[old, lane, THETA], height_at(p, old, lane, p.track[old, lane, LENGTH]), True)
         s.u[k] -= p.track[old, lane, LENGTH]
         s.lane[k] = int(p.track[old, lane, NEXT_LANE])
@@ -236,10 +246,11 @@ def take_off(s, p, k, theta, height, lip):
     gyration = s.car[k, PITCH_INERTIA] / s.car[k, MASS]
     passing = min(s.car[k, WHEELBASE] / max(abs(speed), 0.1), 0.2)
     rate = GRAVITY * arm / (gyration + arm * arm) * passing
+    drag = 0.0
     if not lip:
         bend = -p.track[s.piece[k], s.lane[k], CURVE] * abs(speed)
         rate = min(rate, max(bend, 0.0))
-    drag = s.car[k, BRAKE] * GRAVITY * s.car[k, CG_HEIGHT] / gyration * passing
+        drag = s.car[k, BRAKE] * GRAVITY * s.car[k, CG_HEIGHT] / gyration * passing
     s.pitch_rate[k] = -rate - drag
 
 
