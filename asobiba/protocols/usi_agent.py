@@ -45,7 +45,7 @@ class UsiAgent(Agent):
         seconds: float = 1.0,
         nodes: int | None = None,
         depth: int | None = None,
-        handshake: float = 10.0,
+        handshake: float = 30.0,
         loading: float = 60.0,
         grace: float = 2.0,
         ponder: bool = False,
