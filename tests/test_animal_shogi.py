@@ -408,6 +408,18 @@ def test_set_up_names_what_is_wrong(arguments, message):
         set_up(RULES, **arguments)
 
 
+def test_the_text_picture_marks_what_matters():
+    assert notation.board_text(RULES, played("B3B2 B1B2")).splitlines() == [
+        "second   hand cx1",
+        "    A   B   C",
+        " 1  g  [.]' e",
+        " 2  . '[l]  . '",
+        " 3  . ' . ' . '",
+        " 4  E   L   G",
+        "first*   hand Cx1",
+    ]
+
+
 def test_the_picture_marks_what_matters():
     from asobiba.envs.animal_shogi import draw
 

@@ -18,7 +18,7 @@ import numpy as np
 from asobiba.core import NotationError, Ruleset, compiled
 from asobiba.envs.animal_shogi import rules
 from asobiba.envs.animal_shogi.board import DROPS, OFFSETS, STEP
-from asobiba.envs.animal_shogi.position import board_of, hands_of, set_up
+from asobiba.envs.animal_shogi.position import board_of, hands_of, set_up, touched_last
 
 LOOKS_LIKE = (
     "pieces, squares and drops look like this: B3B2 (the piece on B3 to B2), C*B2 (a chick dropped on B2; E elephant, "
@@ -243,12 +243,22 @@ def outcome_text(state: np.void) -> str:
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
-    """The board with rank 1 at the top; capitals are the first player's, H is a hen."""
-    board, hands = board_of(state), hands_of(state)
+    """The board with rank 1 at the top; capitals are the first player's, H is a hen.
+
+    A star marks who is to move, brackets the squares of the last move, an apostrophe the squares that can be moved to.
+    """
+    board, hands, mover = board_of(state), hands_of(state), int(state["to_move"])
     held = [" ".join(f"{k}x{hand[k]}" for k in "LGEC" if hand[k]) or "-" for hand in hands]
-    mover = int(state["to_move"])
-    lines = [f"second{'*' if mover else ' '}  hand {held[1].lower()}", "   A B C"]
-    lines += [f" {4 - row} " + " ".join(board[3 * row : 3 * row + 3]) for row in (3, 2, 1, 0)]
+    touched = touched_last(state)
+    targets = {action_parts(state, action)[2] for action in legal_now(ruleset, state)}
+    targets = {11 - square if mover else square for square in targets}
+    lines = [f"second{'*' if mover else ' '}  hand {held[1].lower()}", "    A   B   C"]
+    for row in (3, 2, 1, 0):
+        cells = [
+            f"{'[' if k in touched else ' '}{board[k]}{']' if k in touched else ' '}{chr(39) if k in targets else ' '}"
+            for k in range(3 * row, 3 * row + 3)
+        ]
+        lines.append(f" {4 - row} " + "".join(cells).rstrip())
     lines.append(f"first{' ' if mover else '*'}   hand {held[0]}")
     if end := outcome_text(state):
         lines.append(end)

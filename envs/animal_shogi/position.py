@@ -8,7 +8,7 @@ import numpy as np
 
 from asobiba.core import PositionError, Ruleset, compiled
 from asobiba.envs.animal_shogi import rules
-from asobiba.envs.animal_shogi.board import any_move, attacked, flip, lion_square
+from asobiba.envs.animal_shogi.board import SIDE_BIT, any_move, attacked, flip, lion_square
 
 PIECES = ".CEGHL"
 """Letters by kind; capitals are the first player's, small letters the second's. H is a hen."""
@@ -42,15 +42,12 @@ def judge(states, params, position, side):
     return theirs >= 0 and attacked(other, theirs)
 
 
-def absolute(state: np.void) -> int:
-    """The state's position from the first player's side: square 0 is A4, square 11 is C1."""
-    position = int(state["position"])
-    return int(flipped(position)) if state["to_move"] == 1 else position
+def absolute(position: int, side: int) -> int:
+    """A position of `side`, who is to move, from the first player's side: square 0 is A4, square 11 is C1."""
+    return int(flipped(position)) if side == 1 else int(position)
 
 
-def board_of(state: np.void) -> list[str]:
-    """The 12 squares from A4, B4, C4, A3 on to C1: a letter of `PIECES`, small for the second player, "." if empty."""
-    position = absolute(state)
+def _letters(position: int) -> list[str]:
     letters = []
     for square in range(12):
         piece = position >> (4 * square) & 15
@@ -58,9 +55,24 @@ def board_of(state: np.void) -> list[str]:
     return letters
 
 
+def board_of(state: np.void) -> list[str]:
+    """The 12 squares from A4, B4, C4, A3 on to C1: a letter of `PIECES`, small for the second player, "." if empty."""
+    return _letters(absolute(state["position"], int(state["to_move"])))
+
+
+def touched_last(state: np.void) -> set[int]:
+    """The squares, from A4 = 0, that the last move of the game changed; none at its beginning."""
+    ply = int(state["steps"]) - 1
+    if ply < 0:
+        return set()
+    key = int(state["keys"][ply & 1, ply >> 1])
+    before = _letters(absolute(key & (1 << SIDE_BIT) - 1, key >> SIDE_BIT))
+    return {square for square, (old, new) in enumerate(zip(before, board_of(state), strict=True)) if old != new}
+
+
 def hands_of(state: np.void) -> tuple[dict[str, int], dict[str, int]]:
     """What the first and the second player hold: counts by letter, of C, E, G, and L for a lion that was caught."""
-    position, board = absolute(state), board_of(state)
+    position, board = absolute(state["position"], int(state["to_move"])), board_of(state)
     hands = tuple({kind: position >> (48 + 6 * k + 2 * j) & 3 for j, kind in enumerate("CEG")} for k in (0, 1))
     hands[0]["L"], hands[1]["L"] = int("l" not in board), int("L" not in board)
     return hands
