@@ -399,7 +399,9 @@ def _cover(
         elif picks[depth] < 0:
             picked_ship[depth] = 0
             picks[depth] = cover_start[0] - 1
-            if _advance(depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits):
+            if _advance(
+                depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits
+            ):
                 _descend(depth, used, picks, picked_ship, cover_bodies, cover_reaches, bodies_below, reaches_below)
                 depth += 1
                 picks[depth] = -1
@@ -410,7 +412,9 @@ def _cover(
         # Back at a depth whose choice was made: take it up and try the next one.
         while depth >= 0:
             used[picked_ship[depth]] = 0
-            if _advance(depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits):
+            if _advance(
+                depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits
+            ):
                 _descend(depth, used, picks, picked_ship, cover_bodies, cover_reaches, bodies_below, reaches_below)
                 depth += 1
                 picks[depth] = -1

@@ -161,11 +161,9 @@ def neighbourhood(s, p, side, memory, settled):
 
 @kernel
 def _pattern(p, cell, row_offset, column_offset):
-    # Order of the checkerboard's four sets of cells (period 4 both ways); 4 for the cells of the other colour.
-    row, column = (cell // p.width + row_offset) % _PERIOD, (cell % p.width + column_offset) % _PERIOD
-    if (row + column) % 2 != 0:
-        return 4
-    return (row % 2) * 2 + (row != column)
+    # Order of the checkerboard's four sets: every fourth diagonal, those half-way between, then the other colour.
+    diagonal = (cell // p.width + row_offset + cell % p.width + column_offset) % _PERIOD
+    return (diagonal % 2) * 2 + diagonal // 2
 
 
 @kernel

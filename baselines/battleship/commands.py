@@ -1,0 +1,67 @@
+"""`asobiba reproduce battleship`: the tables of the battleship paper, replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Battleship: the published tables, replayed.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Battleship: the published tables, replayed."""
+
+
+@app.command()
+def reproduce(
+    full: Annotated[bool, typer.Option("--full", help="100,000 games a cell, as the paper; else 2,000.")] = False,
+    games: Annotated[int | None, typer.Option(min=2, help="Games a cell, instead.")] = None,
+    output: Annotated[Path, typer.Option(help="The Markdown file to write.")] = Path("battleship-reproduction.md"),
+    keep: Annotated[
+        Path | None, typer.Option(help="Where finished cells are kept; a run that was broken off goes on from there.")
+    ] = None,
+) -> None:
+    """Replay the paper's tables: attack and placement strategies, paper beside measured."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.table import Table as RichTable
+
+    from asobiba.baselines.battleship.published import cells
+    from asobiba.baselines.battleship.reproduction import Results, markdown, play_all, report
+
+    number = games or (100_000 if full else 2_000)
+    if keep is None and full:
+        keep = output.with_suffix(".jsonl")
+    for path in (output, keep):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    results = Results(keep, number)
+    console = Console()
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as bar:
+        done = sum(cell.key in results.duels for cell in cells())
+        task = bar.add_task("games", total=number * len(list(cells())), completed=number * done)
+        play_all(results, lambda cell, n: bar.update(task, advance=n, description=cell.key))
+    for table in report(results):
+        shown = RichTable(title=table.title)
+        for column in table.columns:
+            shown.add_column(column)
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown)
+    command = "asobiba reproduce battleship" + (" --full" if full else f" --games {number}" if games else "")
+    output.write_text(markdown(results, command), encoding="utf-8")
+    console.print(f"Written to {output}")

@@ -1,0 +1,166 @@
+"""Replays the tables of the battleship paper and sets them beside the printed figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from zlib import crc32
+
+from asobiba.baselines.battleship.agents import AGENTS
+from asobiba.baselines.battleship.duels import Duel, play_duel
+from asobiba.baselines.battleship.published import FIGURE_6, PLACEMENTS, TABLE_1, TABLE_2, Cell, apart, cells
+from asobiba.core import KernelAgent, game
+from asobiba.core.agents import parse_agent
+
+
+def _agent(text: str) -> KernelAgent:
+    name, parameters = parse_agent(text)
+    return {declaration.name: declaration.make for declaration in AGENTS}[name](**parameters)  # type: ignore[return-value]
+
+
+def cell_seed(cell: Cell) -> int:
+    """Every cell plays its own games."""
+    return crc32(cell.key.encode()) << 24
+
+
+class Results:
+    """Finished cells, kept in a file of JSON lines so that a long run can be broken off and taken up again."""
+
+    def __init__(self, path: Path | None, games: int):
+        self.path, self.games = path, games
+        self.duels: dict[str, Duel] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    row = json.loads(line)
+                    duel = Duel(row["games"], tuple(row["wins"]), tuple(row["shots"]), tuple(row["hits"]))
+                    key = row["cell"]
+                except (ValueError, KeyError, TypeError):
+                    continue  # a line that was cut off when the run was killed: its cell is played again
+                if duel.games == games:
+                    self.duels[key] = duel
+
+    def add(self, cell: Cell, duel: Duel) -> None:
+        self.duels[cell.key] = duel
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"cell": cell.key, **asdict(duel)}) + "\n")
+
+    def __getitem__(self, cell: Cell) -> Duel:
+        return self.duels[cell.key]
+
+
+def play_all(results: Results, progress: Callable[[Cell, int], None]) -> None:
+    """Plays the cells that `results` lacks; `progress(cell, n)` is called after every part of n games."""
+    ruleset = game("battleship").ruleset()
+    for cell in cells():
+        if cell.key in results.duels:
+            continue
+        duel = play_duel(
+            ruleset,
+            _agent(cell.first),
+            _agent(cell.second),
+            results.games,
+            cell_seed(cell),
+            lambda n, cell=cell: progress(cell, n),
+        )
+        results.add(cell, duel)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report: `rows` of text."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+    def markdown(self) -> str:
+        lines = [f"## {self.title}", "", f"| {' | '.join(self.columns)} |", f"|{'---|' * len(self.columns)}"]
+        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows)])
+
+
+def proportion(successes: int, trials: int) -> tuple[float, float]:
+    """A percentage and the half width of its 95 % interval (normal approximation, as in the paper)."""
+    share = successes / trials
+    return 100 * share, 196 * math.sqrt(share * (1 - share) / trials)
+
+
+def _row(what: str, paper: float | None, successes: int, trials: int, digits: int) -> tuple[str, ...]:
+    value, half = proportion(successes, trials)
+    printed = "-" if paper is None else f"{paper:.{digits}f}"
+    # The paper's own figure has an interval of its own, for 100,000 games.
+    verdict = ""
+    if paper is not None:
+        theirs = half * math.sqrt(trials / (trials if trials > 500_000 else 100_000)) if trials < 100_000 else half
+        verdict = "yes" if abs(value - paper) <= math.hypot(half, theirs) else "no"
+    return what, printed, f"{value:.{digits}f}", f"{value - half:.{digits}f} to {value + half:.{digits}f}", verdict
+
+
+_COLUMNS = ("", "paper", "measured", "95 % interval", "agrees")
+
+
+def report(results: Results) -> list[Table]:
+    """The paper's tables with the measured figures beside them."""
+    attack = []
+    for (first, second), (win, hit_first, hit_second) in TABLE_1.items():
+        duel = results[Cell("table 1", first, second)]
+        name = f"{first} - {second}"
+        attack.append(_row(f"{name}: wins of the first", win, duel.wins[0], duel.games, 2))
+        attack.append(_row(f"{name}: hit rate of the first", hit_first, duel.hits[0], duel.shots[0], 3))
+        attack.append(_row(f"{name}: hit rate of the second", hit_second, duel.hits[1], duel.shots[1], 3))
+    counting = []
+    for x in FIGURE_6:
+        first, second = results[Cell("figure 6", f"mp:x={x}", "cb")], results[Cell("figure 6", "cb", f"mp:x={x}")]
+        paper = (56.46, 53.62) if x == 70 else (None, None)
+        counting.append(_row(f"MP{x} first: wins of MP", paper[0], first.wins[0], first.games, 2))
+        counting.append(_row(f"MP{x} second: wins of MP", paper[1], second.wins[1], second.games, 2))
+    packs = []
+    for size, papers in TABLE_2.items():
+        for seat, seat_name in enumerate(("first", "second")):
+            duels = []
+            for other in TABLE_2:
+                pair = (size, other) if seat == 0 else (other, size)
+                duels.append(results[Cell("table 2", f"mp:placement=pk{pair[0]}", f"mp:placement=pk{pair[1]}")])
+            wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
+            packs.append(_row(f"PK{size} as the {seat_name}", papers[seat], wins, games, 2))
+    placing = []
+    for placement in PLACEMENTS:
+        for seat, seat_name in enumerate(("first", "second")):
+            duels = []
+            for other in PLACEMENTS:
+                pair = (placement, other) if seat == 0 else (other, placement)
+                duels.append(results[Cell("table 3", f"mp:placement={pair[0]}", f"mp:placement={pair[1]}")])
+            wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
+            placing.append(_row(f"{placement} as the {seat_name}", None, wins, games, 2))
+    tables = [
+        Table("Table 1: attack strategies, random placement", _COLUMNS, attack),
+        Table("Figure 6: MPx against CB", _COLUMNS, counting),
+        Table("Table 2: packed placements under MP70, average wins", _COLUMNS, packs),
+        Table("Table 3: placements under MP70, average wins", _COLUMNS, placing),
+    ]
+    for table, name, title in (("table 4", "mp", "Table 4: touching allowed or forbidden, under MP70"),
+                               ("table 5", "rnb", "Table 5: touching allowed or forbidden, under RNB")):  # fmt: skip
+        rows = []
+        for placement in PLACEMENTS:
+            free, kept = f"{name}:placement={placement}", f"{name}:placement={apart(placement)}"
+            first, second = results[Cell(table, kept, free)], results[Cell(table, free, kept)]
+            against = f"{apart(placement)} against {placement}"
+            rows.append(_row(f"{against}, as the first", None, first.wins[0], first.games, 2))
+            rows.append(_row(f"{against}, as the second", None, second.wins[1], second.games, 2))
+        tables.append(Table(title, _COLUMNS, rows))
+    return tables
+
+
+def markdown(results: Results, command: str) -> str:
+    """The whole report in Markdown."""
+    head = f"""# Battleship: the published tables, replayed
+
+Source: "Evaluation of Attacking and Placing Strategies in a Classic Battleship Game" (in Japanese). Wins and hit rates
+in percent, {results.games:,} games a cell. Written by `{command}`. A dash stands where the paper's print is illegible
+or its table lost. *agrees*: whether the difference lies within the 95 % interval of the difference of both figures.
+"""
+    return "\n\n".join([head.rstrip(), *(table.markdown() for table in report(results))]) + "\n"
