@@ -133,7 +133,7 @@ def test_a_damaged_or_foreign_record_does_not_replay():
     ("seats", "seed"), [(["random"], 0), (["random"] * 3, 0), (["random"] * 2, -1), (["random"] * 2, 2**63)]
 )
 def test_a_match_needs_its_seats_and_a_seed(seats, seed):
-    with pytest.raises(ValueError, match="seats|seed"):
+    with pytest.raises(ValueError, match=r"seats|seed"):
         Match.of(game("toy_nim").ruleset(), seats, seed)
 
 
