@@ -40,9 +40,12 @@ CHICK_DOWN = _reach(((-1, 0),))
 HEN_DOWN = _reach((*_STRAIGHT, (-1, -1), (-1, 1)))
 """Squares that a piece reaches; `_DOWN` for a piece of the opponent, and for where a piece of the mover comes from."""
 
-MOST_MOVES = 96
-"""No position has more moves, forward or backward, than this (16 squares a side of moves and 3 kinds of drops)."""
-MOST_PREDECESSORS = 512
+MOST_MOVES, MOST_PREDECESSORS = 96, 512
+"""Room for the moves of any position, and for those that lead to it.
+
+At most 7 pieces move to 8 squares or fewer, and at most 6 in hand of 3 kinds drop on 10 squares or fewer, not both; a
+move backwards may have taken nothing or one of 4 kinds.
+"""
 GOES_ON, LION_LOST, TRIED = 0, 1, 2
 """What a move leads to: a game that goes on; the opponent can catch the lion; a lion on the goal rank and safe."""
 _GOAL = 9
