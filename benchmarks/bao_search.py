@@ -117,7 +117,9 @@ def open_spiel_depth(seconds: float) -> int:
     game, depth = pyspiel.load_game("mancala"), 0
     while True:
         begin = time.perf_counter()
-        minimax.alpha_beta_search(game, value_function=store_difference, maximum_depth=depth + 1, maximizing_player_id=0)
+        minimax.alpha_beta_search(
+            game, value_function=store_difference, maximum_depth=depth + 1, maximizing_player_id=0
+        )
         if time.perf_counter() - begin > seconds:
             return depth
         depth += 1

@@ -131,7 +131,9 @@ def test_boards_are_ranked_without_gaps():
     ranks = []
     for seeds in range(5):
         for m in range(seeds + 1):
-            for own, other in itertools.product(rows[begins[m] : begins[m + 1]], rows[begins[seeds - m] : begins[seeds - m + 1]]):
+            for own, other in itertools.product(
+                rows[begins[m] : begins[m + 1]], rows[begins[seeds - m] : begins[seeds - m + 1]]
+            ):
                 ranks.append(int(board_rank(p, own, other)))
     assert ranks == list(range(int(board_count(p, 4))))
 

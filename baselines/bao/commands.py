@@ -30,7 +30,13 @@ def _show(table) -> None:
 def _progress():
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     return Progress(*columns, disable=not sys.stderr.isatty())
 
 
@@ -51,7 +57,9 @@ def loops(holes: Holes = 4, start: str = "alternate") -> None:
     from asobiba.baselines.bao.report import loops_table, repetitions_table
 
     graph = Graph(holes, start)
-    typer.echo(f"{len(graph):,} positions, {len(graph.sources):,} moves, {len(graph.endless_moves()):,} of them endless")
+    typer.echo(
+        f"{len(graph):,} positions, {len(graph.sources):,} moves, {len(graph.endless_moves()):,} of them endless"
+    )
     _show(loops_table(graph))
     _show(repetitions_table(graph))
 
@@ -107,7 +115,9 @@ def prove(
     start: str = "alternate",
     endless: Endless = "illegal",
     seeds: Annotated[int, typer.Option(help="Most seeds of the endgame database.")] = 12,
-    table_bits: Annotated[int, typer.Option(help="The transposition table has 2 to this many entries of 24 bytes.")] = 22,
+    table_bits: Annotated[
+        int, typer.Option(help="The transposition table has 2 to this many entries of 24 bytes.")
+    ] = 22,
     seconds: Annotated[float, typer.Option(help="Give up after this long.")] = 3600.0,
 ) -> None:
     """Narrows the value of a start from both sides until it is exact; repetition counts against the side that claims."""
@@ -167,7 +177,9 @@ def first_plies(
     if found.repetition and found.repetition_plies:
         proven = "shortest" if found.repetition_shortest else "found, perhaps not the shortest"
         first, again = found.repetition_plies
-        typer.echo(f"repetition ({proven}): the position of ply {first} again at ply {again}, {letters(found.repetition)}")
+        typer.echo(
+            f"repetition ({proven}): the position of ply {first} again at ply {again}, {letters(found.repetition)}"
+        )
     else:
         typer.echo(f"no repetition within {found.depth} plies")
 

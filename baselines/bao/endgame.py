@@ -23,11 +23,12 @@ import json
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import get_num_threads, prange
+from numba import get_num_threads
 
 from asobiba.baselines.bao.boards import NO_MOVE, board_count, board_rank, play, row_sum, rows_in_order, tables
 from asobiba.core import compiled, kernel
@@ -129,9 +130,12 @@ def settle(p, own, other, database, layer, layer_high):
     return best_low, best_high
 
 
-@compiled(parallel=True)
-def sweep(params, seeds, rows, begins, wanted, values, open_at, open_low, open_high, layer_high, first):
-    """Improves the values of the boards of `seeds` seeds once; returns how many changed.
+@compiled()
+def _sweep_rows(
+    params, seeds, rows, begins, wanted, values, open_at, open_low, open_high, layer_high, first, part, parts
+):
+    """Improves the values of the boards of `seeds` seeds once, of every `parts`-th row of the mover from the `part`-th on;
+    returns how many changed.
 
     `wanted`: one bit a board, those to look at; empty for all.
 
@@ -139,10 +143,10 @@ def sweep(params, seeds, rows, begins, wanted, values, open_at, open_low, open_h
     Boards are done in parallel and read each other's values while they change, which is harmless: values only improve.
     """
     changed = 0
-    for mine in prange(begins[seeds + 1]):
-        p = params[0]
-        database = Database(values, open_at, open_low, open_high)
-        layer = p.start[seeds, 0]
+    p = params[0]
+    database = Database(values, open_at, open_low, open_high)
+    layer = p.start[seeds, 0]
+    for mine in range(part, begins[seeds + 1], parts):
         own = rows[mine]
         m = row_sum(own)
         k = seeds - m
@@ -158,6 +162,13 @@ def sweep(params, seeds, rows, begins, wanted, values, open_at, open_low, open_h
                     layer_high[at - layer] = new_high
                     changed += 1
     return changed
+
+
+def sweep(*arguments) -> int:
+    """One sweep of `_sweep_rows` over all rows, by as many threads as Numba may use."""
+    parts = get_num_threads()
+    with ThreadPoolExecutor(parts) as pool:
+        return sum(pool.map(lambda part: _sweep_rows(*arguments, part, parts), range(parts)))
 
 
 @compiled()

@@ -92,7 +92,9 @@ def remember(keys, own, other, claims, target, depth, result, move):
         failed = min(failed, target + 128)
     keys[at, 0] = own
     keys[at, 1] = other
-    keys[at, 2] = entry_word(claims, proven, failed, max(failed_depth, min(depth, 255)) if not found else failed_depth, move)
+    keys[at, 2] = entry_word(
+        claims, proven, failed, max(failed_depth, min(depth, 255)) if not found else failed_depth, move
+    )
 
 
 @kernel
@@ -287,7 +289,13 @@ def prove(
 
     def note(depth: int) -> bool:
         bounds.nodes, bounds.seconds = int(counters[0]), time.perf_counter() - begin
-        line = {"depth": depth, "low": bounds.low, "high": bounds.high, "nodes": bounds.nodes, "seconds": bounds.seconds}
+        line = {
+            "depth": depth,
+            "low": bounds.low,
+            "high": bounds.high,
+            "nodes": bounds.nodes,
+            "seconds": bounds.seconds,
+        }
         bounds.log.append(line)
         if report:
             report(line)

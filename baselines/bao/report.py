@@ -92,7 +92,9 @@ def repetitions_table(graph: Graph) -> Table:
         first = graph.position(cycle[0])
         text = board(first.counts[: graph.holes]) + board(first.counts[graph.holes :])
         player = ("first", "second")[first.player]
-        rows.append((str(len(part)), text, player, str(first.plies), str(len(cycle)), letters(graph.line_to(first.index))))
+        rows.append(
+            (str(len(part)), text, player, str(first.plies), str(len(cycle)), letters(graph.line_to(first.index)))
+        )
     title = f"Repetitions of {graph.holes}x2: {len(rows)} strongly connected components"
     return Table(title, ("positions", "reached first", "to move", "ply", "shortest cycle", "shortest line"), rows)
 
@@ -138,9 +140,15 @@ def solution_table(graph: Graph) -> Table:
     for endless in ENDLESS:
         solution = solve(graph, endless)
         shares = share_of_results(graph, solution)
-        value = f"{solution.low[0]:+d}" if solution.low[0] == solution.high[0] else f"{solution.low[0]} to {solution.high[0]}"
+        value = (
+            f"{solution.low[0]:+d}"
+            if solution.low[0] == solution.high[0]
+            else f"{solution.low[0]} to {solution.high[0]}"
+        )
         undecided = int(np.sum(solution.low != solution.high))
-        rows.append((endless, value, *results_at_start(solution), *(f"{share:,}" for share in shares), f"{undecided:,}"))
+        rows.append(
+            (endless, value, *results_at_start(solution), *(f"{share:,}" for share in shares), f"{undecided:,}")
+        )
     columns = (
         "endless moves", "margin of the start", "result if a repetition draws", "if it loses for the first player",
         "for the second", "positions won", "drawn", "lost for the mover, from a level score", "values open to repetition",

@@ -66,7 +66,9 @@ def _conditions_summary(found) -> str:
         text = f"* ring {ring}, up to {max(c.seeds for c in mine)} seeds: period 0 only by the patterns: {complete}; "
         if ring % 2 == 0:
             text += f"LOOP met by {sum(c.longer_meeting for c in mine)} of {longer} longer loops; "
-            text += f"{sum(c.condition_loops for c in mine)} of {sum(c.condition_boards for c in mine)} LOOP boards loop; "
+            text += (
+                f"{sum(c.condition_loops for c in mine)} of {sum(c.condition_boards for c in mine)} LOOP boards loop; "
+            )
         lines.append(text + f"period = shift + {ring + 1}k for {sum(c.shift_rule for c in mine)} of {longer}.")
     return "\n".join(lines) + "\n"
 
