@@ -125,7 +125,7 @@ def repeat_until_over(**parameters):
     while not is_over(state) and int(state["steps"]) < 60:
         for action in legal_actions(ruleset, state):
             after = step(ruleset, state, int(action))
-            if after["stores"].tolist() == state["stores"].tolist() and not int(after["outcome"]) == 1:
+            if after["stores"].tolist() == state["stores"].tolist() and int(after["outcome"]) != 1:
                 reply = [step(ruleset, after, int(k)) for k in legal_actions(ruleset, after)]
                 if is_over(after) or any((r["board"] == start).all() or r["outcome"] == 2 for r in reply):
                     break
@@ -190,7 +190,7 @@ def test_parameters_that_make_no_game(parameters, words):
         ("0,4,0,4/0,4,0,-4 first 0-0", NotationError, "cannot hold -4"),
         ("0,4,0/0,4,0 first 0-0", NotationError, "this game has 4 holes"),
         ("0,4,0,4/0,4,0,4 third 0-0", NotationError, "got 'third'"),
-        ("0,4,0,4/0,4,0,4 first 1-0", PositionError, "has 16 seeds; .* has 17"),
+        ("0,4,0,4/0,4,0,4 first 1-0", PositionError, r"has 16 seeds; .* has 17"),
     ],
 )
 def test_positions_that_are_none(text, error, words):
@@ -204,7 +204,7 @@ def test_moves_that_are_none():
     assert notation.action_to_text(ruleset, state, 1) == "f"
     with pytest.raises(NotationError, match="in the other player's row"):
         notation.text_to_action(ruleset, state, "a")
-    with pytest.raises(NotationError, match="no hole of this board: .* e to h"):
+    with pytest.raises(NotationError, match=r"no hole of this board: .* e to h"):
         notation.text_to_action(ruleset, state, "z")
 
 
