@@ -287,7 +287,7 @@ def test_a_forked_child_says_what_is_wrong():
 
 
 @pytest.mark.parametrize("name", ["toy_nim", "toy_kuhn"])
-def test_the_hot_loops_count_no_references(name):
+def test_the_hot_loops_count_no_references(name, tmp_path):
     """The loop over games, which Numba compiles apart from the function around it, neither allocates nor counts."""
     code = (
         "import re, asobiba\n"
@@ -305,7 +305,7 @@ def test_the_hot_loops_count_no_references(name):
         "    loops = [f for f in functions if 'parfor_gufunc' in f.splitlines()[0]]\n"
         "    print(len(loops), len([f for f in functions if re.search('NRT_(incref|[A-Za-z_]*alloc)', f)]))\n"
     )
-    found = run(code, ASOBIBA_CACHE_DIR=str(Path(os.environ.get("TMPDIR", "/tmp")) / f"asobiba-llvm-{os.getpid()}"))
+    found = run(code, ASOBIBA_CACHE_DIR=str(tmp_path))
     numbers = [int(word) for word in found.stdout.split()]
     assert len(numbers) == 6, found.stderr
     assert min(numbers[::2]) >= 1

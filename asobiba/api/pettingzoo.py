@@ -185,7 +185,7 @@ class AEC(_PettingZooGame, AECEnv):
             self._rewards_clear = True
             return
         if self._sequential:
-            if not (self._integer and action.__class__ is int):
+            if not self._integer or (action.__class__ is not int and action.__class__ is not np.int64):
                 action = as_action(self.ruleset, action)
             if self.strict:
                 require_legal(self.ruleset, self._states[0], self._mask, action)

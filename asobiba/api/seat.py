@@ -189,7 +189,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         """
         if self._summary & SUMMARY_OVER:
             raise ResetNeeded("the episode is over, or none has begun: call reset()")
-        if action.__class__ is not int or not self._integer:
+        if not self._integer or (action.__class__ is not int and action.__class__ is not np.int64):
             action = self._as_action(action)
         if self.strict:
             self._require_legal(action)
