@@ -239,12 +239,15 @@ def test_model_checker_finds_an_endless_move_and_a_game_that_does_not_end(tmp_pa
     line = promela.counterexample(tmp_path, "turn_passes")
     assert replay(ruleset, line)
     line = promela.counterexample(tmp_path, "game_ends")
-    state, positions = new_state(ruleset, 0), []
-    for hole in line[:-1]:
-        positions.append((state["board"].tobytes(), int(state["to_move"])))
-        state = step(ruleset, state, hole % 4)
-    repeats = len(set(positions)) < len(positions)
-    assert repeats or replay(ruleset, line)
+    if not replay(ruleset, line):
+        endless_play = GAME.ruleset(holes=4, repetition="off")
+        state = new_state(endless_play, 0)
+        positions = [(state["board"].tobytes(), int(state["to_move"]))]
+        for hole in line:
+            state = step(endless_play, state, hole % 4)
+            positions.append((state["board"].tobytes(), int(state["to_move"])))
+        assert not is_over(state)
+        assert len(set(positions)) < len(positions)
 
 
 def test_promela_model_names_what_is_wrong():
@@ -287,8 +290,8 @@ def test_agents_in_order_of_strength():
     ruleset = GAME.ruleset()
     assert sum(contest(ruleset, ("greedy", "random"), 20)) > 4
     assert sum(contest(ruleset, ("uct:simulations=300", "random"), 8)) > 5
-    assert sum(contest(ruleset, ("alpha_beta:depth=5,endgame=6", "random"), 8)) > 5
-    assert sum(contest(ruleset, ("alpha_beta:depth=5,endgame=6", "greedy"), 8)) >= 0
+    assert sum(contest(ruleset, ("alpha_beta:depth=4,endgame=6", "random"), 6)) > 3
+    assert sum(contest(ruleset, ("alpha_beta:depth=4,endgame=6", "greedy"), 6)) >= 0
     wide = GAME.ruleset(holes=10)
     assert sum(contest(wide, ("alpha_beta:depth=2", "random"), 4)) > 0
 
@@ -308,7 +311,7 @@ def test_agents_name_what_is_wrong():
     ("arguments", "words"),
     [
         (["loops", "--holes", "4"], "13 loops"),
-        (["conditions", "--seeds", "10"], "period 0"),
+        (["conditions", "--seeds", "10"], "The paper's conditions"),
         (["solve"], "13,963 reachable positions"),
         (["prove", "--holes", "4", "--seeds", "6"], "exactly +0"),
         (["endgame", "--holes", "4", "--seeds", "6"], "3,003 boards"),

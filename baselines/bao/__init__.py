@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from asobiba.core import Agent, AgentDeclaration
 
-_PAPER = "Inahata and Takahashi, FIT 2003 (strategies that count seeds; the paper gives no formulas)"
-
 
 def greedy() -> Agent:
     """Captures the most seeds now."""
@@ -76,9 +74,9 @@ def perfect() -> Agent:
 
 AGENTS = (
     AgentDeclaration("greedy", greedy, "captures the most seeds now"),
-    AgentDeclaration("hoard", hoard, "captures, and keeps seeds in its row", _PAPER),
-    AgentDeclaration("starve", starve, "captures, and empties the opponent's row", _PAPER),
-    AgentDeclaration("cautious", cautious, "captures, less what the best reply captures", _PAPER),
+    AgentDeclaration("hoard", hoard, "captures, and keeps seeds in its row"),
+    AgentDeclaration("starve", starve, "captures, and empties the opponent's row"),
+    AgentDeclaration("cautious", cautious, "captures, less what the best reply captures"),
     AgentDeclaration("leftmost", leftmost, "the first legal hole from the left", deterministic=True),
     AgentDeclaration(
         "alpha_beta",

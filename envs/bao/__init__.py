@@ -1,6 +1,6 @@
 """Bao, the two-row sowing game whose moves may never end.
 
-# Description
+## Description
 
 Two players face each other over a ring of holes, `holes` to a row. A move takes all seeds of one hole of one's own
 row and sows them clockwise one by one; while the last seed falls into a hole that holds seeds, that hole is taken up
@@ -11,28 +11,28 @@ from. A single move may go round the board many times, and some never end.
 Holes are called a, b, c, ... clockwise from the first player's leftmost hole: with eight holes to a row the first
 player owns a to h, the second i to p, and a lies opposite p.
 
-# Action Space
+## Action Space
 
 `Discrete(holes)`: hole number `k` of the mover's own row, counted clockwise from his leftmost. Legal are the holes
 that hold seeds and, as long as `endless="illegal"`, whose move ends.
 
-# Observation Space
+## Observation Space
 
 A flat `uint8` vector of counts: `board` (2, holes), the viewer's row and the other row, both clockwise; `stores` (2,),
 what the viewer and his opponent have captured; `occurrences` (1,), how often the position has stood since the last
 capture, this time included; `to_move` (1,), whether the viewer is to move.
 
-# Rewards
+## Rewards
 
 At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 before.
 
-# Starting State
+## Starting State
 
 `start="alternate"`: 0, 4, 0, 4, ... clockwise from a (32 seeds with eight holes to a row). `"full"`: four seeds in every hole.
 `"random"`: as many seeds as in the alternate start, each dropped into a hole at random, drawn again until both rows hold
 seeds and the first player has a move. Or a board of one's own, such as `"0,4,0,4/0,4,0,4"`.
 
-# Episode End
+## Episode End
 
 * After a move that leaves a row empty, whoever's it is: each seed left goes to the owner of the row it lies in, and who
   has more seeds wins.
@@ -42,13 +42,13 @@ seeds and the first player has a move. Or a board of one's own, such as `"0,4,0,
 * An endless move, where it is no illegal one, ends the game: `endless="loses"` loses it for the mover, `"draws"` draws.
 * Truncation after `max_steps` moves.
 
-# Arguments
+## Arguments
 
 `holes=8`: holes in a row, even, 2 to 16. `start="alternate"`. `endless="illegal"`: illegal, loses or draws.
 `repetition="draw"`: draw, first_loses or second_loses (the game is lost for that player when a position stands for the
 `occurrences`-th time; solvers count repetition against the side that claims) or off. `occurrences=3`. `max_steps=400`.
 
-# References
+## References
 
 * Yasuhiro Inahata and Kazuko Takahashi, "Analysis of Cyclic Behavior of Board Game BAO and Its Verification Using
   Model Checker" (in Japanese), Kwansei Gakuin University: the rules, the endless moves, the repetitions.
@@ -56,7 +56,7 @@ seeds and the first player has a move. Or a board of one's own, such as `"0,4,0,
   Forum on Information Technology (FIT), 2003.
 * Larry Russ, The Complete Mancala Games Book, Marlowe & Company, 1995.
 
-# Version History
+## Version History
 
 * v0 (2026-11-21): first version.
 """
