@@ -10,7 +10,7 @@ from asobiba.core import AgentDeclaration
 _GAT = "GAT 2016 (Game AI Tournaments), abstracts of mini 4WD AI cars"
 
 
-def constant(duty: float = 0.6) -> Controller:
+def constant(duty: float = 0.65) -> Controller:
     """The same duty all the time."""
     return Controller(policies.CONSTANT, [require_range("duty", duty, -1, 1)], "constant")
 
@@ -25,7 +25,7 @@ def sequence(duty: float = 1.0, off: float = 0.02, on: float = 0.04) -> Controll
 
 
 def slope(
-    duty: float = 0.7, slow: float = 0.35, tilt: float = 0.12, smooth: float = 0.12, hold: float = 0.5
+    duty: float = 0.7, slow: float = 0.5, tilt: float = 0.15, smooth: float = 0.12, hold: float = 0.5
 ) -> Controller:
     """`duty`, and `slow` for `hold` seconds after the smoothed tilt has passed `tilt` rad."""
     settings = [
@@ -38,13 +38,13 @@ def slope(
     return Controller(policies.SLOPE, settings, "slope")
 
 
-def playback(path: str | None = None, teacher: str = "predict", correct: bool = True) -> Playback:
+def playback(path: str | None = None, teacher: str = "shape", correct: bool = True) -> Playback:
     """Plays a recorded run; without `path`, `teacher` drives the teaching run."""
     return Playback(path, teacher, bool(correct))
 
 
 def pseudo_speed(
-    duty: float = 0.8, threshold: float = 2.0, pulse: float = 0.06, relief: float = 0.5, keep: float = 0.9
+    duty: float = 0.7, threshold: float = 2.0, pulse: float = 0.06, relief: float = 0.5, keep: float = 0.9
 ) -> Controller:
     """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s."""
     settings = [
@@ -58,7 +58,7 @@ def pseudo_speed(
 
 
 def gyro_pitch(
-    duty: float = 0.65, slow: float = 0.35, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
+    duty: float = 0.75, slow: float = 0.5, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
 ) -> Controller:
     """A pitch rate above `rate` rad/s: reverse for `pulse` s, then `slow` for `hold` s; `slow` above `pull` g too."""
     settings = [
@@ -75,11 +75,11 @@ def gyro_pitch(
 def shape(
     straight: float = 0.75,
     corner: float = 0.7,
-    slope: float = 0.4,
+    slope: float = 0.5,
     yaw: float = 2.0,
-    tilt: float = 0.12,
+    tilt: float = 0.2,
     smooth: float = 0.06,
-    rate: float = 1.2,
+    rate: float = 2.0,
     hold: float = 0.5,
     brake: float = 0.08,
 ) -> Controller:
@@ -107,9 +107,18 @@ def localise(rounds: int = 24, cars: int = 12, top: float = 7.0) -> Localiser:
     )  # fmt: skip
 
 
-def predict(steps: int = 4, margin: float = 0.3) -> Controller:
-    """Model-predictive control on the identified model: the upper reference. Uses the wheels' speed."""
-    settings = [require_range("steps", steps, 1, 40), require_range("margin", margin, 0, 0.9)]
+def predict(steps: int = 4, margin: float = 0.5, identified: bool = False) -> Controller:
+    """Model-predictive control on the identified model. Uses the wheels' speed.
+
+    `identified=True` is the upper reference of `asobiba mini4wd controllers`: there the model is the very car of each
+    run, as if its identification were perfect. Elsewhere, and without it, the model is the nominal car, and `margin`
+    makes up for the difference.
+    """
+    settings = [
+        require_range("steps", steps, 1, 40),
+        require_range("margin", margin, 0, 0.9),
+        1.0 if identified else 0.0,
+    ]
     return Controller(policies.PREDICT, settings, "predict")
 
 
@@ -146,8 +155,6 @@ CONTROLLERS = (
         "ai_mini_4wd_kit (2019)",
         league=False,
     ),
-    AgentDeclaration(
-        "predict", predict, "model-predictive control on the identified model (upper reference)", deterministic=True
-    ),
+    AgentDeclaration("predict", predict, "model-predictive control on the identified model", deterministic=True),
 )
 AGENTS = dict.fromkeys(("mini4wd", "mini4wd_discrete", "mini4wd_position", "mini4wd_race"), CONTROLLERS)

@@ -68,9 +68,9 @@ def controllers(
     from rich.table import Table
 
     from asobiba.baselines.mini4wd import CONTROLLERS
-    from asobiba.baselines.mini4wd.table import POINTS, evaluate
+    from asobiba.baselines.mini4wd.table import POINTS, UPPER_REFERENCE, evaluate
 
-    names = only.split() or [declaration.name for declaration in CONTROLLERS]
+    names = only.split() or [*(declaration.name for declaration in CONTROLLERS), UPPER_REFERENCE]
     rows = []
     with _progress() as bar:
         task = bar.add_task("running", total=courses * len(names))

@@ -35,6 +35,7 @@ MEMORY = record_dtype(
         ("filter", np.float64, (policies.FILTERS,)),
         ("sensed", np.float64, (6,)),
         ("zero", np.float64, (6,)),
+        ("car", np.float64, (len(CAR_NAMES),)),
         ("belief", np.float64, (CELLS,)),
         ("bend", np.float32, (CELLS,)),
         ("climb", np.float32, (CELLS,)),
@@ -62,6 +63,7 @@ def run_cars(states, params, seeds, memories, views, replicas, model, course, ac
         seed_record(s, seeds[i], 0)
         reset(s, p)
         out = actions[i]
+        memories[i].car[:] = s.car[0]  # read by the upper reference alone
         n = 0
         while not is_over(s):
             views[i] = s

@@ -127,12 +127,10 @@ def shape(s, p, k, m, out):
     share = min(p.control_step / m.setting[6], 1.0)
     for j in range(6):
         m.filter[j] += share * (m.sensed[j] - m.filter[j])
-    # Pitch: integrated rate that leaks towards the accelerometer's tilt.
-    tilt = math.atan2(m.filter[0], max(m.filter[2], 0.2))
-    m.filter[6] += -m.sensed[4] * p.control_step
-    m.filter[6] += 0.05 * (tilt - m.filter[6])
+    # Pitch: the integrated rate, which leaks away; the accelerometer would take pulling away for a slope.
+    m.filter[6] = 0.97 * (m.filter[6] - m.sensed[4] * p.control_step)
     yaw = abs(m.filter[5])
-    if m.filter[6] > m.setting[5] or abs(m.filter[4]) > m.setting[7]:
+    if m.timer <= 0.0 and (m.filter[6] > m.setting[5] or abs(m.filter[4]) > m.setting[7]):
         m.timer = m.setting[8]
     if m.timer > 0.0:
         out[0] = m.setting[2]

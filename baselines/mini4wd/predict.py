@@ -9,7 +9,7 @@ still keeps the car on the course?
 from __future__ import annotations
 
 from asobiba.core import kernel
-from asobiba.envs.mini4wd.car import FENCE, GRIP, LANDING_PITCH, ROLLER_OFFSET
+from asobiba.envs.mini4wd.car import FENCE, GRIP, LANDING_PITCH, MASS, ROLLER_OFFSET
 from asobiba.envs.mini4wd.course import KAPPA, LENGTH, NEXT_LANE, PREVIOUS_LANE
 from asobiba.envs.mini4wd.physics import BRAKING, DRIVE, FREE, RUNNING, cross_pieces, drive
 from asobiba.envs.mini4wd.rules import reset
@@ -24,13 +24,15 @@ _LOOK = 60
 
 
 @kernel
-def begin_replicas(p, replicas, first, model):
+def begin_replicas(p, m, replicas, first, model):
     """Every lane's replica stands on the start."""
     for lane in range(p.lanes):
         replicas[first + lane] = replicas[first + REPLICAS - 1]
         r = replicas[first + lane]
         reset(r, model)
         place_car(r, model, 0, lane)
+        if m.setting[2] > 0.0 and m.car[MASS] > 0.0:
+            r.car[0, :] = m.car
 
 
 @kernel
@@ -123,7 +125,7 @@ def survives(replicas, scratch, start, p, model, duty, mode, steps, margin):
 def predict(s, p, k, m, replicas, first, model, out):
     """The strongest of full duty, half duty, rolling and braking that leaves a way to stay on the course."""
     if s.clock[k] == 0.0:
-        begin_replicas(p, replicas, first, model)
+        begin_replicas(p, m, replicas, first, model)
         for lane in range(p.lanes):
             m.belief[lane] = 0.0
     start = follow(s, p, k, m, replicas, first, model)

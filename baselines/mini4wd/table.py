@@ -16,6 +16,9 @@ POINTS = (
     "1 for the whole distance (in proportion), plus the time at 3 m/s over the time needed, minus 1 for a course-out"
 )
 
+UPPER_REFERENCE = "predict:identified=true,margin=0.25"
+"""Knows the very car of each run: what the others could reach at best."""
+
 
 @dataclass(frozen=True)
 class Row:

@@ -1,0 +1,202 @@
+"""The mini 4WD controllers: what each does, learning, recordings, the table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from asobiba.baselines.mini4wd import AGENTS
+from asobiba.baselines.mini4wd.controllers import Controller, nearest_level, nominal, run_many
+from asobiba.baselines.mini4wd.keyboard import record_keys
+from asobiba.baselines.mini4wd.learning import Tape, localised_cells, record_tape, teach
+from asobiba.baselines.mini4wd.table import UPPER_REFERENCE, evaluate
+from asobiba.core import GameParameterError, make_agent, states
+from asobiba.envs.mini4wd import DISCRETE, GAME, POSITION, RACE
+from asobiba.envs.mini4wd.layout import LEVELS
+
+NAMES = tuple(declaration.name for declaration in AGENTS["mini4wd"])
+
+
+def rules(**parameters):
+    return GAME.ruleset(**{"tachometer": True, "lane": 0, "randomise": "none", **parameters})
+
+
+def drive(agent, ruleset, seed=1):
+    """All actions of a run and its final state."""
+    agent.reset(ruleset, 0, seed)
+    state, actions = states.new_state(ruleset, seed), []
+    while not states.is_over(state):
+        actions.append(np.array(agent.act(states.view_of(ruleset, state, 0), np.zeros(0, np.int8))))
+        state = states.step(ruleset, state, actions[-1])
+    return np.array(actions), state
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "localise"])
+def test_every_controller_finishes_the_junior_circuit(name):
+    actions, state = drive(make_agent(GAME, name), rules())
+    assert state["finish_time"][0] > 0
+    assert np.all(np.abs(actions) <= 1)
+
+
+def test_constant_and_sequence_keep_their_pattern():
+    actions, _ = drive(make_agent(GAME, "constant:duty=0.5"), rules())
+    assert np.all(actions[:, 0] == 0.5)
+    actions, _ = drive(make_agent(GAME, "sequence:off=0.1,on=0.2"), rules())
+    duty = actions[:, 0]
+    assert duty[:15].tolist() == [0] * 5 + [1] * 10
+    assert duty[15:30].tolist() == duty[:15].tolist()
+
+
+def test_five_seconds_off_and_five_on():
+    # Kozu's first test: nothing for five seconds, then full power for five.
+    actions, _ = drive(make_agent(GAME, "sequence:off=5,on=5"), rules())
+    assert np.all(actions[:250, 0] == 0)
+    assert np.all(actions[250:, 0][:200] == 1)
+
+
+def test_slope_control_slows_down_on_the_slope_only():
+    ruleset = rules(course="junior_hill")
+    agent = make_agent(GAME, "slope")
+    agent.reset(ruleset, 0, 0)
+    state, slow, kinds = states.new_state(ruleset, 0), [], []
+    while not states.is_over(state) and state["lap"][0] == 0:
+        action = agent.act(states.view_of(ruleset, state, 0), np.zeros(0, np.int8))
+        slow.append(action[0] < 0.6)
+        kinds.append(int(state["kind"][0]))
+        state = states.step(ruleset, state, action)
+    slow, kinds = np.array(slow), np.array(kinds)
+    assert slow[np.isin(kinds, (4, 5))].mean() > 0.5
+    assert slow[kinds == 2].mean() < 0.3
+
+
+def test_reverse_pulses_are_short():
+    for name in ("pseudo_speed", "gyro_pitch"):
+        actions, _ = drive(make_agent(GAME, f"{name}:duty=0.9,pulse=0.06"), rules(course="junior_hill"))
+        reverse = (actions[:, 0] < 0).astype(int)
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], reverse, [0]])))
+        lengths = edges[1::2] - edges[::2]
+        assert len(lengths) > 0, name
+        assert lengths.max() <= 3, name  # 60 ms in steps of 20 ms
+    with pytest.raises(GameParameterError, match=r"pulse is 0\.3, but must be a number from 0 to 0\.1"):
+        make_agent(GAME, "pseudo_speed:pulse=0.3")
+
+
+def test_a_taught_run_is_played_again_to_the_letter(tmp_path):
+    ruleset = rules()
+    tape = teach(ruleset, "constant:duty=0.8")
+    path = tmp_path / "run.json"
+    tape.save(path)
+    assert Tape.load(path) == tape
+    actions, state = drive(make_agent(GAME, f"playback:path={path},correct=false"), ruleset, seed=0)
+    assert np.allclose(actions[: len(tape.rows), 0], [row[0] for row in tape.rows])
+    assert state["finish_time"][0] > 0
+
+
+def test_the_correction_makes_up_for_a_weak_battery(tmp_path):
+    path = tmp_path / "run.json"
+    teach(rules(), "constant:duty=0.6").save(path)
+    weak = rules(randomise={"voltage": [0.85, 0.85]})
+    times = {}
+    for correct in ("true", "false"):
+        _, state = drive(make_agent(GAME, f"playback:path={path},correct={correct}"), weak, seed=0)
+        times[correct] = state["finish_time"][0]
+    _, fresh = drive(make_agent(GAME, f"playback:path={path},correct=false"), rules(), seed=0)
+    assert abs(times["true"] - fresh["finish_time"][0]) < 0.5 * abs(times["false"] - fresh["finish_time"][0])
+
+
+def test_bad_tapes_are_refused(tmp_path):
+    path = tmp_path / "bad.json"
+    with pytest.raises(GameParameterError, match="cannot be read"):
+        Tape.load(path)
+    path.write_text('{"control_ms": 20, "teacher": "x", "rows": [[1, 2]]}')
+    with pytest.raises(GameParameterError, match="duty, mode selector, volts"):
+        Tape.load(path)
+    path.write_text('{"control_ms": 50, "teacher": "x", "rows": [[1, 0.5, 2.5]]}')
+    with pytest.raises(GameParameterError, match="steps of 50 ms"):
+        make_agent(GAME, f"playback:path={path}").reset(rules(), 0, 0)
+
+
+def test_teaching_by_keyboard_takes_the_last_key():
+    ruleset = rules(max_seconds=1.0)
+    now = [0.0]
+    keys = iter(["9", "", "", " ", "", "r"] + [""] * 1000)
+
+    def read_key(seconds):
+        now[0] += max(seconds, 1e-4)
+        return next(keys)
+
+    tape = record_keys(ruleset, read_key, lambda: now[0])
+    assert len(tape.rows) == 50
+    assert [row[0] for row in tape.rows[:6]] == pytest.approx([1, 1, 1, 0, 0, -1])
+    assert tape.rows[3][1] < 0
+
+
+def test_localisation_learns_speeds_and_beats_constant_duty():
+    ruleset = rules(course="junior_hill", car="dash", randomise="default")
+    agent = make_agent(GAME, "localise:rounds=12,cars=6")
+    agent.reset(ruleset, 0, 3)
+    speeds = localised_cells(agent._memory)
+    assert len(speeds) == pytest.approx(10 * 3 * 9.92, rel=0.05)  # a cell each 100 mm of the three lanes
+    assert speeds.max() > speeds.min() + 0.3
+    learned = run_many(ruleset, np.repeat(agent._memory, 20), np.arange(500, 520))
+    plain = make_agent(GAME, "constant")
+    constant = run_many(ruleset, np.repeat(plain.memory(), 20), np.arange(500, 520))
+    assert (learned["cause"] > 0).mean() <= 0.2
+    finished = learned["finish_time"][learned["finish_time"] > 0]
+    assert finished.mean() < constant["finish_time"][constant["finish_time"] > 0].mean()
+    with pytest.raises(GameParameterError, match="tachometer=True"):
+        make_agent(GAME, "localise").reset(GAME.ruleset(), 0, 0)
+
+
+def test_prediction_keeps_its_place_on_the_course():
+    ruleset = rules(course="random:1", car="dash", randomise="default")
+    agent = make_agent(GAME, "predict")
+    agent.reset(ruleset, 0, 1)
+    state, off = states.new_state(ruleset, 1), []
+    while not states.is_over(state):
+        action = agent.act(states.view_of(ruleset, state, 0), np.zeros(0, np.int8))
+        off.append(abs(float(agent._replicas["progress"][0, 0] - state["progress"][0])))
+        state = states.step(ruleset, state, action)
+    assert max(off) < 0.5
+    assert state["finish_time"][0] > 0
+
+
+def test_controllers_play_every_game():
+    for game in (DISCRETE, POSITION, RACE):
+        ruleset = game.ruleset(tachometer=True, randomise="none")
+        agents = [make_agent(game, "shape") for _ in range(ruleset.num_players)]
+        for seat, agent in enumerate(agents):
+            agent.reset(ruleset, seat, 0)
+        state = states.new_state(ruleset, 0)
+        for _ in range(100):
+            actions = [a.act(states.view_of(ruleset, state, k), np.zeros(0, np.int8)) for k, a in enumerate(agents)]
+            state = states.step(ruleset, state, np.array(actions) if ruleset.simultaneous else actions[0])
+        assert np.all(state["progress"] > 1.0)
+    assert LEVELS[nearest_level(np.array([0.52, 0.5]))][0] == 0.5
+    assert nearest_level(np.array([0.0, -0.25])) == 1
+
+
+def test_a_recorded_drive_is_the_nominal_cars():
+    tape = record_tape(rules(randomise="wide"), lambda view: [0.7], "me")
+    assert nominal(rules(randomise="wide")).parameters["randomise"] == "none"
+    assert tape.teacher == "me"
+    assert tape.rows[5][0] == pytest.approx(0.7)
+
+
+def test_the_table_ranks_by_points_that_punish_course_outs():
+    courses = [f"random:{k}" for k in range(4)]
+    calm, wild = evaluate("constant:duty=0.6", courses, 5), evaluate("constant:duty=1.0", courses, 5)
+    assert wild.out > calm.out
+    assert calm.points > wild.points
+    assert calm.runs == 20
+    assert sum(wild.causes.values()) == pytest.approx(wild.out)
+    assert evaluate(UPPER_REFERENCE, courses, 5).points > calm.points
+
+
+def test_runs_do_not_depend_on_their_number():
+    ruleset = rules(randomise="default")
+    agent = make_agent(GAME, "shape")
+    assert isinstance(agent, Controller)
+    many = run_many(ruleset, np.repeat(agent.memory(), 8), np.arange(8))
+    one = run_many(ruleset, agent.memory(), np.array([5]))
+    assert many[5].tobytes() == one[0].tobytes()
