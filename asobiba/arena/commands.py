@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from asobiba.arena.store import Store
     from asobiba.core import Ruleset
 
-GameName = Annotated[str, typer.Argument(metavar="GAME", help="The game, as `asobiba games` lists it.")]
+GameName = Annotated[str, typer.Argument(help="The game, as `asobiba games` lists it.")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--param", "-p", metavar="KEY=VALUE", help="A parameter of the game; may be repeated."),
@@ -78,7 +78,7 @@ def _store(ruleset: Ruleset, place: str | None, create: bool) -> Store:
 
 def match(
     game: GameName,
-    agents: Annotated[list[str], typer.Argument(metavar="AGENT...", help="One agent per seat.")],
+    agents: Annotated[list[str], typer.Argument(help="One agent per seat.")],
     games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games; seats are swapped in pairs.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the series.")] = 0,
     param: Parameters = None,
@@ -301,7 +301,7 @@ def _seat(ruleset: Ruleset, text: str) -> int:
 
 def replay(
     game: GameName,
-    number: Annotated[str, typer.Argument(metavar="MATCH", help="Its number in the store, or its key.")],
+    number: Annotated[str, typer.Argument(help="Its number in the store, or its key.")],
     store: StorePlace = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position) or .txt file.")

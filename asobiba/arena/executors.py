@@ -13,7 +13,7 @@ from typing import Any
 from asobiba.arena.lockstep import plays_in_lockstep
 from asobiba.arena.match import CRASH, TIME_OUT, Match, Record
 from asobiba.arena.worker import Unit, Worker, WorkerError
-from asobiba.core import AsobibaError, MissingExtra, Ruleset, make_agent
+from asobiba.core import AsobibaError, KernelAgent, MissingExtra, Ruleset, make_agent
 
 TIME_LIMIT = 10.0
 """Seconds that an agent may take for a move, unless told otherwise."""
@@ -221,15 +221,16 @@ def plan(matches: Sequence[Match], jobs: int) -> list[Unit]:
         groups.setdefault((match.game, match.parameters_text, match.seats), []).append(match)
     rounds: dict[int, list[Unit]] = {}
     warm: dict[tuple, Unit] = {}
-    kinds: dict[tuple, bool] = {}
+    kinds: dict[tuple, str | None] = {}
     for members in groups.values():
         first = members[0]
         ruleset = first.ruleset()
-        lockstep = all(_is_kernel(ruleset, first, seat, kinds) for seat in range(len(first.seats)))
+        engines = [_engine(ruleset, first, seat, kinds) for seat in range(len(first.seats))]
+        lockstep = None not in engines
         if lockstep:
-            for text in first.seats:
+            for text, engine in zip(first.seats, engines):
                 alone = Match(first.game, first.version, first.parameters, (text,) * len(first.seats), 0)
-                warm.setdefault((first.game, first.parameters_text, text), Unit((alone,), "warm"))
+                warm.setdefault((first.game, engine), Unit((alone,), "warm"))
         begin, number = 0, 0
         while begin < len(members):
             size = _width(number) if lockstep else _SINGLES
@@ -245,10 +246,18 @@ def _width(number: int) -> int:
     return _ROUNDS[number + 1] - _ROUNDS[number] if number + 1 < len(_ROUNDS) else _LARGEST
 
 
-def _is_kernel(ruleset: Ruleset, match: Match, seat: int, known: dict[tuple, bool]) -> bool:
+def _engine(ruleset: Ruleset, match: Match, seat: int, known: dict[tuple, str | None]) -> str | None:
+    """What has to be compiled for this agent to play in lockstep; equal for agents that differ in settings only.
+
+    `None` for an agent that is no kernel.
+    """
     key = (match.game, match.parameters_text, match.seats[seat])
     if key not in known:
         agent = make_agent(ruleset.game, match.seats[seat])
-        known[key] = plays_in_lockstep(ruleset, [agent])
+        known[key] = None
+        if plays_in_lockstep(ruleset, [agent]):
+            assert isinstance(agent, KernelAgent)
+            policy = getattr(agent.policy, "py_func", agent.policy)
+            known[key] = f"{policy.__module__}.{policy.__qualname__} {agent.memory_dtype} {ruleset.dtype}"
         agent.close()
     return known[key]

@@ -43,6 +43,7 @@ class Progress:
         self._task = self._bar.add_task(title, total=total)
         self._live = self._console.is_terminal
         self._started = self._last = time.monotonic()
+        self._first: tuple[float, int] | None = None
 
     def __enter__(self) -> Self:
         if self._live:
@@ -64,9 +65,13 @@ class Progress:
         now = time.monotonic()
         if now - self._last >= _LINE_EVERY or done == self.total:
             self._last = now
-            left = (now - self._started) / done * (self.total - done) if done else float("nan")
             line = f"{self.title}: {done} of {self.total} matches, {now - self._started:.0f} s"
-            print(line + (f", about {left:.0f} s left" if done < self.total else ""), file=sys.stderr, flush=True)
+            if self._first is not None and 0 < self._first[1] < done < self.total:
+                began, before = self._first  # what came before it was compiling
+                line += f", about {(now - began) / (done - before) * (self.total - done):.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+        if self._first is None and done:
+            self._first = (now, done)
 
 
 class LeagueProgress(Progress):
@@ -74,6 +79,7 @@ class LeagueProgress(Progress):
 
     def __init__(self, ruleset: Ruleset, results: Sequence[Result]):
         super().__init__(0, f"{ruleset.game.title} league")
+        self._announced = False
         self._scores: dict[str, list[float]] = {}
         for result in results:
             self._count(result.seats, result.returns)
@@ -84,7 +90,8 @@ class LeagueProgress(Progress):
 
     def advance(self, state: LeagueRun, records: list[Record]) -> None:
         """These records were written; `state` is where the league stands."""
-        if self.total != state.wanted - state.before:
+        if not self._announced:
+            self._announced = True
             self.total = state.wanted - state.before
             self._bar.update(self._task, total=self.total)
             if state.before and not self._live:
