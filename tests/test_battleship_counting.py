@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from asobiba.baselines.battleship.counting import count_placements, knowledge
 from asobiba.core import GameParameterError, NotationError, PositionError, game
 from asobiba.core.states import legal_actions, new_state, step
