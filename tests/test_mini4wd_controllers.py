@@ -136,7 +136,9 @@ def test_localisation_learns_speeds_and_beats_constant_duty():
     agent = make_agent(GAME, "localise:cars=6")
     agent.reset(ruleset, 0, 3)
     speeds = localised_cells(agent._memory)
-    assert len(speeds) == pytest.approx(10 * 3 * ruleset.params["lap_length"][0], rel=0.05)  # a cell each 100 mm of the three lanes
+    assert len(speeds) == pytest.approx(
+        10 * 3 * ruleset.params["lap_length"][0], rel=0.05
+    )  # a cell each 100 mm of the three lanes
     assert speeds.max() > speeds.min() + 0.3
     learned = run_many(ruleset, np.repeat(agent._memory, 20), np.arange(500, 520))
     plain = make_agent(GAME, "constant")
