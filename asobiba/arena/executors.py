@@ -24,6 +24,7 @@ _POLL = 0.05
 _ROUNDS = (0, 4, 16, 64, 192)
 _LARGEST = 256
 _SINGLES = 4
+_AT_LEAST = 20.0
 _FRUITLESS_DEATHS = 3
 
 
@@ -41,8 +42,8 @@ class Executor(ABC):
 
         Args:
             matches: what to play.
-            until: stop at this time of `time.monotonic()`, but not before there is a record; what is being played
-                then is thrown away.
+            until: stop at this time of `time.monotonic()`, but not sooner than 20 s after the first record, which
+                compiling may delay; what is being played then is thrown away.
 
         Raises:
             WorkerError: if processes die though no agent was thinking.
@@ -90,6 +91,8 @@ class LocalExecutor(Executor):
                         try:
                             records = worker.receive()
                             if records is not None:
+                                if until is not None and not playing:
+                                    until = max(until, time.monotonic() + _AT_LEAST)
                                 deaths, playing = 0, True
                                 yield records
                             else:
