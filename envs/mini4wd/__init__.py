@@ -1,6 +1,6 @@
 """Mini 4WD (ミニ四駆): a battery car between the fences of its lane, in simulation as on a real one.
 
-# Description
+## Description
 
 A mini 4WD car has a motor, two AA cells, and no steering: rollers guide it along the fence of its lane. An AI car adds
 a microcontroller, an inertial sensor and an H-bridge, and may choose only how hard the motor pulls. Too fast, and it
@@ -18,14 +18,14 @@ their limit of grip; rolling, roller and wall drag; grade, hollows and crests; l
 (wheels that spin up lift the nose, braked ones drop it), landing test, bounce; roll about the outer wheels in curves.
 Every constant stands in a data file or in `car.CAR_FIELDS` with its unit and legal range.
 
-# Action Space
+## Action Space
 
 `Box(-1, 1, (2,))`: duty, and a selector of the drive mode: from 0 up drive (the sign of the duty is the direction), from
 -0.5 to 0 short-circuit brake, below -0.5 free. With `actions="duty"` the duty alone. `mini4wd_discrete`: `Discrete(14)`:
 free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVELS`). A command acts after the car's
 `action_delay`.
 
-# Observation Space
+## Observation Space
 
 A flat `float32` vector of what a real car senses, in this order: `imu` (window, 6), the samples of acceleration (g; x
 ahead, y left, z up; (0, 0, 1) at rest) and rate (rad/s, right-handed: nose down and left turn are positive), oldest
@@ -34,7 +34,7 @@ sample is; `actions` (history, 2), newest first; with `tachometer=True` `wheel_s
 match `target` (m from the start). All lie within -64 and 64. The simulator's state is never in it: it stands in `info`
 (`progress`, `speed`, `lap`, `lane`, `airborne`, `height`, `pitch`, `roll`, `current`, `energy`, `cause`, `finish_time`).
 
-# Rewards
+## Rewards
 
 Named terms, each in `info`, whose sum is the reward.
 
@@ -46,20 +46,20 @@ Named terms, each in `info`, whose sum is the reward.
   to the mark in metres, not below -1; `reward_course_out`, -1.
 * Race: +1 for the winner, -1 for the loser, `reward_result`.
 
-# Starting State
+## Starting State
 
 The car at rest in the middle of the start, in lane `lane` (-1: a random one). Mass, friction, motor, battery and
 sensors are drawn for every episode from the ranges that `randomise` names; mounting, scale and bias of the sensors are
 always drawn.
 
-# Episode End
+## Episode End
 
 The finish (`finish_time`, interpolated within the step); a course-out, with its cause (`lane changer`, `landing`,
 `corner`); a stop of 3 s once the car has moved (`stopped`); in the race also the car whose follower comes within 2 m
 (`caught`). A race is won by the first to finish, or when the other is out; both out in one step is a draw. The position
 match ends when the car has stood for 1 s. Truncation after `max_seconds`.
 
-# Arguments
+## Arguments
 
 `course="junior"`: a shipped course (junior, junior_clockwise, junior_short, junior_hill, junior_bank, home_oval,
 competition, jump), `random:SEED`, or the path of a YAML file. `car="stock"`: a shipped car (stock, instrumented, dash),
@@ -69,7 +69,7 @@ with another motor as in `stock+hyper_dash`, or the path of a YAML file. `laps=3
 a YAML file of factors. `max_seconds=30`. `progress_weight`, `finish_weight`, `course_out_weight` (time attack),
 `approach_weight`, `stop_weight`, `course_out_weight`, `nearest=3`, `farthest=15` (position match), `second_car` (race).
 
-# References
+## References
 
 * GAT 2016 (Game AI Tournaments, The University of Electro-Communications), abstracts of mini 4WD AI cars (in Japanese):
   the controllers.
@@ -81,7 +81,7 @@ a YAML file of factors. `max_seconds=30`. `progress_weight`, `finish_weight`, `c
 * The height and profile of the lane changer's bridge and of the jump are published nowhere: they are chosen so that the
   published outcomes come out, with a clearance above 75 mm under the bridge.
 
-# Version History
+## Version History
 
 * v0 (2026-11-21): first version.
 """

@@ -254,12 +254,12 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
         )
     trail = []
     if ruleset.num_players == 1:
-        for cell, v in enumerate(state["trace"][0]):
+        for cell, v in enumerate(state["cell_speed"][0]):
             if v > 0:
                 x, y, _ = plan.place((cell + 0.5) / TRACE_CELLS + course.start_distance / course.lap_length, 0.0)
                 trail.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_colour(float(v))}"/>')
     title = f"{course.title}   t = {float(state['clock'][0]):.2f} s   {'   '.join(words)}"
-    traces = [state["trace"][k] for k in range(ruleset.num_players)]
+    traces = [state["cell_speed"][k] for k in range(ruleset.num_players)]
     profile = _profile(course, traces, shares, int(state["lane"][0]) if course.lanes == 1 else course.lanes - 1)
     return _document([_title(title), *_track(plan), *trail, *cars, *profile])
 

@@ -57,7 +57,7 @@ def _car_state(players: int, window: int, ring: int, history: int) -> list[tuple
         ("bias", np.float64, (players, 6)),
         ("smoothed", np.float64, (players, 6)),
         ("ring", np.float32, (players, ring, 6)),
-        ("trace", np.float32, (players, TRACE_CELLS)),
+        ("cell_speed", np.float32, (players, TRACE_CELLS)),
         # What the car senses.
         *each(np.float64, "clock"),
         ("imu", np.float32, (players, window, 6)),

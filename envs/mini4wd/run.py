@@ -60,8 +60,8 @@ def control_step(s, p, k, duty, selector):
     s.wheel_speed[k] = np.float32((s.turned[k] - turned) / p.control_step)
     sense(s, p, k)
     within = s.progress[k] / p.lap_length
-    cell = int((within - np.floor(within)) * s.trace.shape[1])
-    s.trace[k, min(cell, s.trace.shape[1] - 1)] = np.float32(s.v[k])
+    cell = int((within - np.floor(within)) * s.cell_speed.shape[1])
+    s.cell_speed[k, min(cell, s.cell_speed.shape[1] - 1)] = np.float32(s.v[k])
 
 
 @kernel
@@ -105,7 +105,7 @@ def hide_simulator(s, p, k):
     s.bias[k, :] = 0.0
     s.smoothed[k, :] = 0.0
     s.ring[k, :, :] = 0.0
-    s.trace[k, :] = 0.0
+    s.cell_speed[k, :] = 0.0
     if p.tachometer == 0:
         s.wheel_speed[k] = 0.0
         s.wheel_turns[k] = 0.0
@@ -134,7 +134,7 @@ def imagine(s, p, k):
     s.smoothed[k, 2] = 1.0
     window = s.imu.shape[1]
     # draw_sensors fills the window anew, so what was sensed is kept aside in the trace's place: entry by entry.
-    kept = s.trace[k]
+    kept = s.cell_speed[k]
     entries = window * 6
     fits = entries <= kept.shape[0]
     if fits:
@@ -149,7 +149,7 @@ def imagine(s, p, k):
     for i in range(s.ring.shape[1]):
         for j in range(6):
             s.ring[k, i, j] = s.imu[k, min(i, window - 1), j]
-    s.trace[k, :] = 0.0
+    s.cell_speed[k, :] = 0.0
     s.clock[k], s.voltage[k], s.frame_age[k] = clock, voltage, age
     s.wheel_turns[k], s.wheel_speed[k] = turns, wheel_speed
     if clock > 0.0:
