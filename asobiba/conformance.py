@@ -15,6 +15,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -179,7 +180,7 @@ def illegal_actions(game: Game) -> None:
             continue
         player = max(int(state["to_move"]), 0)
         if ruleset.discrete:
-            illegal = ruleset.num_actions
+            illegal: Any = ruleset.num_actions
             if ruleset.simultaneous:
                 illegal = [ruleset.num_actions] * ruleset.num_players
         else:

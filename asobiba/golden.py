@@ -35,7 +35,7 @@ def record(game: Game) -> str:
     ruleset = game.ruleset()
     batch = Batch(ruleset, SEEDS, autoreset="disabled", threads=1)
     batch.reset(seed=1)
-    played = []
+    played: list[np.ndarray] = []
     while len(played) < PLIES and not (batch.terminated | batch.truncated).any():
         played.append(batch.sample_actions().copy())
         batch.step(played[-1])

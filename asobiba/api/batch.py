@@ -19,7 +19,7 @@ from asobiba.core.state import SAMPLER
 from asobiba.core.states import require_legal
 
 # As in the engine's modules: rows of arrays are lent without counting references to them.
-_random_legal = numba.njit(error_model="numpy", nogil=True, _nrt=False)(getattr(random_legal, "py_func", random_legal))
+_random_legal = numba.njit(error_model="numpy", nogil=True, _nrt=False)(getattr(random_legal, "py_func", random_legal))  # type: ignore[call-overload]
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
 _MODES = {"disabled": AUTORESET_DISABLED, "next_step": AUTORESET_NEXT_STEP, "same_step": AUTORESET_SAME_STEP}
 _RECYCLED, _WORTH_THREADS = 8, 256
@@ -54,7 +54,7 @@ def use_threads(threads: int) -> None:
         numba.set_num_threads(threads)
 
 
-@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
 def _sample_game(masks, samplers, actions, i):
     actions[i] = _random_legal(samplers[i], masks[i])
 
@@ -65,7 +65,7 @@ def _sample_batch(masks, samplers, actions):
         _sample_game(masks, samplers, actions, np.int64(index))
 
 
-@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
 def _sample_joint_game(masks, samplers, actions, i):
     for k in range(masks.shape[1]):
         actions[i, k] = _random_legal(samplers[i], masks[i, k])
@@ -149,13 +149,14 @@ class Batch:
             raise GameParameterError(f"num_envs must be at least 1, not {num_envs}")
         if autoreset not in _MODES:
             raise GameParameterError(f"autoreset must be one of {', '.join(_MODES)}, not {autoreset!r}")
-        if threads is not None and not 1 <= threads <= numba.config.NUMBA_NUM_THREADS:
-            raise GameParameterError(f"threads must lie between 1 and {numba.config.NUMBA_NUM_THREADS}, not {threads}")
+        most_threads: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        if threads is not None and not 1 <= threads <= most_threads:
+            raise GameParameterError(f"threads must lie between 1 and {most_threads}, not {threads}")
         self.ruleset = ruleset
         self.num_envs = n = int(num_envs)
         self.autoreset = autoreset
         self.mode = _MODES[autoreset]
-        self.threads = threads or (1 if n < _WORTH_THREADS else numba.config.NUMBA_NUM_THREADS)
+        self.threads = threads or (1 if n < _WORTH_THREADS else most_threads)
         self.strict = strict
         self.params = self._checked_params(params)
         players = ruleset.num_players
@@ -303,7 +304,7 @@ class Batch:
         """
         use_threads(self.threads)
         if not self.ruleset.discrete:
-            box = self.ruleset.action_space
+            box: Any = self.ruleset.action_space
             unit = np.random.Generator(
                 np.random.Philox(int(self.samplers["rng_key"][0] ^ self.samplers["rng_counter"][0]))
             )
@@ -319,7 +320,7 @@ class Batch:
         """Writes masks and observations again, after `states` were changed from outside."""
         self.run(OBSERVE)
 
-    def set_states(self, states: np.ndarray, select: Any = slice(None)) -> None:
+    def set_states(self, states: np.ndarray | np.void, select: Any = slice(None)) -> None:
         """Puts copies of state records into the games (all, or those of an index)."""
         if np.asarray(states).dtype != self.states.dtype:
             raise GameParameterError(f"these records are no states of {self.ruleset!r}")

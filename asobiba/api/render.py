@@ -184,7 +184,7 @@ def save_movie(
         raise GameParameterError("there are no pictures to write")
     height, wide = (max(frame.shape[k] for frame in frames) for k in (0, 1))
     height, wide = height + height % 2, wide + wide % 2  # the video codec wants even numbers
-    full = []
+    full: list[Any] = []
     for frame in frames:
         page = np.full((height, wide, 3), 255, np.uint8)
         page[: frame.shape[0], : frame.shape[1]] = frame

@@ -55,13 +55,18 @@ class SeatEnv(SingleGame, gymnasium.Env):
         check_mode(render_mode)
         self._alone = ruleset.num_players == 1
         self._agent = None if self._alone else as_agent(ruleset, opponent)
-        self._compiled = isinstance(self._agent, KernelAgent) and not ruleset.simultaneous
+        self._kernel_agent: KernelAgent | None = None
+        if isinstance(self._agent, KernelAgent) and not ruleset.simultaneous:
+            self._kernel_agent = self._agent
+        self._compiled = self._kernel_agent is not None
         self._others: dict[int, Agent] = {}
         players = ruleset.num_players
         self._control = np.zeros(1, CONTROL)
         self._control["seat_choice"] = 0 if self._alone else seat_number(ruleset, seat)
         self._views = ruleset.zeros()
-        self._memories = np.zeros(players, self._agent.memory_dtype) if self._compiled else None
+        self._memories: Any = None
+        if self._kernel_agent is not None:
+            self._memories = np.zeros(players, self._kernel_agent.memory_dtype)
         self._joint = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
         self._learner = 0
         self._integer = ruleset.discrete
@@ -77,12 +82,12 @@ class SeatEnv(SingleGame, gymnasium.Env):
             self._observations = np.zeros((1, ruleset.observation_size), ruleset.observation_space.dtype)
             self._bind()
 
-    _DERIVED = (*SingleGame._DERIVED, "_seat_step", "_seat_reset", "_own_mask", "_own_observation")
+    _DERIVED = (*SingleGame._DERIVED, "_seat_step", "_seat_reset", "_own_mask", "_own_observation")  # type: ignore[assignment]
 
     def _bind(self) -> None:
         super()._bind()
-        if self._compiled:
-            engine = agent_engine_for(self.ruleset.game, self._agent.policy)
+        if self._kernel_agent is not None:
+            engine = agent_engine_for(self.ruleset.game, self._kernel_agent.policy)
             self._seat_step = engine.seat_step_one
             self._seat_reset = engine.seat_reset_one
         self._own_mask = self._mask
@@ -111,7 +116,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
             self._control["rng_key"] = seed_keys([int(seed) & (2**64 - 1)], 1)
             self._control["rng_counter"] = 0
         self._last_action = None
-        if self._compiled:
+        if self._kernel_agent is not None:
             self._summary = self._seat_reset(
                 self._states,
                 0,
@@ -121,7 +126,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
                 self._observations,
                 self._views,
                 self._memories,
-                self._agent.initial,
+                self._kernel_agent.initial,
                 self._control,
             )
             self._learner = int(self._control["seat"][0])
@@ -140,7 +145,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
             )
             self._others = {}
             for k in range(self.ruleset.num_players):
-                if k != self._learner:
+                if k != self._learner and self._agent is not None:
                     self._others[k] = self._agent if self.ruleset.num_players == 2 else copy.deepcopy(self._agent)
                     self._others[k].reset(self.ruleset, k, seed)
             self._reply()
@@ -272,11 +277,11 @@ class SeatEnv(SingleGame, gymnasium.Env):
         if not self._alone and not self.ruleset.simultaneous:
             self._learner = self.to_move
             self._control["seat"] = self._learner
-        if not self._alone:
+        if self._agent is not None:
             seed = int(seed_keys(self._states["rng_key"], 3)[0] >> np.uint64(1))
-            if self._compiled:
+            if self._kernel_agent is not None:
                 for k in range(self.ruleset.num_players):
-                    self._memories[k : k + 1] = self._agent.memories(np.array([seed]), k)
+                    self._memories[k : k + 1] = self._kernel_agent.memories(np.array([seed]), k)
             else:
                 self._others = {
                     k: self._agent if self.ruleset.num_players == 2 else copy.deepcopy(self._agent)

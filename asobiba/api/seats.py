@@ -73,8 +73,11 @@ class SeatBatch:
 
     def _set_opponents(self, opponent: Opponent | Sequence[Opponent]) -> None:
         n = self.num_envs
-        several = isinstance(opponent, Sequence) and not isinstance(opponent, str)
-        given = list(opponent) if several else [opponent] * n
+        given: list[Opponent]
+        if isinstance(opponent, Sequence) and not isinstance(opponent, str):
+            given = list(opponent)
+        else:
+            given = [opponent] * n
         if len(given) != n:
             raise GameParameterError(f"{len(given)} opponents were given for {n} games; give one, or one for each game")
         rows: dict[Any, list[int]] = {}
@@ -336,12 +339,12 @@ class _Group:
         self.agent = agent
         self.rows = np.zeros(num_envs, bool)
         self.rows[rows] = True
-        self.kernel = isinstance(agent, KernelAgent) and not ruleset.simultaneous
-        self.batched = not self.kernel and plays_batches(agent)
-        self.memories = (
-            [np.zeros(num_envs, agent.memory_dtype) for _ in range(ruleset.num_players)] if self.kernel else []
-        )
-        self.singles: dict[tuple[int, int], Agent] = {}
+        self.kernel = agent if isinstance(agent, KernelAgent) and not ruleset.simultaneous else None
+        self.batched = self.kernel is None and plays_batches(agent)
+        self.memories: list[np.ndarray] = []
+        if self.kernel is not None:
+            self.memories = [np.zeros(num_envs, self.kernel.memory_dtype) for _ in range(ruleset.num_players)]
+        self.singles: dict[tuple[int | np.integer, int | np.integer], Agent] = {}
         if self.batched:
             agent.reset(ruleset, 0, 0)
 
@@ -350,8 +353,8 @@ class _Group:
         mine = self.rows[where]
         where, seeds = where[mine], seeds[mine]
         for seat in range(self.ruleset.num_players):
-            if self.kernel:
-                self.memories[seat][where] = self.agent.initial[0]
+            if self.kernel is not None:
+                self.memories[seat][where] = self.kernel.initial[0]
                 self.memories[seat]["rng_key"][where] = memory_keys(seeds, seat)
             elif not self.batched:
                 for i, seed in zip(where, seeds, strict=True):
@@ -374,8 +377,8 @@ class _Group:
         where = np.flatnonzero(turn)
         if not len(where):
             return
-        if self.kernel:
-            engine = agent_engine_for(self.ruleset.game, self.agent.policy)
+        if self.kernel is not None:
+            engine = agent_engine_for(self.ruleset.game, self.kernel.policy)
             for seat in range(self.ruleset.num_players):
                 now = (turn & (movers == seat)).view(np.uint8)
                 if now.any():

@@ -249,10 +249,10 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def render(self) -> tuple[Any, ...] | None:
         """One picture per game, in `render_mode`; "human" shows the first game."""
-        seats = self.games.learners if isinstance(self.games, SeatBatch) else [None] * self.num_envs
+        seats = self.games.learners if isinstance(self.games, SeatBatch) else None
         count = 1 if self.render_mode == "human" else self.num_envs
         pictures = tuple(
-            self._renderer.render(self.render_mode, self.states[i], seat=None if seats[i] is None else int(seats[i]))
+            self._renderer.render(self.render_mode, self.states[i], seat=None if seats is None else int(seats[i]))
             for i in range(count)
         )
         return None if self.render_mode == "human" else pictures

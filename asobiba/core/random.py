@@ -105,7 +105,7 @@ def _load_word(typing_context, mask, start):
 @overload(_word, inline="always")
 def _compiled_word(mask, start):
     if mask.layout == "C" and mask.dtype in (types.int8, types.uint8, types.boolean):
-        return lambda mask, start: _load_word(mask, start)
+        return lambda mask, start: _load_word(mask, start)  # type: ignore[call-arg]
     return lambda mask, start: _gathered_word(mask, start)
 
 
@@ -125,7 +125,7 @@ def random_legal(record, mask):
     """
     size = mask.shape[0]
     whole = size // 8 * 8
-    count = 0
+    count: int | np.int64 = 0
     start = 0
     while start < whole:
         stop = min(start + 8 * 255, whole)  # 255 bytes of 1 fit into a byte

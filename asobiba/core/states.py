@@ -122,7 +122,7 @@ def require_legal(ruleset: Ruleset, state: np.void, mask: np.ndarray, action: An
     """
     if not ruleset.discrete:
         values = np.asarray(action)
-        box = ruleset.action_space
+        box: Any = ruleset.action_space
         if not np.all((values >= box.low) & (values <= box.high)):
             raise IllegalAction(f"{values.tolist()} is outside the action space of {ruleset.game.name}: {box}")
         return

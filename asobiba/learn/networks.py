@@ -49,7 +49,9 @@ class BoardNetwork(nn.Module):
             size = width
         self.torso = nn.Sequential(*layers)
         self.per_cell = actions % cells == 0
-        self.logits = nn.Conv2d(width, actions // cells, 1) if self.per_cell else nn.Linear(width * cells, actions)
+        self.logits: nn.Conv2d | nn.Linear = (
+            nn.Conv2d(width, actions // cells, 1) if self.per_cell else nn.Linear(width * cells, actions)
+        )
         self.latent_dim_pi = actions
         self.latent_dim_vf = width
         self.value = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU())
@@ -98,6 +100,7 @@ class BoardPolicy(MaskableActorCriticPolicy):
     """
 
     network_class: type[BoardNetwork] = BoardNetwork
+    mlp_extractor: BoardNetwork  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -128,4 +131,4 @@ class BoardPolicy(MaskableActorCriticPolicy):
         super()._build(lr_schedule)
         self.action_net = nn.Identity()  # the network's own head gives the logits
         nn.init.orthogonal_(self.mlp_extractor.logits.weight, 0.01)
-        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]

@@ -161,7 +161,7 @@ class Table:
         mover = int(state["to_move"])
         theirs = mover in self._agents
         thinking = not over and theirs and not self._trouble
-        result = {
+        result: dict[str, Any] = {
             "title": game.title,
             "ply": len(past),
             "thinking": thinking,
