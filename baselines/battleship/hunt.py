@@ -64,23 +64,32 @@ def settle(s, p, side, settled):
     """Marks in `settled` (int8, a cell each) the hits that belong to ships known to be sunk, and where.
 
     A ship that was announced sunk is settled if, of the hits so far, only one line of its size runs through the cell
-    that sank it; hits that could belong to it or to others stay open.
+    that sank it. Hits that could belong to it or to others stay open, unless the ships sunk account for all hits.
     """
+    hits, accounted = 0, 0
     for cell in range(p.cells):
+        hits += s.seen[side, HITS * p.cells + cell]
         settled[cell] = p.sunk == SUNK_PLACE and s.seen[side, SINKINGS * p.cells + cell] != 0
     if p.sunk != SUNK_KIND:
         return
-    done = 0
-    while True:
-        chosen, number = -1, 32767
+    for ship in range(p.sizes.shape[0]):
+        if s.seen[side, afloat_at(p) + ship] == 0:
+            accounted += p.sizes[ship]
+    if hits == accounted:
         for cell in range(p.cells):
-            if s.seen[side, SINKINGS * p.cells + cell] != 0 and done < s.shot_number[side, cell] < number:
-                chosen, number = cell, np.int64(s.shot_number[side, cell])
-        if chosen < 0:
+            settled[cell] = s.seen[side, HITS * p.cells + cell]
+        return
+    marked = 0
+    while True:  # what one ship settles may leave only one place for another
+        for cell in range(p.cells):
+            ship = np.int64(s.seen[side, SINKINGS * p.cells + cell]) - 1
+            if ship >= 0 and settled[cell] == 0:
+                _settle_one(s, p, side, cell, np.int64(p.sizes[ship]), settled)
+        before, marked = marked, 0
+        for cell in range(p.cells):
+            marked += settled[cell]
+        if marked == before:
             return
-        done = number
-        ship = np.int64(s.seen[side, SINKINGS * p.cells + chosen]) - 1
-        _settle_one(s, p, side, chosen, np.int64(p.sizes[ship]), settled)
 
 
 @kernel
@@ -134,8 +143,11 @@ def _open_hit(s, p, side, row, column, settled):
 
 @kernel
 def neighbourhood(s, p, side, memory, settled):
-    """A cell beside a hit that is not settled, or -1: uniform over those that continue a line of two such hits if
-    there are any, else over all; in both cases only where a ship afloat fits along that line."""
+    """A cell beside a hit that is not settled, or -1.
+
+    Cells that continue a line of two such hits go first, then those in the longest line of cells that may hold a ship;
+    ties are broken at random. Cells are left out where no ship afloat fits along the line through the hit.
+    """
     smallest = smallest_afloat(s, p, side)
     chosen, count, best = -1, 0, 0
     for cell in range(p.cells):
@@ -147,9 +159,10 @@ def neighbourhood(s, p, side, memory, settled):
             down = (direction == 0) - (direction == 1)
             right = (direction == 2) - (direction == 3)
             if _open_hit(s, p, side, row + down, column + right, settled):
-                if _run(s, p, side, cell, 1 if down == 0 else p.width, settled) >= smallest:
+                run = _run(s, p, side, cell, 1 if down == 0 else p.width, settled)
+                if run >= smallest:
                     line = _open_hit(s, p, side, row + 2 * down, column + 2 * right, settled)
-                    level = max(level, 2 if line else 1)
+                    level = max(level, run + (1000 if line else 0))
         if level > best:
             best, count = level, 0
         if level > 0 and level == best:

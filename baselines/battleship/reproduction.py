@@ -70,6 +70,9 @@ def play_all(results: Results, progress: Callable[[Cell, int], None]) -> None:
         results.add(cell, duel)
 
 
+_PAPER_GAMES = 100_000
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the report: `rows` of text."""
@@ -89,13 +92,13 @@ def proportion(successes: int, trials: int) -> tuple[float, float]:
     return 100 * share, 196 * math.sqrt(share * (1 - share) / trials)
 
 
-def _row(what: str, paper: float | None, successes: int, trials: int, digits: int) -> tuple[str, ...]:
+def _row(what: str, paper: float | None, successes: int, trials: int, digits: int, games: int) -> tuple[str, ...]:
     value, half = proportion(successes, trials)
     printed = "-" if paper is None else f"{paper:.{digits}f}"
-    # The paper's own figure has an interval of its own, for 100,000 games.
+    # `games` of ours a cell against the paper's 100,000, which scales the interval of the paper's figure.
     verdict = ""
     if paper is not None:
-        theirs = half * math.sqrt(trials / (trials if trials > 500_000 else 100_000)) if trials < 100_000 else half
+        theirs = half * math.sqrt(games / _PAPER_GAMES)
         verdict = "yes" if abs(value - paper) <= math.hypot(half, theirs) else "no"
     return what, printed, f"{value:.{digits}f}", f"{value - half:.{digits}f} to {value + half:.{digits}f}", verdict
 
@@ -109,15 +112,17 @@ def report(results: Results) -> list[Table]:
     for (first, second), (win, hit_first, hit_second) in TABLE_1.items():
         duel = results[Cell("table 1", first, second)]
         name = f"{first} - {second}"
-        attack.append(_row(f"{name}: wins of the first", win, duel.wins[0], duel.games, 2))
-        attack.append(_row(f"{name}: hit rate of the first", hit_first, duel.hits[0], duel.shots[0], 3))
-        attack.append(_row(f"{name}: hit rate of the second", hit_second, duel.hits[1], duel.shots[1], 3))
+        attack.append(_row(f"{name}: wins of the first", win, duel.wins[0], duel.games, 2, results.games))
+        attack.append(_row(f"{name}: hit rate of the first", hit_first, duel.hits[0], duel.shots[0], 3, results.games))
+        attack.append(
+            _row(f"{name}: hit rate of the second", hit_second, duel.hits[1], duel.shots[1], 3, results.games)
+        )
     counting = []
     for x in FIGURE_6:
         first, second = results[Cell("figure 6", f"mp:x={x}", "cb")], results[Cell("figure 6", "cb", f"mp:x={x}")]
         paper = (56.46, 53.62) if x == 70 else (None, None)
-        counting.append(_row(f"MP{x} first: wins of MP", paper[0], first.wins[0], first.games, 2))
-        counting.append(_row(f"MP{x} second: wins of MP", paper[1], second.wins[1], second.games, 2))
+        counting.append(_row(f"MP{x} first: wins of MP", paper[0], first.wins[0], first.games, 2, results.games))
+        counting.append(_row(f"MP{x} second: wins of MP", paper[1], second.wins[1], second.games, 2, results.games))
     packs = []
     for size, papers in TABLE_2.items():
         for seat, seat_name in enumerate(("first", "second")):
@@ -126,7 +131,7 @@ def report(results: Results) -> list[Table]:
                 pair = (size, other) if seat == 0 else (other, size)
                 duels.append(results[Cell("table 2", f"mp:placement=pk{pair[0]}", f"mp:placement=pk{pair[1]}")])
             wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
-            packs.append(_row(f"PK{size} as the {seat_name}", papers[seat], wins, games, 2))
+            packs.append(_row(f"PK{size} as the {seat_name}", papers[seat], wins, games, 2, results.games))
     placing = []
     for placement in PLACEMENTS:
         for seat, seat_name in enumerate(("first", "second")):
@@ -135,7 +140,7 @@ def report(results: Results) -> list[Table]:
                 pair = (placement, other) if seat == 0 else (other, placement)
                 duels.append(results[Cell("table 3", f"mp:placement={pair[0]}", f"mp:placement={pair[1]}")])
             wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
-            placing.append(_row(f"{placement} as the {seat_name}", None, wins, games, 2))
+            placing.append(_row(f"{placement} as the {seat_name}", None, wins, games, 2, results.games))
     tables = [
         Table("Table 1: attack strategies, random placement", _COLUMNS, attack),
         Table("Figure 6: MPx against CB", _COLUMNS, counting),
@@ -149,8 +154,8 @@ def report(results: Results) -> list[Table]:
             free, kept = f"{name}:placement={placement}", f"{name}:placement={apart(placement)}"
             first, second = results[Cell(table, kept, free)], results[Cell(table, free, kept)]
             against = f"{apart(placement)} against {placement}"
-            rows.append(_row(f"{against}, as the first", None, first.wins[0], first.games, 2))
-            rows.append(_row(f"{against}, as the second", None, second.wins[1], second.games, 2))
+            rows.append(_row(f"{against}, as the first", None, first.wins[0], first.games, 2, results.games))
+            rows.append(_row(f"{against}, as the second", None, second.wins[1], second.games, 2, results.games))
         tables.append(Table(title, _COLUMNS, rows))
     return tables
 

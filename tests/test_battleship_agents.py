@@ -1,0 +1,144 @@
+"""The classical battleship agents: what they may do, what they score, and that all ways to play them agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from asobiba.api.batch import Batch
+from asobiba.baselines.battleship import AGENTS
+from asobiba.baselines.battleship.duels import Duel, play_duel, play_games
+from asobiba.baselines.battleship.published import cells
+from asobiba.baselines.battleship.reproduction import Results, proportion, report
+from asobiba.core import GameParameterError, game, make_agent
+from asobiba.core.states import legal_actions, new_state, step, view_of
+
+# One small board for most tests: the agents are compiled once per board and fleet.
+SMALL = {"height": 6, "width": 6, "fleet": (3, 2, 2)}
+NAMES = [declaration.name for declaration in AGENTS["battleship"]]
+
+
+def mask_of(ruleset, state):
+    mask = np.zeros(ruleset.num_actions, np.int8)
+    mask[legal_actions(ruleset, state)] = 1
+    return mask
+
+
+def play_through_views(ruleset, texts, seed):
+    """One game move by move, every agent seeing only its view: winner, and per side shots and hits."""
+    agents = [make_agent(ruleset.game, text) for text in texts]
+    for seat, agent in enumerate(agents):
+        agent.reset(ruleset, seat, seed)
+    state = new_state(ruleset, seed)
+    while not state["terminated"]:
+        seat = int(state["to_move"])
+        action = agents[seat].act(view_of(ruleset, state, seat), mask_of(ruleset, state))
+        state = step(ruleset, state, action)
+    hits = [int(ruleset.channels(state["seen"][side])["hits"].sum()) for side in range(2)]
+    winner = 0 if state["rewards"][0] > 0 else 1
+    return [winner, int(state["shots"][0]), hits[0], int(state["shots"][1]), hits[1]]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("mp:x=30,ships=3,placement=ed1", "cb:placement=ed2"),
+        ("la:look=2,prune=3,x=20", "rnb"),
+        ("mp_exact", "r:placement=rsp"),
+    ],
+)
+def test_the_compiled_duel_plays_what_the_environment_plays(pair):
+    ruleset = game("battleship").ruleset(**SMALL)
+    rows = play_games(ruleset, *(make_agent(ruleset.game, text) for text in pair), games=4, seed=11)
+    for k in range(4):
+        assert rows[k].tolist() == play_through_views(ruleset, pair, 11 + k)
+
+
+def test_every_agent_finishes_every_variant():
+    for variant in (
+        {"sunk": "only"},
+        {"sunk": "place", "touching": "never"},
+        {"hit_again": True, "touching": "corners"},
+    ):
+        ruleset = game("battleship").ruleset(**SMALL, **variant)
+        for name in NAMES:
+            rows = play_games(ruleset, make_agent(ruleset.game, name), make_agent(ruleset.game, "r"), games=3, seed=1)
+            assert (rows[:, [2, 4]].max(axis=1) == sum(SMALL["fleet"])).all()
+
+
+def test_strategies_rank_as_published():
+    """The paper's order, each step far outside the sampling error of 300 games."""
+    ruleset = game("battleship").ruleset()
+    rates = {}
+    for name in ("r", "rnb", "cb", "mp"):
+        agent = make_agent(ruleset.game, name)
+        duel = play_duel(ruleset, agent, agent, 300, 5)
+        rates[name] = sum(duel.hits) / sum(duel.shots)
+    assert rates["r"] < 0.23 < 0.29 < rates["rnb"] < 0.335 < 0.345 < rates["cb"] < rates["mp"] < 0.40
+
+
+def test_random_shots_take_as_long_as_theory_says():
+    """17 * 101 / 18 = 95.3889 shots: the expected last of 17 marked cells among 100 in random order."""
+    ruleset = game("battleship_attack").ruleset()
+    batch = Batch(ruleset, 2000, autoreset="disabled")
+    batch.reset(3)
+    for _ in range(100):
+        batch.step(batch.sample_actions())
+    shots = batch.states["shots"][:, 0].astype(float)
+    assert abs(shots.mean() - 17 * 101 / 18) < 4 * shots.std() / np.sqrt(2000)
+
+
+def test_exact_counting_beats_the_other_strategies_on_a_small_board():
+    ruleset = game("battleship").ruleset(**SMALL)
+    exact = make_agent(ruleset.game, "mp_exact")
+    for name in ("r", "rnb", "cb"):
+        duel = play_duel(ruleset, make_agent(ruleset.game, name), exact, 400, 7)
+        assert duel.hits[1] / duel.shots[1] > duel.hits[0] / duel.shots[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mp:x=-1", "whole number from 0 to 128"),
+        ("mp:x=many", "whole number"),
+        ("la:look=9", "whole number from 1 to 4"),
+        ("la:prune=0", "whole number"),
+        ("mp:ships=0", "whole number"),
+        ("cb:placement=ed9", "placement strategy"),
+        ("cb:x=3", "no parameter 'x'"),
+    ],
+)
+def test_bad_settings(text, message):
+    with pytest.raises(GameParameterError, match=message):
+        make_agent(game("battleship"), text)
+
+
+@pytest.mark.parametrize("name", ["mp", "mp_exact"])
+def test_counting_agents_refuse_boards_they_cannot_count(name):
+    agent = make_agent(game("battleship"), name)
+    with pytest.raises(GameParameterError, match="at most 128 cells"):
+        agent.reset(game("battleship").ruleset(height=12, width=12), 0, 0)
+
+
+def test_results_survive_a_killed_run(tmp_path):
+    path = tmp_path / "cells.jsonl"
+    results = Results(path, 10)
+    listed = list(cells())
+    for cell in listed:
+        results.add(cell, Duel(10, (6, 4), (500, 480), (170, 160)))
+    text = path.read_text()
+    path.write_text(text[:-20])
+    again = Results(path, 10)
+    assert len(again.duels) == len(listed) - 1
+    assert again.duels[listed[0].key] == results.duels[listed[0].key]
+    assert not Results(path, 20).duels
+    tables = report(results)
+    assert [len(table.rows) for table in tables] == [57, 16, 14, 8, 8, 8]
+    assert "| paper | measured |" in tables[0].markdown()
+
+
+def test_the_interval_is_the_papers():
+    """52.31(31): 100,000 games give a half width of 0.31."""
+    value, half = proportion(52_310, 100_000)
+    assert value == pytest.approx(52.31)
+    assert round(half, 2) == 0.31
