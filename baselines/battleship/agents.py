@@ -15,6 +15,7 @@ from asobiba.baselines.battleship.policy import (
     NEIGHBOURHOOD,
     RANDOM,
     play,
+    play_hunting,
 )
 from asobiba.core import AgentDeclaration, GameParameterError, KernelAgent, Ruleset, compiled
 from asobiba.envs.battleship.parameters import parse_placement
@@ -45,7 +46,8 @@ class CountingAgent(KernelAgent):
 
 
 def _agent(kind: type[KernelAgent], attack: int, placement: str, **settings: int) -> KernelAgent:
-    return kind(play, MEMORY, {"attack": np.int64(attack), **parse_placement(placement), **settings}, "battleship")
+    policy = play if attack >= COUNTING else play_hunting
+    return kind(policy, MEMORY, {"attack": np.int64(attack), **parse_placement(placement), **settings}, "battleship")
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

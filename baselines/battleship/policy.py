@@ -102,8 +102,20 @@ def _by_counting(s, p, side, memory, exact):
 
 
 @kernel
+def choose_shot_hunting(s, p, side, legal, memory):
+    """The cell that R, RNB or CB shoots at."""
+    settled = memory.settled
+    settle(s, p, side, settled)
+    if memory.attack != RANDOM:
+        cell = neighbourhood(s, p, side, memory, settled)
+        if cell >= 0:
+            return cell
+    return search(s, p, side, legal, memory, memory.attack >= CHECKERBOARD, settled)
+
+
+@kernel
 def choose_shot(s, p, side, legal, memory):
-    """The cell that an attack strategy shoots at."""
+    """The cell that any of the attack strategies shoots at."""
     countable = p.cells <= MAX_CELLS
     if memory.attack == EXACT and countable:
         cell = _by_counting(s, p, side, memory, True)
@@ -137,13 +149,28 @@ def choose_placement(s, p, side, legal, memory):
 
 
 @kernel
+def _begin(memory):
+    if memory.begun == 0:
+        memory.begun = 1
+        memory.row_offset = random_below(memory, 4)
+        memory.column_offset = random_below(memory, 4)
+
+
+@kernel
+def play_hunting(view, p, legal, memory):
+    """The policy of R, RNB and CB; without the counting, it compiles in a fraction of the time of `play`."""
+    side = np.int64(view.to_move)
+    if view.placed[side] < p.sizes.shape[0]:
+        return choose_placement(view, p, side, legal, memory)
+    _begin(memory)
+    return choose_shot_hunting(view, p, side, legal, memory)
+
+
+@kernel
 def play(view, p, legal, memory):
     """The policy of all classical battleship agents."""
     side = np.int64(view.to_move)
     if view.placed[side] < p.sizes.shape[0]:
         return choose_placement(view, p, side, legal, memory)
-    if memory.begun == 0:
-        memory.begun = 1
-        memory.row_offset = random_below(memory, 4)
-        memory.column_offset = random_below(memory, 4)
+    _begin(memory)
     return choose_shot(view, p, side, legal, memory)
