@@ -80,7 +80,7 @@ INFO = {
     "cause": "cause",
     "finish_time": "finish_time",
 }
-"""The simulator's state in `info`: m, m/s, rad, A, J (drawn from the battery), s; `cause` indexes `physics.CAUSES`."""
+"""The simulator's state in `info` (height of the road on the road, of the wheels in flight): m, m/s, rad, A, J (drawn from the battery), s; `cause` indexes `physics.CAUSES`."""
 
 
 def _channels(window: int, history: int, tachometer: bool, target: bool) -> dict[str, tuple[int, ...]]:

@@ -450,6 +450,10 @@ def drive(s, p, k, duty, mode, substeps):
         s.clock[k] += DT
         if s.cause[k] != RUNNING:
             break
+    if s.airborne[k] == 0:
+        piece, lane = s.piece[k], s.lane[k]
+        s.z[k] = height_at(p, piece, lane, s.u[k])
+        s.pitch[k] = p.track[piece, lane, THETA] + p.track[piece, lane, CURVE] * s.u[k]
     measure_progress(s, p, k)
 
 
