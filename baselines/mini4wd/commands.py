@@ -25,7 +25,9 @@ def _progress():
 
 
 @app.command()
-def reproduce() -> None:
+def reproduce(
+    output: Annotated[Path | None, typer.Option(help="Write the table as Markdown to this file, too.")] = None,
+) -> None:
     """Published figures beside ours; exit status 1 if one lies outside its range."""
     from rich.console import Console
     from rich.table import Table
@@ -36,21 +38,26 @@ def reproduce() -> None:
     for column in ("figure", "unit", "published", "range", "ours", "agrees", "source"):
         table.add_column(column, overflow="fold")
     good = True
+    lines = [
+        "# Mini 4WD: published figures beside ours",
+        "",
+        f"Written by `asobiba reproduce mini4wd --output {output}`.",
+        "",
+    ]
+    lines += ["| figure | unit | published | range | ours | agrees | source |", "|---|---|--:|--:|--:|---|---|"]
     with _progress() as bar:
         task = bar.add_task("running", total=16)
         for f in figures():
-            table.add_row(
-                f.name,
-                f.unit,
-                f.published,
-                f"{f.low:.3g}-{f.high:.3g}",
-                f"{f.ours:.3g}",
-                "yes" if f.agrees else "NO",
-                f.source,
-            )
+            cells = [f.name, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
+            cells += ["yes" if f.agrees else "NO", f.source]
+            table.add_row(*cells)
+            lines.append(f"| {' | '.join(cells)} |")
             good &= f.agrees
             bar.advance(task)
     Console().print(table)
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text("\n".join(lines) + "\n", encoding="utf-8")
     raise typer.Exit(0 if good else 1)
 
 
