@@ -302,7 +302,7 @@ def test_the_hot_loops_count_no_references(name, tmp_path):
         "    (text,) = f.inspect_llvm().values()\n"
         "    functions = re.findall(r'^define (.*?)^\\}', text, re.M | re.S)\n"
         "    loops = [f for f in functions if 'parfor_gufunc' in f.splitlines()[0]]\n"
-        "    print(len(loops), len([f for f in functions if re.search('NRT_(incref|[A-Za-z_]*alloc)', f)]))\n"
+        "    print(len(loops), len([f for f in loops if re.search('NRT_(incref|[A-Za-z_]*alloc)', f)]))\n"
     )
     found = run(code, ASOBIBA_CACHE_DIR=str(tmp_path))
     numbers = [int(word) for word in found.stdout.split()]

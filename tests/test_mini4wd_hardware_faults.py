@@ -261,7 +261,8 @@ def test_the_stop_key_ends_the_episode(car):
 
 
 _CHILD = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have inherited that it is ignored
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
 env = HardwareEnv(sys.argv[1], place=lambda message: None, link_timeout=1.0)
 env.STILL_TIME = 0.3

@@ -20,7 +20,7 @@ from asobiba.core.errors import GameParameterError, UnknownAgent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.kernels import kernel
 from asobiba.core.random import memory_keys, random_legal
-from asobiba.core.state import record_dtype
+from asobiba.core.state import SAMPLER, record_dtype
 
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
@@ -84,7 +84,7 @@ class KernelAgent(Agent):
     ):
         self.policy = policy
         self.name = name
-        self.memory_dtype = record_dtype([*_MEMORY_HEADER, *memory])
+        self.memory_dtype = record_dtype([*_MEMORY_HEADER, *memory]) if memory else SAMPLER
         self.initial = np.zeros(1, self.memory_dtype)
         for key, value in (initial or {}).items():
             self.initial[key][0] = value

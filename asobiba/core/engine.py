@@ -216,6 +216,25 @@ def engine_for(game: Game) -> Engine:
     return load_generated(game.name, [*kernels, *_SHARED], source)
 
 
+_ALLOCATING = {"empty", "zeros", "ones", "full", "copy", "arange", "empty_like", "zeros_like", "full_like"}
+
+
+def _allocates(policy: FunctionType) -> bool:
+    """Whether a policy, or a kernel that it reaches, makes arrays; without, its loops count no references either."""
+    waiting, seen = [policy], set()
+    while waiting:
+        function = waiting.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        names = set(function.__code__.co_names)
+        if names & _ALLOCATING:
+            return True
+        found = [_python_function(function.__globals__.get(name)) for name in names]
+        waiting += [f for f in found if f is not None and not (f.__module__ or "").startswith(("numpy", "numba"))]
+    return False
+
+
 @cache
 def agent_engine_for(game: Game, policy: Any) -> Engine:
     """The kernels that play a compiled policy: see `templates/agent.py.txt` for what is in it.
@@ -237,7 +256,13 @@ def agent_engine_for(game: Game, policy: Any) -> Engine:
     kernels, imports = _bindings(game)
     imports += f"\nfrom {function.__module__} import {function.__name__} as policy"
     source = _source(
-        "common", "agent", imports=imports, lean=_lean(*_KERNELS), observe_now=_observe_now(game), decide=decide
+        "common",
+        "agent",
+        imports=imports,
+        lean=_lean(*_KERNELS),
+        observe_now=_observe_now(game),
+        decide=decide,
+        allocates=str(_allocates(function)),
     )
     label = f"{game.name}-{function.__module__.rpartition('.')[2]}-{function.__name__}"
     return load_generated(label, [policy, *kernels, *_SHARED], source)

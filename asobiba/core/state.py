@@ -67,8 +67,9 @@ def record_dtype(fields: Sequence[Field]) -> np.dtype:
     return np.dtype((np.record, dtype)) if config.DISABLE_JIT else dtype  # type: ignore[attr-defined]
 
 
-SAMPLER = record_dtype([("rng_key", np.uint64), ("rng_counter", np.uint64)])
-"""A generator alone."""
+SAMPLER = record_dtype([("rng_key", np.uint64), ("rng_counter", np.uint64), ("alone", np.uint8)])
+"""A generator alone. Its last field keeps it from being the beginning of every other record, which Numba would take for
+a subtype and warn about."""
 
 CONTROL = record_dtype(
     [("rng_key", np.uint64), ("rng_counter", np.uint64), ("seat", np.int64), ("seat_choice", np.int64)]
