@@ -25,6 +25,8 @@ def all_games() -> list[tuple[str, str, dict]]:
     """Label, name and parameters of every registered game; variants that cost differently are apart."""
     rows: list[tuple[str, str, dict]] = []
     for declared in registered():
+        if declared.turns == "simultaneous":
+            continue  # no single mover whose actions could be drawn
         rows.append((declared.name, declared.name, {"placement": "r"} if "placement" in declared.parameters else {}))
         if "endless" in declared.parameters:
             rows.append((f"{declared.name}, endless moves lose", declared.name, {"endless": "loses"}))
@@ -50,7 +52,8 @@ def vector(name: str, count: int, threads: int, **parameters) -> Burst:
         declared.gymnasium_id,
         num_envs=count,
         vectorization_mode="vector_entry_point",
-        vector_kwargs={"threads": threads, **parameters},
+        threads=threads,
+        **parameters,
     )
     return _play(env, count)
 
@@ -61,7 +64,9 @@ def seat_vector(name: str, count: int) -> Burst:
         game(name).gymnasium_id,
         num_envs=count,
         vectorization_mode="vector_entry_point",
-        vector_kwargs={"threads": 2, "opponent": "rnb", "placement": "r"},
+        threads=2,
+        opponent="rnb",
+        placement="r",
     )
     return _play(env, count)
 

@@ -120,8 +120,9 @@ def allocations() -> float:
     """Arrays that Numba's runtime allocates per step in the hot loop."""
     burst: Burst = games.vector("battleship", 1024, 1, placement="r")
     burst()
-    from numba.core.runtime import rtsys
+    from numba.core.runtime import _nrt_python, rtsys
 
+    _nrt_python.memsys_enable_stats()
     before = rtsys.get_allocation_stats().alloc
     steps = burst()
     return (rtsys.get_allocation_stats().alloc - before) / steps
