@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from asobiba.core import GameParameterError, NotationError, PositionError, game
+from asobiba.core.states import observation
 from asobiba.envs.battleship import ATTACK, GAME, draw, notation
 
 SMALL = {"height": 5, "width": 6, "fleet": (3, 2, 2)}
@@ -62,13 +63,13 @@ def test_answers_and_end():
     assert masks.sum() == 100
     for column in "ABCDE":
         play(ruleset, states, masks, observations, f"{column}1", f"{column}6")
-    seen = ruleset.channels(states["seen"][0, 0])
+    seen = ruleset.channels(observation(ruleset, states[0], 0))
     assert seen["hits"][0, 0].tolist() == [1] * 5 + [0] * 5
     assert seen["sinkings"].sum() == 1
     assert seen["sinkings"][0, 0, 4] == 1
     assert seen["afloat"].tolist() == [0, 1, 1, 1, 1]
     assert seen["misses"].sum() == 0
-    other = ruleset.channels(states["seen"][0, 1])
+    other = ruleset.channels(observation(ruleset, states[0], 1))
     assert other["misses"].sum() == 5
     assert other["own_afloat"].tolist() == [0, 1, 1, 1, 1]
     rest = [f"{c}{r}" for r, n in zip((2, 3, 4, 5), (4, 3, 3, 2), strict=True) for c in "ABCDE"[:n]]
@@ -95,7 +96,7 @@ def test_a_hit_shoots_again():
 def test_what_is_told_of_a_sunk_ship(sunk, marks):
     ruleset, states, masks, observations = placed(sunk=sunk)
     play(ruleset, states, masks, observations, "A5", "J1", "B5")
-    seen = ruleset.channels(states["seen"][0, 0])
+    seen = ruleset.channels(observation(ruleset, states[0], 0))
     found = {notation.cell_to_text(ruleset, c): v for c, v in enumerate(seen["sinkings"].ravel()) if v}
     assert found == marks
     assert seen["afloat"].sum() == 4

@@ -11,7 +11,7 @@ from asobiba.baselines.battleship.duels import Duel, play_duel, play_games
 from asobiba.baselines.battleship.published import cells
 from asobiba.baselines.battleship.reproduction import Results, proportion, report
 from asobiba.core import GameParameterError, game, make_agent
-from asobiba.core.states import legal_actions, new_state, step, view_of
+from asobiba.core.states import legal_actions, new_state, observation, step, view_of
 
 # One small board for most tests: the agents are compiled once per board and fleet.
 SMALL = {"height": 6, "width": 6, "fleet": (3, 2, 2)}
@@ -34,7 +34,7 @@ def play_through_views(ruleset, texts, seed):
         seat = int(state["to_move"])
         action = agents[seat].act(view_of(ruleset, state, seat), mask_of(ruleset, state))
         state = step(ruleset, state, action)
-    hits = [int(ruleset.channels(state["seen"][side])["hits"].sum()) for side in range(2)]
+    hits = [int(ruleset.channels(observation(ruleset, state, side))["hits"].sum()) for side in range(2)]
     winner = 0 if state["rewards"][0] > 0 else 1
     return [winner, int(state["shots"][0]), hits[0], int(state["shots"][1]), hits[1]]
 

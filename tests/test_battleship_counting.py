@@ -9,7 +9,7 @@ import pytest
 
 from asobiba.baselines.battleship.counting import count_placements, knowledge
 from asobiba.core import GameParameterError, NotationError, PositionError, game
-from asobiba.core.states import legal_actions, new_state, step
+from asobiba.core.states import legal_actions, new_state, observation, step
 
 # Number of fleets on the empty board, the two ships of 3 told apart, and per cell divided by 2 in units of 10^9 from
 # the centre (A) to the corner (O): "Evaluation of Attacking and Placing Strategies in a Classic Battleship Game",
@@ -39,7 +39,7 @@ def plain_count(rules, state):
     touching, told = rules.parameters["touching"], rules.parameters["sunk"]
     sizes = rules.parameters["fleet"]
     cells = [(r, c) for r in range(height) for c in range(width)]
-    channels = rules.channels(np.asarray(state["seen"][0])[None, : rules.observation_size])
+    channels = rules.channels(observation(rules, state, 0))
     misses, hits, sinkings = (channels[name].reshape(height, width) for name in ("misses", "hits", "sinkings"))
     numbers = np.asarray(state["shot_number"][0]).reshape(height, width)
     shots = sorted((c for c in cells if misses[c] or hits[c]), key=lambda c: numbers[c])

@@ -64,7 +64,7 @@ def test_draws_are_uniform():
     assert abs(normal.std() - 1) < 0.05
 
 
-@pytest.mark.parametrize("size", [1, 3, 8, 9, 31, 32, 40, 65, 200, 203, 2100])
+@pytest.mark.parametrize("size", [1, 3, 8, 9, 16, 31, 32, 40, 64, 65, 128, 150, 200, 203, 256, 257, 2100])
 @pytest.mark.parametrize("dtype", [np.int8, np.bool_, np.int32])
 def test_legal_draws_are_uniform(size, dtype):
     record = generator(size)
@@ -287,28 +287,45 @@ def test_a_forked_child_says_what_is_wrong():
 
 @pytest.mark.parametrize("name", ["toy_nim", "toy_kuhn"])
 def test_the_hot_loops_count_no_references(name, tmp_path):
-    """The loop over games, which Numba compiles apart from the function around it, neither allocates nor counts."""
+    """The machine code of the loops over games, and of all that they call, neither allocates nor counts references."""
     code = (
-        "import re, asobiba\n"
+        "import asobiba\n"
         "from asobiba.core import game\n"
         "from asobiba.api import Batch, SeatBatch, batch\n"
         "from asobiba.core.engine import agent_engine_for\n"
         f"ruleset = game({name!r}).ruleset()\n"
-        "b = Batch(ruleset, 4); b.reset(1)\n"
+        "b = Batch(ruleset, 4); b.reset(1); b.sample_actions()\n"
         "s = SeatBatch(ruleset, 4); s.reset(1)\n"
-        "b.sample_actions()\n"
-        "for f in (batch._sample_batch, ruleset.engine.run_batch,\n"
-        "          agent_engine_for(ruleset.game, s._compiled.policy).run_seats):\n"
-        "    (text,) = f.inspect_llvm().values()\n"
-        "    functions = re.findall(r'^define (.*?)^\\}', text, re.M | re.S)\n"
-        "    loops = [f for f in functions if 'parfor_gufunc' in f.splitlines()[0]]\n"
-        "    print(len(loops), len([f for f in loops if re.search('NRT_(incref|[A-Za-z_]*alloc)', f)]))\n"
+        "agent = agent_engine_for(ruleset.game, s._compiled.policy)\n"
+        "for loop in (batch._sample_games, ruleset.engine.run_games, agent.run_range):\n"
+        "    (text,) = loop.inspect_llvm().values()\n"
+        "    print(text.count('define '), text.count('NRT_'))\n"
     )
     found = run(code, ASOBIBA_CACHE_DIR=str(tmp_path))
     numbers = [int(word) for word in found.stdout.split()]
     assert len(numbers) == 6, found.stderr
     assert min(numbers[::2]) >= 1
     assert numbers[1::2] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_a_step_allocates_does_not_depend_on_the_number_of_games(threads):
+    code = (
+        "import asobiba\n"
+        "from asobiba.core import game\n"
+        "from asobiba.api import Batch\n"
+        "from numba.core.runtime import _nrt_python, rtsys\n"
+        "def allocations(games):\n"
+        f"    b = Batch(game('toy_kuhn').ruleset(), games, threads={threads}); b.reset(1); b.step(b.sample_actions())\n"
+        "    before = rtsys.get_allocation_stats().alloc\n"
+        "    for _ in range(10):\n"
+        "        b.step(b.sample_actions())\n"
+        "    return rtsys.get_allocation_stats().alloc - before\n"
+        "_nrt_python.memsys_enable_stats()\n"
+        "print(allocations(2), allocations(500))\n"
+    )
+    few, many = map(int, run(code).stdout.split())
+    assert few == many > 0  # the headers of the arrays that a call is given
 
 
 def test_names_of_ids():

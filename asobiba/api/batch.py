@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -12,10 +14,10 @@ import numpy as np
 
 from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Ruleset
-from asobiba.core.kernels import compiled
+from asobiba.core.kernels import compiled, entry_point
 from asobiba.core.laws import AUTORESET_DISABLED, AUTORESET_NEXT_STEP, AUTORESET_SAME_STEP
 from asobiba.core.random import random_legal, seed_keys
-from asobiba.core.state import SAMPLER
+from asobiba.core.state import SAMPLER, outcome_dtype
 from asobiba.core.states import require_legal
 
 # As in the engine's modules: rows of arrays are lent without counting references to them.
@@ -36,8 +38,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def use_threads(threads: int) -> None:
-    """Sets the number of threads for the compiled calls that follow in this Python thread.
+def require_threads() -> None:
+    """To be called before compiled code that runs threads.
 
     Raises:
         RuntimeError: in a process that was forked from one that had already run compiled threads: GNU OpenMP would
@@ -50,31 +52,32 @@ def use_threads(threads: int) -> None:
             'Start worker processes with multiprocessing.get_context("spawn") or "forkserver".'
         )
     _used_threads = True
-    if numba.get_num_threads() != threads:
-        numba.set_num_threads(threads)
 
 
-@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
-def _sample_game(masks, samplers, actions, i):
-    actions[i] = _random_legal(samplers[i], masks[i])
+@numba.njit(error_model="numpy", nogil=True, _nrt=False)  # type: ignore[call-overload]
+def _sample_games(begin, end, masks, samplers, actions):
+    for i in range(begin, end):
+        actions[i] = _random_legal(samplers[i], masks[i])
 
 
-@compiled(parallel=True)
-def _sample_batch(masks, samplers, actions):
-    for index in numba.prange(masks.shape[0]):
-        _sample_game(masks, samplers, actions, np.int64(index))
-
-
-@numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
-def _sample_joint_game(masks, samplers, actions, i):
-    for k in range(masks.shape[1]):
-        actions[i, k] = _random_legal(samplers[i], masks[i, k])
+@compiled()
+def _sample(masks, samplers, actions):
+    _sample_games(0, masks.shape[0], masks, samplers, actions)
 
 
 @compiled(parallel=True)
-def _sample_joint_batch(masks, samplers, actions):
-    for index in numba.prange(masks.shape[0]):
-        _sample_joint_game(masks, samplers, actions, np.int64(index))
+def _sample_in_threads(threads, masks, samplers, actions):
+    for thread in numba.prange(threads):
+        begin = np.int64(thread) * masks.shape[0] // threads
+        end = (np.int64(thread) + 1) * masks.shape[0] // threads
+        _sample_games(begin, end, masks, samplers, actions)
+
+
+@compiled()
+def _sample_joint(masks, samplers, actions):
+    for i in range(masks.shape[0]):
+        for k in range(masks.shape[1]):
+            actions[i, k] = _random_legal(samplers[i], masks[i, k])
 
 
 class Recycler:
@@ -85,7 +88,7 @@ class Recycler:
         self._arrays = [np.zeros(shape, dtype)]
         self._free = sys.getrefcount(self._arrays[0])
 
-    def take(self) -> np.ndarray:
+    def take(self) -> Any:
         """An array that nobody else holds; its contents are arbitrary."""
         arrays = self._arrays
         for k in range(len(arrays)):
@@ -107,6 +110,7 @@ class Batch:
     """`num_envs` games of one ruleset, stepped together; whoever is to move in each game acts.
 
     Every array is allocated once and written in place by each call; copy what you keep, or set `recycle`.
+    A step is one call of compiled code.
 
     Args:
         ruleset: the game with its parameters.
@@ -117,13 +121,14 @@ class Batch:
         params: parameter records, `(1,)` for all games or `(num_envs,)`, one for each (domain randomisation); by
             default the ruleset's.
         strict: whether an illegal action raises `IllegalAction` instead of ending its game.
-        recycle: `observations` and `masks` become other arrays after each step unless nobody else holds them, so that
-            what a caller keeps is never overwritten, without copying.
+        recycle: `observations`, `masks` and what is told of a step become other arrays where somebody else holds them,
+            so that what a caller keeps is never overwritten, without copying.
 
     Attributes:
         states: `(n,)` records.
         masks: `(n, num_actions)` int8, the mover's legal actions; `(n, players, num_actions)` where all act at once.
         observations: `(n, observation_size)`, the mover's view; `(n, players, size)` where all act at once.
+        outcomes: `(n,)` records of what follows, which are views of its fields:
         rewards: `(n, players)` float32 of the last step.
         gains: `(n,)` float32, the reward of the player who acted in the last step (player 0's where all act).
         movers: `(n,)` int8, who acted in the last step.
@@ -171,12 +176,8 @@ class Batch:
             self.observations.shape if autoreset == "same_step" else self.observations[:1].shape, dtype
         )
         self.final_states = ruleset.zeros(n if autoreset == "same_step" else 1)
-        self.rewards = np.zeros((n, players), np.float32)
-        self.gains = np.zeros(n, np.float32)
-        self.movers = np.zeros(n, np.int8)
-        self._terminated = np.zeros(n, np.uint8)
-        self._truncated = np.zeros(n, np.uint8)
-        self.reasons = np.zeros(n, np.uint8)
+        self._outcome_arrays = Recycler((n,), outcome_dtype(players))
+        self.outcomes = self._outcome_arrays.take()
         self.viewers = np.full(n, -1, np.int8)
         self.actions = np.zeros((n, *ruleset.actions_shape), ruleset.action_dtype)
         self._everywhere = np.ones(n, np.uint8)
@@ -196,11 +197,41 @@ class Batch:
             )
         return params
 
+    def bind(self, alone: Any, in_threads: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """The machine code to call with arguments of these types: `alone`, or `in_threads` with the threads before."""
+        if self.threads == 1:
+            return entry_point(alone, arguments)
+        return partial(entry_point(in_threads, (self.threads, *arguments)), self.threads)
+
     def _bind(self) -> None:
         self.engine = self.ruleset.engine
         self._blank = self.ruleset.zeros()
-        self.terminated = self._terminated.view(np.bool_)
-        self.truncated = self._truncated.view(np.bool_)
+        self._run: Any = None
+        self._sample: Any = None
+
+    @property
+    def rewards(self) -> np.ndarray:
+        return self.outcomes["rewards"]
+
+    @property
+    def gains(self) -> np.ndarray:
+        return self.outcomes["gain"]
+
+    @property
+    def movers(self) -> np.ndarray:
+        return self.outcomes["mover"]
+
+    @property
+    def terminated(self) -> np.ndarray:
+        return self.outcomes["terminated"]
+
+    @property
+    def truncated(self) -> np.ndarray:
+        return self.outcomes["truncated"]
+
+    @property
+    def reasons(self) -> np.ndarray:
+        return self.outcomes["end_reason"]
 
     def seed(self, seed: int, offset: int = 0) -> None:
         """Game `i` plays as a single environment that is reset with `seed + i`."""
@@ -220,8 +251,7 @@ class Batch:
         select = self._everywhere if select is None else np.ascontiguousarray(select, np.uint8)
         self.exchange(keep=select is not self._everywhere)
         self.run(BEGIN, select)
-        for array in (self.rewards, self.gains, self._terminated, self._truncated, self.reasons):
-            array[select != 0] = 0
+        self.outcomes[select != 0] = 0
         return self.observations
 
     def step(self, actions: np.ndarray) -> np.ndarray:
@@ -244,13 +274,20 @@ class Batch:
         return self.observations
 
     def exchange(self, keep: bool = False) -> None:
-        """Where `recycle` is set, puts arrays that nobody holds in the place of `masks` and `observations`."""
-        if self.recycle:
-            masks, observations = self.masks, self.observations
-            self.masks = self._mask_arrays.take()
-            self.observations = self._observation_arrays.take()
-            if keep:
-                self.masks[...], self.observations[...] = masks, observations
+        """Where `recycle` is set, puts arrays that nobody holds in the place of those that somebody may hold.
+
+        What they contain is copied if `keep` is set, else arbitrary.
+        """
+        if not self.recycle:
+            return
+        kept = (self.masks, self.observations, self.outcomes) if keep else None
+        self.masks = self._mask_arrays.take()
+        # What nobody else holds is let go first, so that it is taken again while the processor's cache has it.
+        self.observations = self.outcomes = None
+        self.observations = self._observation_arrays.take()
+        self.outcomes = self._outcome_arrays.take()
+        if kept is not None:
+            self.masks[...], self.observations[...], self.outcomes[...] = kept
 
     def take_actions(self, actions: np.ndarray) -> None:
         """Copies actions into `Batch.actions`. Raises `IllegalAction` for another shape or dtype."""
@@ -273,28 +310,27 @@ class Batch:
         self, op: int, select: np.ndarray | None = None, mode: int | None = None, masks: np.ndarray | None = None
     ) -> None:
         """One compiled call over the games (see `templates/game.py.txt`)."""
-        use_threads(self.threads)
-        self.engine.run_batch(
+        if self.threads > 1:
+            require_threads()
+        arguments = (
             op,
+            self.mode if mode is None else mode,
             self._everywhere if select is None else select,
             self.states,
             self.params,
             self._blank,
             self.actions,
-            self.mode if mode is None else mode,
             self.viewers,
             self.masks if masks is None else masks,
             self.masks,
             self.observations,
-            self.rewards,
-            self.gains,
-            self.movers,
-            self._terminated,
-            self._truncated,
-            self.reasons,
+            self.outcomes,
             self.finals,
             self.final_states,
         )
+        if self._run is None:
+            self._run = self.bind(self.engine.run_batch, self.engine.run_batch_in_threads, arguments)
+        self._run(*arguments)
 
     def sample_actions(self) -> np.ndarray:
         """A uniform legal action for every game (`Batch.actions`, overwritten by the next call).
@@ -302,7 +338,6 @@ class Batch:
         Every game draws from its own generator, which `seed` starts. Finished games get -1. Continuous actions are
         uniform over the box.
         """
-        use_threads(self.threads)
         if not self.ruleset.discrete:
             box: Any = self.ruleset.action_space
             unit = np.random.Generator(
@@ -311,9 +346,14 @@ class Batch:
             self.samplers["rng_counter"] += np.uint64(1)
             self.actions[...] = box.low + (box.high - box.low) * unit.random(self.actions.shape)
         elif self.ruleset.simultaneous:
-            _sample_joint_batch(self.masks, self.samplers, self.actions)
+            _sample_joint(self.masks, self.samplers, self.actions)
         else:
-            _sample_batch(self.masks, self.samplers, self.actions)
+            if self.threads > 1:
+                require_threads()
+            arguments = (self.masks, self.samplers, self.actions)
+            if self._sample is None:
+                self._sample = self.bind(_sample, _sample_in_threads, arguments)
+            self._sample(*arguments)
         return self.actions
 
     def refresh(self) -> None:
@@ -336,7 +376,7 @@ class Batch:
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("engine", "_blank", "terminated", "truncated")
+        derived = ("engine", "_blank", "_run", "_sample")
         return {key: value for key, value in self.__dict__.items() if key not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

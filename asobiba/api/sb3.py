@@ -113,7 +113,7 @@ class SB3VecEnv(VecEnv):
         assert self._waiting is not None
         actions, self._waiting = self._waiting, None
         observations = games.step(actions)
-        rewards = games.gains.copy()
+        rewards = games.gains
         dones = games.terminated | games.truncated
         self._returns += rewards
         self._lengths += 1

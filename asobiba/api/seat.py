@@ -16,6 +16,7 @@ from asobiba.api.spaces import action_space
 from asobiba.core.agents import Agent, KernelAgent
 from asobiba.core.engine import agent_engine_for
 from asobiba.core.game import Game, Ruleset
+from asobiba.core.kernels import entry_point
 from asobiba.core.laws import SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_TERMINATED, SUMMARY_TRUNCATED
 from asobiba.core.random import seed_keys
 from asobiba.core.state import CONTROL, END_REASONS
@@ -88,7 +89,21 @@ class SeatEnv(SingleGame, gymnasium.Env):
         super()._bind()
         if self._kernel_agent is not None:
             engine = agent_engine_for(self.ruleset.game, self._kernel_agent.policy)
-            self._seat_step = engine.seat_step_one
+            action = 0 if self._integer else np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
+            self._seat_step = entry_point(
+                engine.seat_step_one,
+                (
+                    self._states,
+                    0,
+                    self._params,
+                    action,
+                    self._masks,
+                    self._observations,
+                    self._views,
+                    self._memories,
+                    self._control,
+                ),
+            )
             self._seat_reset = engine.seat_reset_one
         self._own_mask = self._mask
         self._own_observation = self._observation

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.api.batch import BEGIN, OBSERVE, STEP_BLIND, Batch, use_threads
+from asobiba.api.batch import BEGIN, OBSERVE, STEP, STEP_BLIND, Batch, require_threads
 from asobiba.api.opponents import Opponent, as_agent, draw_episode, plays_batches, seat_number
 from asobiba.core.agents import Agent, KernelAgent
 from asobiba.core.engine import agent_engine_for
@@ -60,7 +60,6 @@ class SeatBatch:
         self.alone = self.players == 1
         self.control = np.zeros(n, CONTROL)
         self.control["seat_choice"] = 0 if self.alone else seat_number(ruleset, seat)
-        self._gains = np.zeros(n, np.float32)
         self._views = ruleset.zeros(n)
         self._all = np.arange(n)
         self.final_learners = np.zeros(n, np.int64)
@@ -93,7 +92,8 @@ class SeatBatch:
 
     def _bind(self) -> None:
         if self._compiled is not None:
-            self._run_seats = agent_engine_for(self.ruleset.game, self._compiled.policy).run_seats
+            self._engine = agent_engine_for(self.ruleset.game, self._compiled.policy)
+        self._run_seats: Any = None
 
     @property
     def learners(self) -> np.ndarray:
@@ -121,7 +121,7 @@ class SeatBatch:
 
     @property
     def gains(self) -> np.ndarray:
-        return self._gains
+        return self.batch.gains
 
     @property
     def terminated(self) -> np.ndarray:
@@ -158,8 +158,7 @@ class SeatBatch:
         else:
             self._begin(chosen != 0)
             batch.run(OBSERVE)
-        for array in (self._gains, batch.terminated, batch.truncated, batch.reasons):
-            array[chosen != 0] = 0
+        batch.outcomes[chosen != 0] = 0
         return self.observations
 
     def step(self, actions: np.ndarray) -> np.ndarray:
@@ -182,28 +181,26 @@ class SeatBatch:
             batch.exchange()
             if batch.mode == AUTORESET_SAME_STEP:
                 self.final_learners[...] = self.learners
-            self._run(1, batch._everywhere, masks)
+            self._run(STEP, batch._everywhere, masks)
         return self.observations
 
     def _run(self, op: int, select: np.ndarray, masks: np.ndarray | None = None) -> None:
         batch = self.batch
-        use_threads(batch.threads)
         assert self._compiled is not None
-        self._run_seats(
+        if batch.threads > 1:
+            require_threads()
+        arguments = (
             op,
+            batch.mode,
             select,
             batch.states,
             batch.params,
             batch._blank,
             batch.actions,
-            batch.mode,
             batch.masks if masks is None else masks,
             batch.masks,
             batch.observations,
-            self._gains,
-            batch._terminated,
-            batch._truncated,
-            batch.reasons,
+            batch.outcomes,
             batch.finals,
             batch.final_states,
             self._views,
@@ -211,6 +208,9 @@ class SeatBatch:
             self._compiled.initial,
             self.control,
         )
+        if self._run_seats is None:
+            self._run_seats = batch.bind(self._engine.run_seats, self._engine.run_seats_in_threads, arguments)
+        self._run_seats(*arguments)
 
     # The path in which opponents think in Python.
 
@@ -264,7 +264,8 @@ class SeatBatch:
         batch.exchange(keep=True)
         batch.run(STEP_BLIND, active.view(np.uint8), mode=0)
         gained = np.where(active, batch.rewards[self._all, self.learners], 0)
-        self._gains[...] = gained + self._reply(active)
+        gained += self._reply(active)
+        batch.gains[...] = gained
         for flag in ("terminated", "truncated"):
             getattr(batch, flag)[...] = (self.states[flag] != 0) & ~fresh
         batch.reasons[...] = np.where(fresh, 0, self.states["end_reason"])
@@ -275,9 +276,9 @@ class SeatBatch:
             batch.final_states[fresh] = self.states[fresh]
             self.final_learners[fresh] = self.learners[fresh]
         if fresh.any():
-            flags = [array.copy() for array in (batch.terminated, batch.truncated, batch.reasons)]
+            outcomes = batch.outcomes.copy()
             self._begin(fresh)
-            batch.terminated[...], batch.truncated[...], batch.reasons[...] = flags
+            batch.outcomes[...] = outcomes
         batch.run(OBSERVE)
 
     def set_states(self, states: np.ndarray) -> None:
@@ -324,7 +325,7 @@ class SeatBatch:
             group.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_run_seats"}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_engine", "_run_seats")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -173,7 +173,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def _infos(self) -> dict[str, Any]:
         games = self.games
-        infos: dict[str, Any] = {"end_reason": games.reasons.copy(), "_end_reason": self._present}
+        infos: dict[str, Any] = {"end_reason": games.reasons, "_end_reason": self._present}
         if self.ruleset.discrete:
             infos["action_mask"] = games.masks
             infos["_action_mask"] = self._present
@@ -181,8 +181,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             for name, values in games.reported().items():
                 infos[name], infos["_" + name] = values, self._present
         if isinstance(games, Batch):
-            infos["rewards"] = games.rewards.copy()
-            infos["mover"] = games.movers.copy()
+            infos["rewards"] = games.rewards
+            infos["mover"] = games.movers
             infos["_rewards"] = infos["_mover"] = self._present
         return infos
 
@@ -202,7 +202,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             waiting = np.flatnonzero(games.terminated | games.truncated)[:8].tolist()
             raise ResetNeeded(f"games {waiting} are over; reset them: reset(options={{'reset_mask': mask}})")
         observations = games.step(actions)
-        terminated, truncated = games.terminated.copy(), games.truncated.copy()
+        terminated, truncated = games.terminated, games.truncated
         infos = self._infos()
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             done = terminated | truncated
@@ -219,8 +219,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                         final_info[name], final_info["_" + name] = values, done
                 infos["final_info"] = final_info
                 infos["_final_info"] = done
-                infos["end_reason"][done] = 0
-        return observations, games.gains.copy(), terminated, truncated, infos
+                infos["end_reason"] = np.where(done, 0, games.reasons).astype(np.uint8)
+        return observations, games.gains, terminated, truncated, infos
 
     def sample_actions(self) -> np.ndarray:
         """A uniform legal action for every game, `(n,)`, drawn in compiled code by each game's own generator.

@@ -27,6 +27,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from asobiba.core import laws, random
 from asobiba.core.game import Game
@@ -230,8 +231,9 @@ def _allocates(policy: FunctionType) -> bool:
         names = set(function.__code__.co_names)
         if names & _ALLOCATING:
             return True
-        found = [_python_function(function.__globals__.get(name)) for name in names]
-        waiting += [f for f in found if f is not None and not (f.__module__ or "").startswith(("numpy", "numba"))]
+        reached = [function.__globals__.get(name) for name in names]
+        # What is no kernel stands for other code in a compiled function (numba.extending.overload).
+        waiting += [kernel.py_func for kernel in reached if isinstance(kernel, Dispatcher)]
     return False
 
 

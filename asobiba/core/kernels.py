@@ -24,6 +24,19 @@ they hold no cache of their own. Set `NUMBA_DISABLE_JIT=1` to step through them 
 """
 
 
+def entry_point(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """The machine code of a compiled function for arguments of these types.
+
+    Calling it saves the look-up of the types at each call, which costs more than a step of a game. It takes arguments
+    of exactly these types: arrays of the same dtype, dimensions and layout.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    signature = tuple(function.typeof_pyval(argument) for argument in arguments)
+    function.compile(signature)
+    return function.get_overload(signature)
+
+
 class _Locator(_CacheLocator):
     """Keeps a function's machine code in asobiba's cache folder, stamped with the fingerprint of all it reaches."""
 

@@ -77,90 +77,150 @@ def random_normal(record):
     return radius * math.cos(2.0 * math.pi * random_uniform(record))
 
 
-# Masks are read eight entries at a time: a 64-bit word holds eight bytes of 0 or 1.
+# Masks are read 64 entries at a time, as the bits of a word.
 _BYTES = np.uint64(0x0101010101010101)
 _TOPS = np.uint64(0x8080808080808080)
-_EVEN = np.uint64(0x00FF00FF00FF00FF)
-_PAIRS = np.uint64(0x0001000100010001)
-_S7, _S8, _S48, _S56 = np.uint64(7), np.uint64(8), np.uint64(48), np.uint64(56)
+_SEVENS = np.uint64(0x7F7F7F7F7F7F7F7F)
+_DIAGONAL = np.uint64(0x8040201008040201)  # bit k of byte k
+_ODD, _PAIRS, _NIBBLES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
+_S2, _S4, _S7, _S8, _S56 = np.uint64(2), np.uint64(4), np.uint64(7), np.uint64(8), np.uint64(56)
+_LOW_8, _ZERO = np.uint64(0xFF), np.uint64(0)
+
+
+def _loader(width):
+    @intrinsic
+    def load(typing_context, mask, start):
+        def generate(context, builder, signature, arguments):
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            vector = ir.VectorType(ir.IntType(8), width)
+            first = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
+            entries = builder.load(first)
+            entries.align = 1
+            bits = builder.bitcast(builder.icmp_unsigned("!=", entries, ir.Constant(vector, None)), ir.IntType(width))
+            return bits if width == 64 else builder.zext(bits, ir.IntType(64))
+
+        return types.uint64(mask, types.intp), generate
+
+    return load
+
+
+_load_64, _load_32, _load_16, _load_8 = _loader(64), _loader(32), _loader(16), _loader(8)
 
 
 def _word(mask, start):
-    """Eight entries of a mask of one byte each, from `start` on, as one `uint64`, the first in the lowest byte."""
-    return np.frombuffer((mask[start : start + 8] != 0).tobytes(), "<u8")[0]
+    """Which of the (at most) 64 entries of a mask from `start` on are not 0: bits of a `uint64`, the first the lowest.
 
-
-@intrinsic
-def _load_word(typing_context, mask, start):
-    def generate(context, builder, signature, arguments):
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        first = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(64).as_pointer())
-        word = builder.load(first)
-        word.align = 1
-        return word
-
-    return types.uint64(mask, types.intp), generate
+    `start` is a multiple of 64.
+    """
+    entries = np.zeros(64, np.bool_)
+    found = np.asarray(mask[start : start + 64]) != 0
+    entries[: len(found)] = found
+    return np.packbits(entries, bitorder="little").view("<u8")[0]
 
 
 @overload(_word, inline="always")
 def _compiled_word(mask, start):
     if mask.layout == "C" and mask.dtype in (types.int8, types.uint8, types.boolean):
-        return lambda mask, start: _load_word(mask, start)  # type: ignore[call-arg]
+        return lambda mask, start: _loaded_word(mask, start)
     return lambda mask, start: _gathered_word(mask, start)
+
+
+@kernel
+def _loaded_word(mask, start):
+    size = mask.shape[0]
+    if start + 64 <= size:
+        return _load_64(mask, start)
+    if size >= 64:  # the last entries: those that the load has too many are shifted out
+        return _load_64(mask, size - 64) >> np.uint64(64 + start - size)
+    if size >= 32:
+        return _load_32(mask, 0) | (_load_32(mask, size - 32) << np.uint64(size - 32))
+    if size >= 16:
+        return _load_16(mask, 0) | (_load_16(mask, size - 16) << np.uint64(size - 16))
+    if size >= 8:
+        return _load_8(mask, 0) | (_load_8(mask, size - 8) << np.uint64(size - 8))
+    return _gathered_word(mask, start)
 
 
 @kernel
 def _gathered_word(mask, start):
     word = np.uint64(0)
-    for k in range(8):
-        word |= np.uint64(mask[start + k] != 0) << np.uint64(8 * k)
+    for k in range(min(64, mask.shape[0] - start)):
+        word |= np.uint64(mask[start + k] != 0) << np.uint64(k)
     return word
 
 
 @kernel
-def random_legal(record, mask):
-    """A uniform draw among the non-zero entries of `mask`: its index, or -1 if there is none.
+def _byte_counts(word):
+    # Byte k: how many of the bits of bytes 0 to k are 1.
+    word = word - ((word >> _ONE) & _ODD)
+    word = (word & _PAIRS) + ((word >> _S2) & _PAIRS)
+    return ((word + (word >> _S4)) & _NIBBLES) * _BYTES
 
-    `mask` is 1-D; where its entries are of one byte, they are 0 or 1.
-    """
+
+@kernel
+def _ones(word):
+    return np.int64(_byte_counts(word) >> _S56)
+
+
+@kernel
+def _bytes_at_most(counts, rank):
+    # How many bytes of `counts`, which grow and are below 128, are at most `rank`.
+    return (((((rank * _BYTES) | _TOPS) - counts) & _TOPS) >> _S7) * _BYTES >> _S56
+
+
+@kernel
+def _place_of_one(word, rank):
+    # Where in the word the 1 of this rank (from 0) stands.
+    rank = np.uint64(rank)
+    counts = _byte_counts(word)
+    byte = _bytes_at_most(counts, rank) << np.uint64(3)
+    rank -= ((counts << _S8) >> byte) & _LOW_8
+    spread = (((word >> byte) & _LOW_8) * _BYTES) & _DIAGONAL  # one bit of the byte to each byte
+    ones = (((spread + _SEVENS) | spread) & _TOPS) >> _S7
+    return np.int64(byte + _bytes_at_most(ones * _BYTES, rank))
+
+
+@kernel
+def _random_legal_many(record, mask):
+    # For masks of any length.
     size = mask.shape[0]
-    whole = size // 8 * 8
-    count: int | np.int64 = 0
-    start = 0
-    while start < whole:
-        stop = min(start + 8 * 255, whole)  # 255 bytes of 1 fit into a byte
-        sums = np.uint64(0)
-        for k in range(start, stop, 8):
-            sums += _word(mask, k)
-        count += np.int64((((sums & _EVEN) + ((sums >> _S8) & _EVEN)) * _PAIRS) >> _S48)
-        start = stop
-    for k in range(whole, size):
-        count += mask[k] != 0
+    count, start = 0, 0
+    while start < size:
+        count += _ones(_word(mask, start))
+        start += 64
     if count == 0:
         return -1
     rank = random_below(record, count)
     start = 0
-    while start + 32 <= whole:
-        sums = _word(mask, start) + _word(mask, start + 8) + _word(mask, start + 16) + _word(mask, start + 24)
-        inside = np.int64((sums * _BYTES) >> _S56)
-        if rank < inside:
-            break
-        rank -= inside
-        start += 32
-    while start < whole:
-        prefix = _word(mask, start) * _BYTES  # byte k: how many of the first k + 1 entries are 1
-        inside = np.int64(prefix >> _S56)
-        if rank < inside:
-            before = ((np.uint64(rank) * _BYTES | _TOPS) - prefix) & _TOPS  # bytes whose count is at most the rank
-            return start + np.int64(((before >> _S7) * _BYTES) >> _S56)
-        rank -= inside
-        start += 8
-    for k in range(whole, size):
-        if mask[k] != 0:
-            if rank == 0:
-                return k
-            rank -= 1
-    return -1
+    while True:
+        ones = _ones(_word(mask, start))
+        if rank < ones:
+            return start + _place_of_one(_word(mask, start), rank)
+        rank -= ones
+        start += 64
+
+
+@kernel
+def random_legal(record, mask):
+    """A uniform draw among the non-zero entries of `mask`, 1-D: its index, or -1 if there is none."""
+    size = mask.shape[0]
+    if size > 256:
+        return _random_legal_many(record, mask)
+    # No branch depends on what is drawn: a processor would guess half of them wrong.
+    a = _word(mask, 0)
+    b = _word(mask, 64) if size > 64 else _ZERO
+    c = _word(mask, 128) if size > 128 else _ZERO
+    d = _word(mask, 192) if size > 192 else _ZERO
+    to_a = _ones(a)
+    to_b = to_a + _ones(b)
+    to_c = to_b + _ones(c)
+    count = to_c + _ones(d)
+    if count == 0:
+        return -1
+    rank = random_below(record, count)
+    before = to_c if rank >= to_c else to_b if rank >= to_b else to_a if rank >= to_a else 0
+    word = d if rank >= to_c else c if rank >= to_b else b if rank >= to_a else a
+    return 64 * ((rank >= to_a) + (rank >= to_b) + (rank >= to_c)) + _place_of_one(word, rank - before)
 
 
 @kernel

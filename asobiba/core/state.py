@@ -67,6 +67,20 @@ def record_dtype(fields: Sequence[Field]) -> np.dtype:
     return np.dtype((np.record, dtype)) if config.DISABLE_JIT else dtype  # type: ignore[attr-defined]
 
 
+def outcome_dtype(players: int) -> np.dtype:
+    """What a step of a batch tells about each game: see the attributes of `asobiba.api.Batch`."""
+    return record_dtype(
+        [
+            ("rewards", np.float32, (players,)),
+            ("gain", np.float32),
+            ("mover", np.int8),
+            ("terminated", np.bool_),
+            ("truncated", np.bool_),
+            ("end_reason", np.uint8),
+        ]
+    )
+
+
 SAMPLER = record_dtype([("rng_key", np.uint64), ("rng_counter", np.uint64), ("alone", np.uint8)])
 """A generator alone. Its last field keeps it from being the beginning of every other record, which Numba would take for
 a subtype and warn about."""

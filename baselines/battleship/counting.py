@@ -12,7 +12,7 @@ from asobiba.baselines.battleship.fleets import count_fleets
 from asobiba.core import NotationError, PositionError, Ruleset, compiled
 from asobiba.core.states import new_state, view_of
 from asobiba.envs.battleship.notation import names_of, text_to_cell
-from asobiba.envs.battleship.record import HITS, MISSES, SINKINGS
+from asobiba.envs.battleship.record import HIT, MISS
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,8 @@ def knowledge(ruleset: Ruleset, answers: Iterable[tuple[str, str]]) -> np.void:
     """
     names = names_of(ruleset)
     view = new_state(ruleset, 0)
-    cells = int(ruleset.params["cells"][0])
     view = view_of(ruleset, view, 0)
-    seen = view["seen"][0]
+    told, afloat = view["answers"][0], view["told_afloat"][0]
     for number, (where, answer) in enumerate(answers, 1):
         cell = text_to_cell(ruleset, where)
         word, _, ship = answer.strip().lower().partition(" ")
@@ -58,14 +57,13 @@ def knowledge(ruleset: Ruleset, answers: Iterable[tuple[str, str]]) -> np.void:
         if view["shot_number"][0][cell]:
             raise PositionError(f"{where} was shot at twice")
         view["shot_number"][0][cell] = view["shots"][0] = number
-        seen[(MISSES if word == "miss" else HITS) * cells + cell] = 1
+        told[cell] = MISS if word == "miss" else HIT
         if word == "sunk":
-            afloat = 3 * cells + names.index(ship)
-            if not seen[afloat]:
+            if not afloat[names.index(ship)]:
                 raise PositionError(f"the {ship} was sunk twice")
-            seen[afloat] = 0
+            afloat[names.index(ship)] = 0
             view["afloat"][1] -= 1
-            seen[SINKINGS * cells + cell] = names.index(ship) + 1
+            told[cell] += names.index(ship) + 1
     return view
 
 

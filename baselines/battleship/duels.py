@@ -10,7 +10,7 @@ from numba import prange
 from asobiba.baselines.battleship.policy import play
 from asobiba.core import KernelAgent, Ruleset, compiled, seed_record
 from asobiba.core.random import begin_memory
-from asobiba.envs.battleship.record import HITS
+from asobiba.envs.battleship.record import is_hit
 from asobiba.envs.battleship.rules import legal, reset, step
 
 _CHUNK = 500
@@ -55,7 +55,7 @@ def _play_games(states, params, memories, seed, results):
         for side in range(2):
             hits = 0
             for cell in range(p.cells):
-                hits += s.seen[side, HITS * p.cells + cell]
+                hits += is_hit(s, side, cell)
             results[i, 1 + 2 * side] = s.shots[side]
             results[i, 2 + 2 * side] = hits
 

@@ -17,7 +17,7 @@ from asobiba.envs.battleship.fleet import (
     fits_board,
     placement_stride,
 )
-from asobiba.envs.battleship.record import HITS
+from asobiba.envs.battleship.record import is_hit, told_afloat
 from asobiba.envs.battleship.resampling import placement_told
 
 MAX_CELLS = 128
@@ -281,7 +281,7 @@ def count_fleets(s, p, side, afloat_only, misses, squares):
     body, reach = np.zeros(2, np.uint64), np.zeros(2, np.uint64)
     for cell in range(cells):
         squares[cell] = 0
-        if not afloat_only and s.seen[side, HITS * cells + cell] != 0:
+        if not afloat_only and is_hit(s, side, cell):
             set_bit(hits, cell)
     # Free placements first (bit sets, each ship from a word's start), then those that cover a hit.
     word, number, extra = 0, 0, 0
@@ -289,7 +289,7 @@ def count_fleets(s, p, side, afloat_only, misses, squares):
     cover_bodies = np.empty((most, 2), np.uint64)
     cover_reaches = np.empty((most, 2), np.uint64)
     for ship in range(ships):
-        if afloat_only and s.seen[side, 3 * cells + ship] == 0:
+        if afloat_only and not told_afloat(s, side, ship):
             continue
         start[number], cover_start[number] = word, extra
         local = 0

@@ -8,7 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import kernel, random_below
-from asobiba.envs.battleship.record import HITS, MISSES, SINKINGS, SUNK_KIND, SUNK_ONLY, SUNK_PLACE, afloat_at
+from asobiba.envs.battleship.record import (
+    SUNK_KIND,
+    SUNK_ONLY,
+    SUNK_PLACE,
+    is_hit,
+    is_miss,
+    is_shot,
+    sinking,
+    told_afloat,
+)
 
 _PERIOD = 4
 
@@ -16,7 +25,7 @@ _PERIOD = 4
 @kernel
 def is_afloat(s, p, side, ship):
     """Whether a ship may still be afloat, as far as `side` was told."""
-    return p.sunk == SUNK_ONLY or s.seen[side, afloat_at(p) + ship] != 0
+    return p.sunk == SUNK_ONLY or told_afloat(s, side, ship)
 
 
 @kernel
@@ -31,7 +40,7 @@ def smallest_afloat(s, p, side):
 
 @kernel
 def _was_hit_by(s, p, side, cell, number):
-    return s.seen[side, HITS * p.cells + cell] != 0 and s.shot_number[side, cell] <= number
+    return is_hit(s, side, cell) and s.shot_number[side, cell] <= number
 
 
 @kernel
@@ -68,21 +77,21 @@ def settle(s, p, side, settled):
     """
     hits, accounted = 0, 0
     for cell in range(p.cells):
-        hits += s.seen[side, HITS * p.cells + cell]
-        settled[cell] = p.sunk == SUNK_PLACE and s.seen[side, SINKINGS * p.cells + cell] != 0
+        hits += is_hit(s, side, cell)
+        settled[cell] = p.sunk == SUNK_PLACE and sinking(s, side, cell) != 0
     if p.sunk != SUNK_KIND:
         return
     for ship in range(p.sizes.shape[0]):
-        if s.seen[side, afloat_at(p) + ship] == 0:
+        if not told_afloat(s, side, ship):
             accounted += p.sizes[ship]
     if hits == accounted:
         for cell in range(p.cells):
-            settled[cell] = s.seen[side, HITS * p.cells + cell]
+            settled[cell] = is_hit(s, side, cell)
         return
     marked = 0
     while True:  # what one ship settles may leave only one place for another
         for cell in range(p.cells):
-            ship = np.int64(s.seen[side, SINKINGS * p.cells + cell]) - 1
+            ship = sinking(s, side, cell) - 1
             if ship >= 0 and settled[cell] == 0:
                 _settle_one(s, p, side, cell, np.int64(p.sizes[ship]), settled)
         before, marked = marked, 0
@@ -94,7 +103,7 @@ def settle(s, p, side, settled):
 
 @kernel
 def _may_hold_a_ship(s, p, side, cell, settled):
-    return s.seen[side, MISSES * p.cells + cell] == 0 and settled[cell] == 0
+    return not is_miss(s, side, cell) and settled[cell] == 0
 
 
 @kernel
@@ -116,20 +125,33 @@ def _run(s, p, side, cell, stride, settled):
 
 
 @kernel
-def is_undetermined(s, p, side, cell, size, settled):
-    """Whether a cell that was not shot at may hold a ship: one of `size`, the smallest afloat, fits through it."""
-    if s.shot_number[side, cell] != 0:
-        return False
-    return _run(s, p, side, cell, 1, settled) >= size or _run(s, p, side, cell, p.width, settled) >= size
+def _mark_lines(s, p, side, settled, size, lines, length, stride, step, fits):
+    # Marks the cells not shot at in every stretch of at least `size` cells that may hold a ship, line by line.
+    for line in range(lines):
+        cell, run = line * step, 0
+        for k in range(length + 1):
+            if k < length and _may_hold_a_ship(s, p, side, cell, settled):
+                run += 1
+            else:
+                if run >= size:
+                    for back in range(1, run + 1):
+                        fits[cell - back * stride] = not is_shot(s, side, cell - back * stride)
+                run = 0
+            cell += stride
 
 
 @kernel
-def count_undetermined(s, p, side, settled):
-    """The number of undetermined cells."""
+def mark_undetermined(s, p, side, settled, fits):
+    """Marks in `fits` (int8, a cell each) the cells not shot at that the smallest ship afloat may lie on; their number."""
     size = smallest_afloat(s, p, side)
+    cells, width, height = np.int64(p.cells), np.int64(p.width), np.int64(p.height)
+    for cell in range(cells):
+        fits[cell] = 0
+    _mark_lines(s, p, side, settled, size, height, width, 1, width, fits)
+    _mark_lines(s, p, side, settled, size, width, height, width, 1, fits)
     count = 0
-    for cell in range(p.cells):
-        count += is_undetermined(s, p, side, cell, size, settled)
+    for cell in range(cells):
+        count += fits[cell]
     return count
 
 
@@ -138,7 +160,7 @@ def _open_hit(s, p, side, row, column, settled):
     if row < 0 or column < 0 or row >= p.height or column >= p.width:
         return False
     cell = row * p.width + column
-    return s.seen[side, HITS * p.cells + cell] != 0 and settled[cell] == 0
+    return is_hit(s, side, cell) and settled[cell] == 0
 
 
 @kernel
@@ -151,7 +173,7 @@ def neighbourhood(s, p, side, memory, settled):
     smallest = smallest_afloat(s, p, side)
     chosen, count, best = -1, 0, 0
     for cell in range(p.cells):
-        if s.shot_number[side, cell] != 0:
+        if is_shot(s, side, cell):
             continue
         row, column = cell // p.width, cell % p.width
         level = 0
@@ -180,12 +202,11 @@ def _pattern(p, cell, row_offset, column_offset):
 
 
 @kernel
-def search(s, p, side, legal, memory, checkerboard, settled):
+def search(p, legal, memory, checkerboard, fits):
     """A uniform undetermined cell; of the first set of the checkerboard that has one, if `checkerboard` is set."""
-    smallest = smallest_afloat(s, p, side)
     chosen, count, best = -1, 0, 9
     for cell in range(p.cells):
-        if is_undetermined(s, p, side, cell, smallest, settled):
+        if fits[cell] != 0:
             rank = _pattern(p, cell, memory.row_offset, memory.column_offset) if checkerboard else 0
             if rank < best:
                 best, count = rank, 0

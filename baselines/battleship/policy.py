@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.baselines.battleship.fleets import MAX_CELLS, count_fleets, has_bit, set_bit
-from asobiba.baselines.battleship.hunt import count_undetermined, neighbourhood, search, settle
+from asobiba.baselines.battleship.hunt import mark_undetermined, neighbourhood, search, settle
 from asobiba.core import kernel, random_below, random_legal
 from asobiba.envs.battleship.fleet import draw_fleet
-from asobiba.envs.battleship.record import SUNK_ONLY
+from asobiba.envs.battleship.record import SUNK_ONLY, is_shot
 
 RANDOM, NEIGHBOURHOOD, CHECKERBOARD, COUNTING, EXACT = 0, 1, 2, 3, 4
 MAX_SHIPS = 32
@@ -28,6 +28,7 @@ MEMORY = [
     ("planned", np.int8),
     ("plan", np.int16, (MAX_SHIPS,)),
     ("settled", np.int8, (26 * 26,)),
+    ("undetermined", np.int8, (26 * 26,)),
 ]
 
 
@@ -36,7 +37,7 @@ def _best_cells(s, p, side, misses, squares, wanted, best):
     # The `wanted` cells not shot at (nor assumed to be misses) that most fleets cover; returns how many there are.
     found = 0
     for cell in range(p.cells):
-        if s.shot_number[side, cell] != 0 or has_bit(misses, cell) or squares[cell] == 0:
+        if is_shot(s, side, cell) or has_bit(misses, cell) or squares[cell] == 0:
             continue
         if found < wanted:
             found += 1
@@ -72,7 +73,7 @@ def fewest_left(s, p, side, misses, look, prune):
 def _most_covered(s, p, side, memory, squares):
     chosen, count, most = -1, 0, 0
     for cell in range(p.cells):
-        if s.shot_number[side, cell] == 0 and squares[cell] > 0 and squares[cell] >= most:
+        if not is_shot(s, side, cell) and squares[cell] > 0 and squares[cell] >= most:
             if squares[cell] > most:
                 most, count = squares[cell], 0
             count += 1
@@ -110,7 +111,8 @@ def choose_shot_hunting(s, p, side, legal, memory):
         cell = neighbourhood(s, p, side, memory, settled)
         if cell >= 0:
             return cell
-    return search(s, p, side, legal, memory, memory.attack >= CHECKERBOARD, settled)
+    mark_undetermined(s, p, side, settled, memory.undetermined)
+    return search(p, legal, memory, memory.attack >= CHECKERBOARD, memory.undetermined)
 
 
 @kernel
@@ -127,12 +129,13 @@ def choose_shot(s, p, side, legal, memory):
         cell = neighbourhood(s, p, side, memory, settled)
         if cell >= 0:
             return cell
+    undetermined = mark_undetermined(s, p, side, settled, memory.undetermined)
     if memory.attack >= COUNTING and countable and s.afloat[1 - side] <= memory.ships:
-        if count_undetermined(s, p, side, settled) <= memory.threshold:
+        if undetermined <= memory.threshold:
             cell = _by_counting(s, p, side, memory, p.sunk == SUNK_ONLY)
             if cell >= 0:
                 return cell
-    return search(s, p, side, legal, memory, memory.attack >= CHECKERBOARD, settled)
+    return search(p, legal, memory, memory.attack >= CHECKERBOARD, memory.undetermined)
 
 
 @kernel

@@ -15,7 +15,7 @@ as possible; it is meant for training and for measuring attack strategies.
 `Discrete(2 * cells)` with `cells = height * width` and `cell = row * width + column`. While a side places its fleet,
 ship by ship in the order of `fleet`, action `cell` puts the ship across (its leftmost cell there) and `cells + cell`
 puts it down (its topmost cell there). In the shooting, action `cell` shoots at that cell; the upper half is illegal
-then. `BattleshipAttack`: `Discrete(cells)`, shots only.
+then. With `placement`, and in `BattleshipAttack`, there are shots only: `Discrete(cells)`.
 
 The first side places its whole fleet, then the second side, then the first side shoots.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asobiba.core import kernel
-from asobiba.envs.battleship.record import afloat_at
 from asobiba.envs.battleship.rules import deal, hide, observe, open_cells, resample, shoot
 
 
@@ -13,7 +12,7 @@ def reset(s, p):
     for side in range(2):
         s.afloat[side] = p.sizes.shape[0]
         for ship in range(p.sizes.shape[0]):
-            s.seen[side, afloat_at(p) + ship] = 1
+            s.told_afloat[side, ship] = 1
             s.places[side, ship] = -1
     s.placed[0] = p.sizes.shape[0]
     deal(s, p, 1)

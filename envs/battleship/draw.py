@@ -6,10 +6,11 @@ import numpy as np
 
 from asobiba.core import Ruleset
 from asobiba.envs.battleship.notation import afloat_text
+from asobiba.envs.battleship.record import HIT, MISS
 
 _CELL, _GAP, _TOP, _EDGE = 28, 48, 64, 36
 _SEA, _LINE, _TEXT, _SHIP, _SHIP_EDGE = "#dbe9f4", "#9db8cf", "#1d3347", "#5f7285", "#33424f"
-_HIT, _MISS, _LAST = "#c8342b", "#ffffff", "#f0a500"
+_HIT_COLOUR, _MISS_COLOUR, _LAST = "#c8342b", "#ffffff", "#f0a500"
 
 
 def _board(
@@ -45,10 +46,10 @@ def _board(
         row, column = divmod(cell, width)
         x, y = left + column * _CELL + _CELL // 2, _TOP + row * _CELL + _CELL // 2
         if kind == "miss":
-            out.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{_MISS}" stroke="{_LINE}" stroke-width="1.5"/>')
+            out.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{_MISS_COLOUR}" stroke="{_LINE}" stroke-width="1.5"/>')
         else:
-            ring = f'<circle cx="{x}" cy="{y}" r="12" fill="none" stroke="{_HIT}" stroke-width="2"/>'
-            out.append((ring if kind == "sunk" else "") + f'<circle cx="{x}" cy="{y}" r="7" fill="{_HIT}"/>')
+            ring = f'<circle cx="{x}" cy="{y}" r="12" fill="none" stroke="{_HIT_COLOUR}" stroke-width="2"/>'
+            out.append((ring if kind == "sunk" else "") + f'<circle cx="{x}" cy="{y}" r="7" fill="{_HIT_COLOUR}"/>')
     if last is not None:
         row, column = divmod(last, width)
         out.append(
@@ -78,14 +79,13 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     boards = []
     for index, owner in enumerate(owners):
         shooter = 1 - owner
-        seen = state["seen"][shooter]
         # What this shooter was told, except that who knows the fleet sees it.
         known = seat is None or (seat == owner and ruleset.num_players > 1)
         places = [(int(place), sizes[k]) for k, place in enumerate(state["places"][owner]) if known and place >= 0]
         marks = [
-            (c, "miss" if seen[c] else "sunk" if seen[2 * cells + c] else "hit")
-            for c in range(cells)
-            if seen[c] or seen[cells + c]
+            (c, "miss" if answer == MISS else "hit" if answer == HIT else "sunk")
+            for c, answer in enumerate(state["answers"][shooter])
+            if answer
         ]
         title = "Fleet" if ruleset.num_players == 1 else f"Fleet of the {ruleset.players[owner]} side"
         title += f" - shots {int(state['shots'][shooter])}"

@@ -16,6 +16,7 @@ import numpy as np
 from asobiba.core import NotationError, PositionError, Ruleset, compiled
 from asobiba.envs.battleship.fleet import clashes_with_earlier, complete_fleet, fits_board
 from asobiba.envs.battleship.parameters import ship_names
+from asobiba.envs.battleship.record import HIT
 from asobiba.envs.battleship.rules import put_ship, shoot
 
 _DIRECTIONS = ("across", "down")
@@ -180,8 +181,7 @@ class _PositionRules:
 
     def begin(self, records: np.ndarray, side: int) -> None:
         state = records[0]
-        start = 3 * int(self.p.cells)
-        state["seen"][side, start : start + self.ships] = 1
+        state["told_afloat"][side] = 1
         state["places"][side] = -1
         state["afloat"][side] = self.ships
         if _attack_only(self.ruleset) and side == 0:
@@ -199,7 +199,6 @@ class _PositionRules:
         if placed < ships:
             if not _leaves_room(records, self.ruleset.params, side, self.ruleset.zeros()):
                 raise PositionError("these ships leave no room for the rest of the fleet")
-            state["seen"][side, 5 * int(self.p.cells) + 2 * ships + placed] = 1
 
     def play(self, records: np.ndarray, shots: list[list[int]]) -> None:
         state, params, ships = records[0], self.ruleset.params[0], self.ships
@@ -247,19 +246,14 @@ def _grid(ruleset: Ruleset, symbols: list[str]) -> list[str]:
 
 
 def _target_board(ruleset: Ruleset, state: np.void, side: int) -> list[str]:
-    cells = int(ruleset.params["cells"][0])
-    misses, hits, sinkings = (state["seen"][side, k * cells : (k + 1) * cells] for k in range(3))
-    symbols = [_SUNK if sinkings[c] else _HIT if hits[c] else _MISS if misses[c] else _UNKNOWN for c in range(cells)]
-    return _grid(ruleset, symbols)
+    symbols = (_UNKNOWN, _MISS, _HIT, _SUNK)
+    return _grid(ruleset, [symbols[min(int(answer), HIT + 1)] for answer in state["answers"][side]])
 
 
 def _own_board(ruleset: Ruleset, state: np.void, side: int) -> list[str]:
-    cells, ships = int(ruleset.params["cells"][0]), ruleset.params["sizes"].shape[1]
-    fleet = state["seen"][side, 3 * cells + ships : 4 * cells + ships]
-    incoming = state["seen"][side, 4 * cells + ships : 5 * cells + ships]
     symbols = [
-        (_HIT if incoming[c] else str(fleet[c] % 10)) if fleet[c] else (_MISS if incoming[c] else _UNKNOWN)
-        for c in range(cells)
+        (_HIT if shot else str(ship % 10)) if ship else (_MISS if shot else _UNKNOWN)
+        for ship, shot in zip(state["fleet"][side], state["answers"][1 - side], strict=True)
     ]
     return _grid(ruleset, symbols)
 
@@ -270,8 +264,8 @@ def _beside(left: list[str], right: list[str]) -> list[str]:
 
 def afloat_text(ruleset: Ruleset, state: np.void, side: int) -> str:
     """Which of the opponent's ships are afloat, as far as `side` was told."""
-    cells, ships = int(ruleset.params["cells"][0]), ruleset.params["sizes"].shape[1]
-    afloat = state["seen"][side, 3 * cells : 3 * cells + ships]
+    ships = ruleset.params["sizes"].shape[1]
+    afloat = state["told_afloat"][side]
     if int(ruleset.params["sunk"][0]) == 1:
         return f"{int(afloat.sum())} of {ships} ships"
     named = [f"{n} ({s})" for n, s, a in zip(names_of(ruleset), ruleset.params["sizes"][0], afloat, strict=True) if a]

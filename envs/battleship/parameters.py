@@ -207,17 +207,18 @@ def make_layout(
         "own_afloat": (ships,),
         "placing": (ships,),
     }
-    row = 5 * cells + 3 * ships
     return Layout(
         state=[
-            ("seen", np.int8, (2, row)),
-            ("shot_number", np.int16, (2, cells)),
+            ("answers", np.int8, (2, cells)),
+            ("fleet", np.int8, (2, cells)),
+            ("shot_number", np.uint8 if cells < 256 else np.int16, (2, cells)),
+            ("told_afloat", np.int8, (2, ships)),
             ("places", np.int16, (2, ships)),
             ("left", np.int8, (2, ships)),
             ("shots", np.int16, (2,)),
             ("afloat", np.int8, (2,)),
             ("placed", np.int8, (2,)),
-            ("scratch", np.int32, (ships, 4)),
+            ("scratch", np.int16, (ships, 4)),
         ],
         parameters={
             "height": np.int64(height),
@@ -233,7 +234,7 @@ def make_layout(
             "shot_reward": np.float32(-1 / cells),
             **{name: np.int64(value) for name, value in strategy.items()},
         },
-        actions=cells if attack else 2 * cells,
+        actions=cells if attack or placement is not None else 2 * cells,
         observation=channels if attack else {**channels, **own},
         observation_high=ships + 1,
         max_steps=cells if attack else 2 * cells + 2 * ships,

@@ -1,38 +1,54 @@
-"""Where things lie in a row of `seen`, the observation of one side that a battleship state keeps."""
+"""How a battleship state keeps what the sides were told, and how kernels ask for it.
+
+`answers[side, cell]` is what `side` was told of the cell that it shot at: nothing yet, a miss, a hit, or, above `HIT`,
+the mark of a sinking, which is a hit too. The opponent's shots are the other side's answers.
+"""
 
 from __future__ import annotations
+
+import numpy as np
 
 from asobiba.core import kernel
 
 SUNK_KIND, SUNK_ONLY, SUNK_PLACE = 0, 1, 2
-MISSES, HITS, SINKINGS = 0, 1, 2  # planes before the list of ships afloat
+MISS, HIT = 1, 2
 
 
 @kernel
-def afloat_at(p):
-    """Offset in a row of `seen` of the opponent's ships afloat."""
-    return 3 * p.cells
+def plane_size(s):
+    """The number of cells, for loops over whole planes.
+
+    The compiler knows it from the record's type, and that an unsigned index is not negative: the loops become a few
+    vector instructions.
+    """
+    return np.uint64(s.answers.shape[1])
 
 
 @kernel
-def fleet_at(p):
-    """Offset of the own fleet's plane (ship number, from 1)."""
-    return 3 * p.cells + p.sizes.shape[0]
+def is_shot(s, side, cell):
+    """Whether `side` has shot at this cell."""
+    return s.answers[side, cell] != 0
 
 
 @kernel
-def incoming_at(p):
-    """Offset of the plane of the opponent's shots."""
-    return 4 * p.cells + p.sizes.shape[0]
+def is_miss(s, side, cell):
+    """Whether `side` was told that its shot here missed."""
+    return s.answers[side, cell] == MISS
 
 
 @kernel
-def own_afloat_at(p):
-    """Offset of the own ships afloat."""
-    return 5 * p.cells + p.sizes.shape[0]
+def is_hit(s, side, cell):
+    """Whether `side` was told that its shot here hit (or sank a ship)."""
+    return s.answers[side, cell] >= HIT
 
 
 @kernel
-def placing_at(p):
-    """Offset of the list that marks the ship to be placed next."""
-    return 5 * p.cells + 2 * p.sizes.shape[0]
+def sinking(s, side, cell):
+    """The mark of the sinking that `side` was told here (see the channel `sinkings`), or 0."""
+    return np.int64(max(s.answers[side, cell] - HIT, 0))
+
+
+@kernel
+def told_afloat(s, side, ship):
+    """Whether this ship of the opponent is marked afloat in the list that `side` was told."""
+    return s.told_afloat[side, ship] != 0

@@ -13,7 +13,7 @@ from asobiba.envs.battleship.fleet import (
     fits_board,
     placement_stride,
 )
-from asobiba.envs.battleship.record import HITS, MISSES, SINKINGS, SUNK_ONLY, SUNK_PLACE, afloat_at, fleet_at
+from asobiba.envs.battleship.record import SUNK_ONLY, SUNK_PLACE, is_hit, is_miss, sinking, told_afloat
 
 _ROUNDS = 256
 
@@ -32,10 +32,10 @@ def placement_told(s, p, side, ship, place):
     hits, marks, last, last_number = 0, 0, 0, 0
     foreign = False
     for _ in range(size):
-        if s.seen[side, MISSES * cells + cell] != 0:
+        if is_miss(s, side, cell):
             return -1
-        hits += s.seen[side, HITS * cells + cell]
-        mark = np.int64(s.seen[side, SINKINGS * cells + cell])
+        hits += is_hit(s, side, cell)
+        mark = sinking(s, side, cell)
         marks += mark != 0
         foreign |= mark != 0 and mark != ship + 1 and mark != p.sizes.shape[0] + 1
         if s.shot_number[side, cell] > last_number:
@@ -44,12 +44,12 @@ def placement_told(s, p, side, ship, place):
         cell += stride
     if foreign:
         return -1
-    sunk = p.sunk != SUNK_ONLY and s.seen[side, afloat_at(p) + ship] == 0
+    sunk = p.sunk != SUNK_ONLY and not told_afloat(s, side, ship)
     if hits < size:
         return -1 if sunk or marks > 0 else hits
     if p.sunk == SUNK_PLACE:
         return hits if marks == size else -1
-    return hits if marks == 1 and s.seen[side, SINKINGS * cells + last] != 0 else -1
+    return hits if marks == 1 and sinking(s, side, last) != 0 else -1
 
 
 @kernel
@@ -57,7 +57,7 @@ def _mark(s, p, other, ship, value):
     place = np.int64(s.places[other, ship])
     cell, stride = place % p.cells, placement_stride(p, place)
     for _ in range(p.sizes[ship]):
-        s.seen[other, fleet_at(p) + cell] = value
+        s.fleet[other, cell] = value
         cell += stride
 
 
@@ -66,7 +66,7 @@ def _free_here(s, p, other, ship, place):
     # Whether no other ship is in the way: overlaps by the marked cells, touching by geometry.
     cell, stride = place % p.cells, placement_stride(p, place)
     for _ in range(p.sizes[ship]):
-        if s.seen[other, fleet_at(p) + cell] != 0:
+        if s.fleet[other, cell] != 0:
             return False
         cell += stride
     if p.touching != TOUCHING_ALLOWED:
@@ -82,7 +82,7 @@ def _next_hit(s, p, side, start):
     # The first cell from `start` on that is hit and under no ship placed so far, or `cells`.
     cell = start
     while cell < p.cells:
-        if s.seen[side, HITS * p.cells + cell] != 0 and s.seen[1 - side, fleet_at(p) + cell] == 0:
+        if is_hit(s, side, cell) and s.fleet[1 - side, cell] == 0:
             return cell
         cell += 1
     return cell
@@ -232,7 +232,7 @@ def draw_hidden_fleet(s, p, side, placed):
     """
     other, ships = 1 - side, p.sizes.shape[0]
     for cell in range(p.cells):
-        s.seen[other, fleet_at(p) + cell] = 0
+        s.fleet[other, cell] = 0
     places = s.places[other]
     if placed < ships or s.shots[side] == 0:
         draw_fleet(s, p, PLACE_R, False, 0, 0, places)
@@ -254,7 +254,7 @@ def draw_hidden_fleet(s, p, side, placed):
     if not done:
         _search_fleet(s, p, side)
     for cell in range(p.cells):
-        s.seen[other, fleet_at(p) + cell] = 0
+        s.fleet[other, cell] = 0
     for ship in range(ships):
         for slot in range(4):
             s.scratch[ship, slot] = 0

@@ -1,9 +1,8 @@
 """The rules of battleship.
 
-Each side has one row of `seen`, which is its observation, byte for byte, so that observing is a copy: planes of one
-byte a cell (misses, hits, sinkings, own fleet, opponent's shots) and three lists of one byte a ship (opponent's ships
-afloat, own ships afloat, the ship to be placed next); `record.py` has the offsets. `BattleshipAttack` shares this layout;
-there, side 1 is nobody and only owns a fleet.
+A state keeps, of each side, its fleet and what it was told of its shots (`record.py`), a byte a cell; the planes of the
+observation are written from these, so that thousands of games fit into a processor's cache. `BattleshipAttack` shares
+this layout; there, side 1 is nobody and only owns a fleet.
 """
 
 from __future__ import annotations
@@ -20,18 +19,7 @@ from asobiba.envs.battleship.fleet import (
     placement_row,
     placement_stride,
 )
-from asobiba.envs.battleship.record import (
-    HITS,
-    MISSES,
-    SINKINGS,
-    SUNK_KIND,
-    SUNK_ONLY,
-    afloat_at,
-    fleet_at,
-    incoming_at,
-    own_afloat_at,
-    placing_at,
-)
+from asobiba.envs.battleship.record import HIT, MISS, SUNK_KIND, SUNK_ONLY, is_hit, plane_size
 from asobiba.envs.battleship.resampling import draw_hidden_fleet
 
 
@@ -40,10 +28,9 @@ def put_ship(s, p, side, ship, place):
     """Ship number `ship` (from 0) of `side` is put at `place`."""
     s.places[side, ship] = place
     s.left[side, ship] = p.sizes[ship]
-    s.seen[side, own_afloat_at(p) + ship] = 1
     cell, stride = place % p.cells, placement_stride(p, place)
     for _ in range(p.sizes[ship]):
-        s.seen[side, fleet_at(p) + cell] = ship + 1
+        s.fleet[side, cell] = ship + 1
         cell += stride
     s.placed[side] += 1
 
@@ -62,13 +49,11 @@ def reset(s, p):
     s.to_move = 0
     for side in range(2):
         for ship in range(p.sizes.shape[0]):
-            s.seen[side, afloat_at(p) + ship] = 1
+            s.told_afloat[side, ship] = 1
             s.places[side, ship] = -1
         s.afloat[side] = p.sizes.shape[0]
         if p.placement >= 0:
             deal(s, p, side)
-        else:
-            s.seen[side, placing_at(p)] = 1
 
 
 @kernel
@@ -119,9 +104,9 @@ def _legal_placements(s, p, mask):
 @kernel
 def open_cells(s, p, side, mask):
     """Writes which cells `side` has not shot at yet into the first entries of `mask`."""
-    start = np.uint64(incoming_at(p))  # unsigned: an index that cannot be negative lets the loop run in vectors
-    for cell in range(np.uint64(p.cells)):
-        mask[cell] = s.seen[1 - side, start + cell] ^ np.int8(1)
+    answers = s.answers[side]
+    for cell in range(plane_size(s)):
+        mask[cell] = answers[cell] == 0
 
 
 @kernel
@@ -130,7 +115,7 @@ def legal(s, p, mask):
         _legal_placements(s, p, mask)
     else:
         open_cells(s, p, s.to_move, mask)
-        for place in range(np.uint64(p.cells), np.uint64(mask.shape[0])):
+        for place in range(plane_size(s), np.uint64(mask.shape[0])):
             mask[place] = 0
 
 
@@ -140,12 +125,11 @@ def shoot(s, p, side, cell):
     target = 1 - side
     s.shots[side] += 1
     s.shot_number[side, cell] = s.shots[side]
-    s.seen[target, incoming_at(p) + cell] = 1
-    ship = np.int64(s.seen[target, fleet_at(p) + cell]) - 1
+    ship = np.int64(s.fleet[target, cell]) - 1
     if ship < 0:
-        s.seen[side, MISSES * p.cells + cell] = 1
+        s.answers[side, cell] = MISS
         return False
-    s.seen[side, HITS * p.cells + cell] = 1
+    s.answers[side, cell] = HIT
     s.left[target, ship] -= 1
     if s.left[target, ship] == 0:
         _sink(s, p, side, ship, cell)
@@ -154,21 +138,20 @@ def shoot(s, p, side, cell):
 
 @kernel
 def _sink(s, p, side, ship, cell):
-    target, sinkings = 1 - side, SINKINGS * p.cells
+    target = 1 - side
     s.afloat[target] -= 1
-    s.seen[target, own_afloat_at(p) + ship] = 0
     if p.sunk == SUNK_ONLY:
-        s.seen[side, sinkings + cell] = p.sizes.shape[0] + 1
-        s.seen[side, afloat_at(p) + s.afloat[target]] = 0
+        s.answers[side, cell] = HIT + p.sizes.shape[0] + 1
+        s.told_afloat[side, s.afloat[target]] = 0
         return
-    s.seen[side, afloat_at(p) + ship] = 0
+    s.told_afloat[side, ship] = 0
     if p.sunk == SUNK_KIND:
-        s.seen[side, sinkings + cell] = ship + 1
+        s.answers[side, cell] = HIT + ship + 1
         return
     place = np.int64(s.places[target, ship])
     first, stride = place % p.cells, placement_stride(p, place)
     for k in range(p.sizes[ship]):
-        s.seen[side, sinkings + first + k * stride] = ship + 1
+        s.answers[side, first + k * stride] = HIT + ship + 1
 
 
 @kernel
@@ -178,10 +161,7 @@ def step(s, p, action):
     if s.placed[side] < ships:
         ship = np.int64(s.placed[side])
         put_ship(s, p, side, ship, action)
-        s.seen[side, placing_at(p) + ship] = 0
-        if ship + 1 < ships:
-            s.seen[side, placing_at(p) + ship + 1] = 1
-        else:
+        if ship + 1 == ships:
             s.to_move = 1 - side
         return
     hit = shoot(s, p, side, action)
@@ -195,18 +175,42 @@ def step(s, p, action):
 
 @kernel
 def observe(s, p, player, out):
-    for k in range(out.shape[0]):
-        out[k] = s.seen[player, k]
+    answers, told, fleet, left = s.answers[player], s.told_afloat[player], s.fleet[player], s.left[player]
+    incoming = s.answers[1 - player]
+    cells, ships = plane_size(s), np.uint64(p.sizes.shape[0])
+    for cell in range(cells):
+        out[cell] = answers[cell] == MISS
+    at = cells
+    for cell in range(cells):
+        out[at + cell] = answers[cell] >= HIT
+    at += cells
+    for cell in range(cells):
+        out[at + cell] = max(answers[cell] - HIT, 0)
+    at += cells
+    for ship in range(ships):
+        out[at + ship] = told[ship]
+    at += ships
+    if at == np.uint64(out.shape[0]):
+        return  # the one-sided game has no more channels
+    for cell in range(cells):
+        out[at + cell] = fleet[cell]
+    at += cells
+    for cell in range(cells):
+        out[at + cell] = incoming[cell] != 0
+    at += cells
+    for ship in range(ships):
+        out[at + ship] = left[ship] > 0
+    at += ships
+    for ship in range(ships):
+        out[at + ship] = s.placed[player] == ship
 
 
 @kernel
 def hide(s, p, player):
     other = 1 - player
     for cell in range(p.cells):
-        s.seen[other, fleet_at(p) + cell] = 0
+        s.fleet[other, cell] = 0
     for ship in range(p.sizes.shape[0]):
-        # In its place stands what the player was told.
-        s.seen[other, own_afloat_at(p) + ship] = s.seen[player, afloat_at(p) + ship]
         s.left[other, ship] = 0
         s.places[other, ship] = -1
     s.rng_key = np.uint64(0)
@@ -219,13 +223,10 @@ def resample(s, p, player):
     placed = np.int64(s.placed[other])
     draw_hidden_fleet(s, p, player, placed)
     s.placed[other] = 0
-    for ship in range(p.sizes.shape[0]):
-        s.seen[other, own_afloat_at(p) + ship] = 0
     for ship in range(placed):
         put_ship(s, p, other, ship, s.places[other, ship])
         place = np.int64(s.places[other, ship])
         cell, stride = place % p.cells, placement_stride(p, place)
         for _ in range(p.sizes[ship]):
-            s.left[other, ship] -= s.seen[player, HITS * p.cells + cell]
+            s.left[other, ship] -= is_hit(s, player, cell)
             cell += stride
-        s.seen[other, own_afloat_at(p) + ship] = s.left[other, ship] > 0
