@@ -118,6 +118,12 @@ def _gathered_word(mask, start):
 
 
 @kernel
+def _entries(sums):
+    """The sum of a word's eight bytes, where it fits into a byte."""
+    return np.int64((sums * _BYTES) >> _S56)
+
+
+@kernel
 def random_legal(record, mask):
     """A uniform draw among the non-zero entries of `mask`: its index, or -1 if there is none.
 
@@ -141,9 +147,15 @@ def random_legal(record, mask):
     rank = random_below(record, count)
     start = 0
     while start + 32 <= whole:
-        sums = _word(mask, start) + _word(mask, start + 8) + _word(mask, start + 16) + _word(mask, start + 24)
-        inside = np.int64((sums * _BYTES) >> _S56)
+        one = _word(mask, start)
+        two = one + _word(mask, start + 8)
+        three = two + _word(mask, start + 16)
+        inside = _entries(three + _word(mask, start + 24))
         if rank < inside:
+            # Which of the four words is chosen without branches: nothing could foresee them.
+            a, b, c = _entries(one), _entries(two), _entries(three)
+            start += 8 * (int(rank >= a) + int(rank >= b) + int(rank >= c))
+            rank -= max(a if rank >= a else 0, b if rank >= b else 0, c if rank >= c else 0)
             break
         rank -= inside
         start += 32
