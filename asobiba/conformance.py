@@ -166,7 +166,7 @@ def chance(game: Game) -> None:
     for _ in range(STEPS):
         batch.step(batch.sample_actions())
         drawn = max(drawn, int(batch.states["rng_counter"].max()))
-    if game.chance:
+    if ruleset.chance:
         assert drawn > 0 or game.parameters, "the game declares chance, but no random number was drawn in random play"
     else:
         assert drawn == 0, f"the game declares no chance, but drew {drawn} random numbers"

@@ -6,6 +6,7 @@ import numpy as np
 from timing import Burst
 
 BURST = 2000
+PGX_STEPS = 4
 
 
 def pettingzoo_aec(name: str) -> Burst:
@@ -88,28 +89,35 @@ def openspiel(name: str, observation: bool) -> Burst:
 
 
 def pgx(name: str, batch: int) -> Burst:
-    """Pgx's environment, one jitted call a batch step: legal sampling, step, automatic reset."""
+    """Pgx's environment on the CPU: legal sampling, step and its automatic reset, compiled together, some steps a call.
+
+    Raises `ImportError` where Pgx is not installed: `pip install pgx jax`.
+    """
     import jax
     import jax.numpy as jnp
     import pgx as library
+    from pgx.experimental import auto_reset
 
     env = library.make(name)
-    step = jax.jit(jax.vmap(library.experimental.auto_reset(env.step, env.init)))
-    init = jax.jit(jax.vmap(env.init))
+    step = jax.vmap(auto_reset(env.step, env.init))
+
+    def play(carry, _):
+        state, key = carry
+        key, draw, chance = jax.random.split(key, 3)
+        action = jax.random.categorical(draw, jnp.where(state.legal_action_mask, 0.0, -jnp.inf), axis=-1)
+        return (step(state, action, jax.random.split(chance, batch)), key), None
 
     @jax.jit
-    def sample(key, mask):
-        return jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf), axis=-1)
+    def advance(carry):
+        return jax.lax.scan(play, carry, None, length=PGX_STEPS)[0]
 
     key = jax.random.PRNGKey(0)
-    state = init(jax.random.split(key, batch))
+    carry = jax.jit(jax.vmap(env.init))(jax.random.split(key, batch)), key
 
     def burst() -> int:
-        nonlocal state, key
-        for _ in range(4):
-            key, draw, chance = jax.random.split(key, 3)
-            state = step(state, sample(draw, state.legal_action_mask), jax.random.split(chance, batch))
-        state.observation.block_until_ready()
-        return 4 * batch
+        nonlocal carry
+        carry = advance(carry)
+        carry[0].observation.block_until_ready()
+        return PGX_STEPS * batch
 
     return burst

@@ -1,7 +1,8 @@
 """Measures asobiba beside its peers on this machine: `make bench`.
 
 Random legal play everywhere; the drawing of legal actions, masks and observations are included. Cases of one table run
-in turn in short bursts; the figure is the median over the rounds.
+in turn in short bursts; the figure is the median over the rounds. Pgx is measured where it is installed:
+`.venv/bin/python -m pip install pgx jax`.
 """
 
 from __future__ import annotations

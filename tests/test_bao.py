@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyspiel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asobiba.api import openspiel
 from asobiba.core import GameParameterError, NotationError, PositionError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
 from asobiba.envs.bao import GAME, draw, notation
@@ -157,6 +159,21 @@ def test_random_starts_differ_and_hold_their_seeds():
     assert all(sum(board) == 32 and any(board[:8]) and any(board[8:]) for board in boards)
     assert notation.counts_of(ruleset, new_state(ruleset, 3)) == notation.counts_of(ruleset, new_state(ruleset, 3))
     assert notation.counts_of(GAME.ruleset(start="full"), new_state(GAME.ruleset(start="full"), 0)) == [4] * 16
+
+
+def test_openspiel_deals_a_random_start_by_chance():
+    (name,) = openspiel.register(GAME)
+    spiel = pyspiel.load_game(name, {"start": "random", "chance_outcomes": 20})
+    assert spiel.get_type().chance_mode == pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC
+    start = spiel.new_initial_state()
+    assert start.is_chance_node()
+    dealt = [start.child(outcome) for outcome, _ in start.chance_outcomes()]
+    assert len({state.record["board"].tobytes() for state in dealt}) == 20
+    assert all(state.current_player() == 0 and state.record["occurrences"] == 1 for state in dealt)
+    pyspiel.random_sim_test(spiel, num_sims=2, serialize=True, verbose=False)
+    fixed = pyspiel.load_game(name)
+    assert fixed.get_type().chance_mode == pyspiel.GameType.ChanceMode.DETERMINISTIC
+    assert not fixed.new_initial_state().is_chance_node()
 
 
 @pytest.mark.parametrize(

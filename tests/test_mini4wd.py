@@ -361,7 +361,7 @@ def test_every_game_is_registered_under_its_name():
 
 @pytest.mark.parametrize("game", ALL, ids=lambda g: g.name)
 def test_views_hide_the_simulator_and_resampling_keeps_what_was_sensed(game):
-    ruleset = game.ruleset(tachometer=True)
+    ruleset = game.ruleset(tachometer=True, window=24)
     state = states.new_state(ruleset, 4)
     for _ in range(30):
         state = states.step(ruleset, state, action_of(ruleset))

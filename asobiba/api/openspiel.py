@@ -58,7 +58,7 @@ def register(*wanted: Game) -> list[str]:
             )
         name = short_name(game)
         if name not in _registered:
-            pyspiel.register_game(_game_type(game), _game_class(game))
+            pyspiel.register_game(_game_type(game.ruleset()), _game_class(game))
             _registered[name] = game
         names.append(name)
     return names
@@ -66,12 +66,12 @@ def register(*wanted: Game) -> list[str]:
 
 def _spiel_parameters(game: Game) -> dict[str, Any]:
     kept = {k: v for k, v in game.parameters.items() if isinstance(v, (bool, int, float, str))}
-    return {**kept, "chance_outcomes": CHANCE_OUTCOMES} if game.chance else kept
+    return {**kept, "chance_outcomes": CHANCE_OUTCOMES}
 
 
-def _game_type(game: Game) -> pyspiel.GameType:
+def _game_type(ruleset: Ruleset) -> pyspiel.GameType:
     kinds = pyspiel.GameType
-    players = game.ruleset().num_players
+    game, players = ruleset.game, ruleset.num_players
     utility = {
         "zero_sum": kinds.Utility.ZERO_SUM,
         "general_sum": kinds.Utility.GENERAL_SUM,
@@ -81,7 +81,7 @@ def _game_type(game: Game) -> pyspiel.GameType:
         short_name=short_name(game),
         long_name=game.title,
         dynamics=kinds.Dynamics.SEQUENTIAL,
-        chance_mode=kinds.ChanceMode.EXPLICIT_STOCHASTIC if game.chance else kinds.ChanceMode.DETERMINISTIC,
+        chance_mode=kinds.ChanceMode.EXPLICIT_STOCHASTIC if ruleset.chance else kinds.ChanceMode.DETERMINISTIC,
         information=kinds.Information.PERFECT_INFORMATION
         if game.information == "perfect"
         else kinds.Information.IMPERFECT_INFORMATION,
@@ -110,8 +110,9 @@ class SpielGame(pyspiel.Game):
     def __init__(self, params: dict[str, Any] | None = None):
         game = self.declaration
         given = dict(params or {})
-        self.chance_outcomes_count = int(given.pop("chance_outcomes", CHANCE_OUTCOMES)) if game.chance else 0
+        outcomes = int(given.pop("chance_outcomes", CHANCE_OUTCOMES))
         self.ruleset: Ruleset = game.ruleset(**given)
+        self.chance_outcomes_count = outcomes if self.ruleset.chance else 0
         low, high = self.ruleset.return_range
         info = pyspiel.GameInfo(
             num_distinct_actions=self.ruleset.num_actions,
@@ -122,7 +123,7 @@ class SpielGame(pyspiel.Game):
             utility_sum=0.0 if game.utility == "zero_sum" else None,
             max_game_length=self.ruleset.max_steps,
         )
-        super().__init__(_game_type(game), info, params or {})
+        super().__init__(_game_type(self.ruleset), info, params or {})
 
     def new_initial_state(self) -> SpielState:
         return SpielState(self)

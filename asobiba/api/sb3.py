@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,21 @@ from asobiba.core.game import Game, Ruleset
 from asobiba.core.state import END_REASONS
 
 try:
+    import torch
     from stable_baselines3.common.vec_env import VecEnv
 except ImportError:
     raise MissingExtra("stable-baselines3", "sb3") from None
+
+
+@contextlib.contextmanager
+def torch_threads_kept() -> Iterator[None]:
+    """PyTorch's number of threads stays as it is: Numba's threads would set it to their own, both being OpenMP's."""
+    threads = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
 
 
 class _Rows(np.ndarray):
@@ -92,7 +105,8 @@ class SB3VecEnv(VecEnv):
     def reset(self) -> np.ndarray:
         """Begins new episodes in all games; returns the observations `(n, size)`."""
         seed = self._seeds[0]
-        observations = self.games.reset(seed=seed)
+        with torch_threads_kept():
+            observations = self.games.reset(seed=seed)
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
@@ -112,7 +126,8 @@ class SB3VecEnv(VecEnv):
         games = self.games
         assert self._waiting is not None
         actions, self._waiting = self._waiting, None
-        observations = games.step(actions)
+        with torch_threads_kept():
+            observations = games.step(actions)
         rewards = games.gains
         dones = games.terminated | games.truncated
         self._returns += rewards

@@ -45,6 +45,8 @@ class Layout:
         info: what the environments report in `info` after reset and step (a simulator's true state, reward terms):
             name in `info` -> field of the state. Each of these fields has one row a player (its first axis), and a
             player's `info` holds his own row, as a NumPy scalar or array.
+        chance: whether these parameters draw random numbers, where that depends on them; `None`: as the game says. In a
+            game that declares no chance they may draw in `reset` only: compiled policies are shown its generator.
     """
 
     state: Sequence[tuple]
@@ -58,6 +60,7 @@ class Layout:
     players: tuple[str, ...] | None = None
     info: Mapping[str, str] = field(default_factory=dict)
     return_range: tuple[float, float] | None = None
+    chance: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Game:
         rules: the module with the kernels `reset`, `step`, `observe`, and where they apply `legal`, `hide`, `resample`.
         players: names of the seats.
         information: "perfect" or "hidden". Hidden games have the kernels `hide` and `resample`.
-        chance: whether `reset` or `step` draw random numbers.
+        chance: whether `reset` or `step` draw random numbers; a `Layout` may say otherwise for its parameters.
         utility: "zero_sum" (the rewards of a step add up to 0), "general_sum" or "single_agent".
         turns: "sequential" (one player acts in a step) or "simultaneous" (all do).
         reward_range: least and greatest reward of one player in one step, or `None` where a parameter sets them.
@@ -194,6 +197,11 @@ class Ruleset:
         if self.game.utility == "zero_sum":
             return low, high
         return min(low * self.max_steps, low), max(high * self.max_steps, high)
+
+    @property
+    def chance(self) -> bool:
+        """Whether `reset` or `step` draw random numbers."""
+        return self.game.chance if self.layout.chance is None else self.layout.chance
 
     @property
     def simultaneous(self) -> bool:

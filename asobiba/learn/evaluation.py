@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from asobiba.api.sb3 import torch_threads_kept
 from asobiba.api.seats import SeatBatch
 from asobiba.core.game import Ruleset
 from asobiba.learn.agent import PolicyAgent
@@ -73,11 +74,14 @@ def episode_returns(
     each = math.ceil(games / envs)
     batch = SeatBatch(ruleset, envs, opponent=opponent, seat=seat, autoreset="same_step")
     player.reset(ruleset, seat, seed)
-    observations = batch.reset(seed)
+    with torch_threads_kept():
+        observations = batch.reset(seed)
     returns = np.full((each, envs), np.nan)
     running, finished = np.zeros(envs), np.zeros(envs, int)
     while finished.min() < each:
-        observations = batch.step(player.choose(observations, batch.masks))
+        actions = player.choose(observations, batch.masks)
+        with torch_threads_kept():
+            observations = batch.step(actions)
         running += batch.gains
         for i in np.flatnonzero(batch.terminated | batch.truncated):
             if finished[i] < each:

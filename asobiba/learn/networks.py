@@ -8,6 +8,7 @@ one corner holds in the others; elsewhere a linear layer reads the whole board.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -31,9 +32,17 @@ def board_shape(channels: Mapping[str, tuple[int, ...]]) -> tuple[int, int]:
 
 
 class BoardNetwork(nn.Module):
-    """Torso and heads. Takes observations `(n, size)`, gives logits `(n, actions)` and value features `(n, width)`."""
+    """Torso and heads. Takes observations `(n, size)`, gives logits `(n, actions)` and value features `(n, width)`.
 
-    def __init__(self, channels: Mapping[str, tuple[int, ...]], actions: int, width: int, depth: int, kernel: int):
+    Args:
+        channels: name -> shape of the observation's channels.
+        actions: number of actions.
+        width, depth, kernel: features per cell, number of convolutions, and their odd side length.
+    """
+
+    def __init__(
+        self, channels: Mapping[str, tuple[int, ...]], actions: int, width: int = 32, depth: int = 4, kernel: int = 3
+    ):
         super().__init__()
         self.channels = {name: tuple(shape) for name, shape in channels.items()}
         self.board = board_shape(channels)
@@ -52,6 +61,7 @@ class BoardNetwork(nn.Module):
         self.logits: nn.Conv2d | nn.Linear = (
             nn.Conv2d(width, actions // cells, 1) if self.per_cell else nn.Linear(width * cells, actions)
         )
+        nn.init.orthogonal_(self.logits.weight, 0.01)
         self.latent_dim_pi = actions
         self.latent_dim_vf = width
         self.value = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU())
@@ -92,26 +102,18 @@ class BoardNetwork(nn.Module):
 
 
 class BoardPolicy(MaskableActorCriticPolicy):
-    """MaskablePPO's policy with a `BoardNetwork`, or a network derived from it.
+    """MaskablePPO's policy with a `BoardNetwork`, or any other network that reads the channels.
 
     Args (in `policy_kwargs`):
         channels: name -> shape of the observation's channels (`Ruleset.layout.observation`).
-        width, depth, kernel: features per cell, number of convolutions, and their odd side length.
+        others: the arguments of `network_class` except `actions`.
     """
 
-    network_class: type[BoardNetwork] = BoardNetwork
-    mlp_extractor: BoardNetwork  # type: ignore[assignment]
+    network_class: type[nn.Module] = BoardNetwork
 
-    def __init__(
-        self,
-        *args: Any,
-        channels: Mapping[str, tuple[int, ...]],
-        width: int = 32,
-        depth: int = 4,
-        kernel: int = 3,
-        **kwargs: Any,
-    ):
-        self._board: dict[str, Any] = {"channels": dict(channels), "width": width, "depth": depth, "kernel": kernel}
+    def __init__(self, *args: Any, channels: Mapping[str, tuple[int, ...]], **kwargs: Any):
+        own = [name for name in inspect.signature(self.network_class).parameters if name not in ("channels", "actions")]
+        self._network = {"channels": dict(channels), **{name: kwargs.pop(name) for name in own if name in kwargs}}
         kwargs["ortho_init"] = False
         kwargs["net_arch"] = []
         super().__init__(*args, **kwargs)
@@ -119,16 +121,15 @@ class BoardPolicy(MaskableActorCriticPolicy):
     @property
     def channels(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the observation channels that the policy reads."""
-        return self._board["channels"]
+        return self._network["channels"]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), **self._board}
+        return {**super()._get_constructor_parameters(), **self._network}
 
     def _build_mlp_extractor(self) -> None:
-        self.mlp_extractor = self.network_class(actions=int(self.action_space.n), **self._board)  # type: ignore[attr-defined]
+        self.mlp_extractor = self.network_class(actions=int(self.action_space.n), **self._network)  # type: ignore[attr-defined, assignment]
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         self.action_net = nn.Identity()  # the network's own head gives the logits
-        nn.init.orthogonal_(self.mlp_extractor.logits.weight, 0.01)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]

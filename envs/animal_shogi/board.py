@@ -58,20 +58,43 @@ STEP, GOES, COUNT, TARGET, ACTION, REACH = _tables()
 """`STEP[direction, square]`: where it leads or -1. `GOES[kind]`: bits of a kind's directions. `COUNT`, `TARGET`,
 `ACTION` `[kind, square, k]`: a kind's moves from a square. `REACH[piece, square]`: bits of the squares it attacks."""
 
+ROW = (1 << SQUARES) - 1
+"""Twelve bits, one for each square."""
+NOT_LEFT, NOT_RIGHT = (sum(1 << square for square in range(SQUARES) if square % 3 != file) for file in (0, 2))
+
+_AHEAD, _FORWARD, _ACROSS, _DIAGONAL, _OWN = range(0, 5 * SQUARES, SQUARES)
+
+
+def _movers():
+    """For the contents of two neighbouring squares (a byte of a position): five rows of twelve bits, of the mover's pieces
+    that move diagonally forward, forward, straight, diagonally, and of all."""
+    rows = np.zeros(256, np.int64)
+    for byte in range(256):
+        for k, piece in enumerate((byte & 15, byte >> 4)):
+            if piece in _GOES:
+                for row, direction in ((_AHEAD, 0), (_FORWARD, 1), (_ACROSS, 3), (_DIAGONAL, 5)):
+                    rows[byte] |= (direction in _GOES[piece]) << (row + k)
+                rows[byte] |= 1 << (_OWN + k)
+    return rows
+
+
+_MOVERS = _movers()
+_DROPPED = np.array([sum(ROW << (12 * k) for k in range(3) if (hand >> (2 * k)) & 3) for hand in range(64)], np.int64)
+"""For the counts in the mover's hand: a row of twelve ones for each kind that he holds."""
+
 _DE_BRUIJN = 0x03F79D71B4CB0A89
-
-
-LOWEST = np.zeros(64, np.int64)
-"""The square of a lone bit `4 * square`, by de Bruijn's multiplication."""
+_LOWEST = np.zeros(64, np.int64)
 for _bit in range(64):
-    LOWEST[(((1 << _bit) * _DE_BRUIJN) & (1 << 64) - 1) >> 58] = _bit // 4
+    _LOWEST[(((1 << _bit) * _DE_BRUIJN) & (1 << 64) - 1) >> 58] = _bit
 
-BOARD = 0x111111111111
-"""Bit `4 * square` of every square."""
-NOT_LEFT, NOT_RIGHT = (sum(1 << (4 * square) for square in range(SQUARES) if square % 3 != file) for file in (0, 2))
-
-HAND_OF = np.array([0, 48, 50, 52], np.int64)
-"""The bit where the count of a kind in the mover's hand stands."""
+_ORIGIN = np.array([4 * (action % SQUARES) for action in range(DROPS)] + [60] * (ACTIONS - DROPS), np.int64)
+"""Where the bits of the square stand that an action leaves; for a drop, where no bit of a position is set."""
+_TO = np.append(STEP.ravel(), np.arange(DROPS, ACTIONS) % SQUARES)
+_DROP = np.zeros(ACTIONS, np.int64)
+"""What a drop adds to a position: the piece on the board, and one piece less in hand."""
+for _kind in (CHICK, ELEPHANT, GIRAFFE):
+    for _square in range(SQUARES):
+        _DROP[DROPS + SQUARES * (_kind - 1) + _square] = (_kind << (4 * _square)) - (1 << (HANDS + 2 * (_kind - 1)))
 
 TAKES = np.array([0] * 9 + [1 << 48, 1 << 50, 1 << 52, 1 << 48, 0, 0, 0], np.int64)
 """What taking a piece adds to the mover's hand; a hen is taken as a chick, a lion vanishes."""
@@ -84,24 +107,6 @@ BECOMES = np.array([[HEN if kind == CHICK and to >= FAR_RANK else kind for to in
 def piece_at(position, square):
     """What stands on a square: 0, 1 to 5 (the mover's), 9 to 13 (the opponent's)."""
     return (position >> (4 * square)) & 15
-
-
-@kernel
-def occupied(position):
-    """Bit `4 * square` for each square with a piece on it."""
-    return (position | (position >> 1) | (position >> 2)) & BOARD
-
-
-@kernel
-def own_pieces(position):
-    """Bit `4 * square` for each of the mover's pieces."""
-    return occupied(position) & ~(position >> 3)
-
-
-@kernel
-def lowest_square(bits):
-    """The square of the lowest of such bits."""
-    return LOWEST[(((bits & -bits) * _DE_BRUIJN) >> 58) & 63]
 
 
 @kernel
@@ -119,23 +124,17 @@ def flip(position):
 @kernel
 def destination(action):
     """The square that an action puts a piece on."""
-    if action >= 96:
-        return (action - 96) % 12
-    return STEP[action // 12, action % 12]
+    return _TO[action]
 
 
 @kernel
 def moved(position, action):
     """The position after an action, still from the side of the player who made it. A lion that is taken vanishes."""
-    if action >= 96:
-        kind = (action - 96) // 12 + 1
-        return (position - (1 << HAND_OF[kind])) | (kind << (4 * ((action - 96) % 12)))
-    origin = action % 12
-    to = STEP[action // 12, origin]
-    kind = (position >> (4 * origin)) & 15
+    origin, to = _ORIGIN[action], _TO[action]
+    kind = (position >> origin) & 15
     taken = (position >> (4 * to)) & 15
-    after = position & ~((15 << (4 * origin)) | (15 << (4 * to)))
-    return (after + TAKES[taken]) | (BECOMES[kind, to] << (4 * to))
+    lifted = position + _DROP[action] + TAKES[taken] - (kind << origin)
+    return lifted + ((BECOMES[kind, to] - taken) << (4 * to))
 
 
 @kernel
@@ -167,47 +166,75 @@ def safe(position, action):
 
 
 @kernel
-def movable(position):
-    """For each of the eight directions bit `4 * square` of every piece of the mover that can move in it."""
-    own = own_pieces(position)
-    low, middle, high = position & own, (position >> 1) & own, (position >> 2) & own
-    lion, hen, giraffe, elephant = high & low, high & ~low, middle & low, middle & ~low
-    diagonal = lion | elephant
-    orthogonal = lion | hen | giraffe
-    forward = orthogonal | (low & ~middle & ~high)
-    ahead = diagonal | hen
-    free = BOARD & ~own
-    return (
-        ahead & NOT_LEFT & (free >> 8),
-        forward & (free >> 12),
-        ahead & NOT_RIGHT & (free >> 16),
-        orthogonal & NOT_LEFT & (free << 4),
-        orthogonal & NOT_RIGHT & (free >> 4),
-        diagonal & NOT_LEFT & (free << 16),
-        orthogonal & (free << 12),
-        diagonal & NOT_RIGHT & (free << 8),
+def lowest_bit(bits):
+    """The number of the lowest bit that is set (de Bruijn's multiplication)."""
+    return _LOWEST[(((bits & -bits) * _DE_BRUIJN) >> 58) & 63]
+
+
+@kernel
+def empty_squares(position):
+    """Bit `square` of every empty square."""
+    pieces = (position | (position >> 1) | (position >> 2)) & 0x111111111111
+    pieces = (pieces | (pieces >> 3)) & 0x030303030303
+    pieces = (pieces | (pieces >> 6)) & 0x000F000F000F
+    return ~(pieces | (pieces >> 12) | (pieces >> 24)) & ROW
+
+
+@kernel
+def moves(position):
+    """The moves as bits: actions 0 to 47, actions 48 to 95, and the drops, 96 to 131; they may leave the lion to be caught."""
+    movers = _MOVERS[position & 255]
+    movers |= _MOVERS[(position >> 8) & 255] << 2
+    movers |= _MOVERS[(position >> 16) & 255] << 4
+    movers |= _MOVERS[(position >> 24) & 255] << 6
+    movers |= _MOVERS[(position >> 32) & 255] << 8
+    movers |= _MOVERS[(position >> 40) & 255] << 10
+    ahead = (movers >> _AHEAD) & ROW
+    forward = (movers >> _FORWARD) & ROW
+    across = (movers >> _ACROSS) & ROW
+    diagonal = (movers >> _DIAGONAL) & ROW
+    free = ~(movers >> _OWN) & ROW
+    forwards = (
+        (ahead & NOT_LEFT & (free >> 2))
+        | (forward & (free >> 3)) << 12
+        | (ahead & NOT_RIGHT & (free >> 4)) << 24
+        | (across & NOT_LEFT & (free << 1)) << 36
     )
+    backwards = (
+        (across & NOT_RIGHT & (free >> 1))
+        | (diagonal & NOT_LEFT & (free << 4)) << 12
+        | (across & (free << 3)) << 24
+        | (diagonal & NOT_RIGHT & (free << 2)) << 36
+    )
+    hand = (position >> 48) & 63
+    drops = 0
+    if hand != 0:
+        empty = empty_squares(position)
+        drops = (empty | (empty << 12) | (empty << 24)) & _DROPPED[hand]
+    return forwards, backwards, drops
+
+
+@kernel
+def safe_moves(position, bits, first):
+    """Those of the moves whose bits are given, `first` being the action of bit 0, that leave the mover's lion safe."""
+    left = bits
+    while left != 0:
+        if not safe(position, first + lowest_bit(left)):
+            bits &= ~(left & -left)
+        left &= left - 1
+    return bits
 
 
 @kernel
 def any_move(position, check):
     """Whether the mover has a move; with `check` one that leaves his lion safe."""
-    hands = (position >> 48) & 63
-    if hands != 0 and not check:
+    if not check and (position >> 48) & 63 != 0:
         return True
-    moves = movable(position)
-    for direction in range(8):
-        left = moves[direction]
-        if left != 0 and not check:
-            return True
-        while left != 0:
-            if safe(position, 12 * direction + lowest_square(left)):
-                return True
-            left &= left - 1
-    if check and hands != 0:
-        for square in range(12):
-            if (position >> (4 * square)) & 15 == 0:
-                for kind in range(3):
-                    if (hands >> (2 * kind)) & 3 and safe(position, 96 + 12 * kind + square):
-                        return True
-    return False
+    forwards, backwards, drops = moves(position)
+    if not check:
+        return (forwards | backwards) != 0
+    return (
+        safe_moves(position, forwards, 0) != 0
+        or safe_moves(position, backwards, 48) != 0
+        or safe_moves(position, drops, DROPS) != 0
+    )

@@ -6,22 +6,28 @@ import numpy as np
 
 from asobiba.core import kernel
 from asobiba.envs.animal_shogi.board import (
-    BOARD,
+    DROPS,
+    SQUARES,
     any_move,
     attacked,
     destination,
     flip,
-    lowest_square,
-    movable,
     moved,
-    occupied,
-    safe,
+    moves,
+    safe_moves,
 )
 
 LION_TAKEN, TRY, REPETITION, NO_MOVE = 1, 2, 3, 4
 START = 0xADB090010352
-PLANE = np.array([0, 0, 12, 24, 36, 48, 0, 0, 0, 60, 72, 84, 96, 108, 0, 0], np.int64)
-"""Where the observation plane of each piece begins."""
+PLANES = 10 * SQUARES
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int8)
+"""`[byte, k]`: bit `k` of the byte."""
+_CELLS = np.full((SQUARES, 16), PLANES, np.uint8)
+"""`[square, piece]`: which cell of the ten planes stands for the piece; without one, the cell after the last."""
+for _plane, _piece in enumerate((1, 2, 3, 4, 5, 9, 10, 11, 12, 13)):
+    _CELLS[:, _piece] = _plane * SQUARES + np.arange(SQUARES)
+_HANDS = np.array([[(h >> (2 * k) & 3) >= n for k in range(4) for n in (1, 2)] for h in range(256)]).astype(np.int8)
+"""`[byte, 2 * k + n - 1]`: whether count `k` of the four in the byte is at least `n`."""
 
 
 @kernel
@@ -39,35 +45,27 @@ def reset(s, p):
 
 
 @kernel
-def write_squares(bits, out, start):
-    """Writes 12 zeros or ones at `start`: whether bit `4 * square` is set."""
-    for square in range(12):
-        out[start + square] = (bits >> (4 * square)) & 1
+def write_bits(bits, out, start):
+    """Writes the lowest eight bits as zeros and ones from `start` on."""
+    for k in range(8):
+        out[start + k] = _BITS[bits & 255, k]
 
 
 @kernel
 def legal(s, p, mask):
     position = s.position
-    moves = movable(position)
-    write_squares(moves[0], mask, 0)
-    write_squares(moves[1], mask, 12)
-    write_squares(moves[2], mask, 24)
-    write_squares(moves[3], mask, 36)
-    write_squares(moves[4], mask, 48)
-    write_squares(moves[5], mask, 60)
-    write_squares(moves[6], mask, 72)
-    write_squares(moves[7], mask, 84)
-    hands = (position >> 48) & 63
-    mask[96:] = 0
-    if hands != 0:
-        empty = BOARD & ~occupied(position)
-        for kind in range(3):
-            if (hands >> (2 * kind)) & 3:
-                write_squares(empty, mask, 96 + 12 * kind)
+    forwards, backwards, drops = moves(position)
     if p.legal_check != 0:
-        for action in range(132):
-            if mask[action] != 0 and not safe(position, action):
-                mask[action] = 0
+        forwards = safe_moves(position, forwards, 0)
+        backwards = safe_moves(position, backwards, 48)
+        drops = safe_moves(position, drops, DROPS)
+    for byte in range(6):
+        write_bits(forwards >> (8 * byte), mask, 8 * byte)
+        write_bits(backwards >> (8 * byte), mask, 48 + 8 * byte)
+    for byte in range(4):
+        write_bits(drops >> (8 * byte), mask, 96 + 8 * byte)
+    for k in range(4):
+        mask[128 + k] = _BITS[drops >> 32, k]
 
 
 @kernel
@@ -105,13 +103,14 @@ def step(s, p, action):
     position = flip(after)
     s.position = position
     s.to_move = 1 - mover
-    # Positions of one side to move stand in one row, so that the search for repetitions reads memory in order.
+    # Positions of one side to move stand in one row, so that the search for repetitions reads memory in order. What a
+    # player has just moved stands back at the earliest after his next move, so the last position is no candidate.
     key = position | ((1 - mover) << 60)
     ply = s.steps + 1
     row, last = ply & 1, ply >> 1
     s.keys[row, last] = key
-    occurrences = 0
-    for k in range(last + 1):
+    occurrences = 1
+    for k in range(last - 1):
         occurrences += s.keys[row, k] == key
     s.occurrences = occurrences
     if outcome != 0:
@@ -124,41 +123,46 @@ def step(s, p, action):
 
 @kernel
 def write_position(position, out, start):
-    """Sets the planes of one position: 10 of pieces at `start`."""
-    left = occupied(position)
-    while left != 0:
-        square = lowest_square(left)
-        left &= left - 1
-        out[start + PLANE[(position >> (4 * square)) & 15] + square] = 1
+    """Writes ten planes at `start`; the cell after them is left arbitrary."""
+    for k in range(PLANES):
+        out[start + k] = 0
+    for square in range(SQUARES):
+        out[start + _CELLS[square, (position >> (4 * square)) & 15]] = 1
 
 
 @kernel
 def write_hands(position, out, start):
-    """Sets 12 flags at `start`: of each kind in hand at least one, at least two; the viewer's, then the opponent's."""
-    hands = (position >> 48) & 0xFFF
-    for k in range(6):
-        count = (hands >> (2 * k)) & 3
-        out[start + 2 * k] = count >= 1
-        out[start + 2 * k + 1] = count >= 2
+    """Writes 12 flags at `start`: of each kind in hand at least one, at least two; the viewer's, then the opponent's."""
+    hands = position >> 48
+    for k in range(8):
+        out[start + k] = _HANDS[hands & 255, k]
+    for k in range(4):
+        out[start + 8 + k] = _HANDS[(hands >> 8) & 15, k]
+
+
+@kernel
+def position_seen(s, mine, back):
+    """The position `back` moves ago from the viewer's side, 0 before the beginning; `mine`: the viewer is to move now."""
+    ply = s.steps - back
+    if ply < 0:
+        return 0
+    position = s.keys[ply & 1, ply >> 1] & 0xFFFFFFFFFFFFFFF
+    return position if mine == (back & 1 == 0) else flip(position)
 
 
 @kernel
 def observe(s, p, player, out):
-    out[:] = 0
     mine = s.to_move == player
-    positions = p.history + 1
     position = s.position if mine else flip(s.position)
+    positions = p.history + 1
     write_position(position, out, 0)
-    write_hands(position, out, 120 * positions)
     for back in range(1, positions):
-        ply = s.steps - back
-        if ply >= 0:
-            position = s.keys[ply & 1, ply >> 1] & 0xFFFFFFFFFFFFFFF
-            if mine != (back & 1 == 0):
-                position = flip(position)
-            write_position(position, out, 120 * back)
-            write_hands(position, out, 120 * positions + 12 * back)
-    rest = 132 * positions
+        write_position(position_seen(s, mine, back), out, PLANES * back)
+    hands = PLANES * positions
+    write_hands(position, out, hands)
+    for back in range(1, positions):
+        write_hands(position_seen(s, mine, back), out, hands + 12 * back)
+    rest = hands + 12 * positions
     out[rest] = s.occurrences >= 2
     out[rest + 1] = player == 0
     out[rest + 2] = mine

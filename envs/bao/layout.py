@@ -165,4 +165,5 @@ def layout(
         observation_low=0,
         observation_high=MOST_SEEDS,
         max_steps=max_steps,
+        chance=counts is None,
     )

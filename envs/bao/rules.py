@@ -25,6 +25,11 @@ ENDLESS_MOVE = -1
 
 _BYTE = np.uint64(0xFF)
 _ZERO = np.uint64(0)
+_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
+_GATHER = np.uint64(0x0102040810204080)
+"""Multiplied by bits `8 * k`, gives the same bits side by side in the highest byte."""
+_LOWEST = np.array([0] + [(bits & -bits).bit_length() - 1 for bits in range(1, 256)])
+"""The number of the lowest bit that is set in a byte."""
 
 
 @kernel
@@ -61,13 +66,18 @@ def sow_on(p, b0, b1, b2, b3, hole):
     at = np.int64(hole)
     hand = seeds_in(p, b0, b1, b2, b3, at)
     while True:
+        last = np.int64(np.uint64(at + hand) % np.uint64(ring))
+        there = seeds_in(p, b0, b1, b2, b3, last)
         b0 += p.sow[at, hand, 0]
         b1 += p.sow[at, hand, 1]
         if words > 2:
             b2 += p.sow[at, hand, 2]
             b3 += p.sow[at, hand, 3]
-        at = np.int64(np.uint64(at + hand) % np.uint64(ring))
-        hand = seeds_in(p, b0, b1, b2, b3, at)
+        if hand < ring:
+            hand = there + 1  # known before the board is, which saves time
+        else:
+            hand = seeds_in(p, b0, b1, b2, b3, last)
+        at = last
         if hand == 1:
             return b0, b1, b2, b3, at
         if at == hole and b0 == a0 and b1 == a1 and b2 == a2 and b3 == a3:
@@ -101,21 +111,29 @@ def a_row_is_empty(s):
 
 
 @kernel
+def filled(word):
+    """Bit `k` (of eight, `int64`) for each byte `k` of a word that is not 0."""
+    tops = (((word & _LOW_BITS) + _LOW_BITS) | word) & ~_LOW_BITS
+    return np.int64(((tops >> np.uint64(7)) * _GATHER) >> np.uint64(56))
+
+
+@kernel
 def playable(s, p):
     """The moves of the player to move as bits: bit `k` is his `k`-th hole."""
-    ring = p.sow.shape[0]
-    holes = ring // 2
+    holes = p.sow.shape[0] // 2
     b0, b1, b2, b3 = board_words(s)
-    first = np.int64(s.to_move) * holes
-    bits = np.int64(0)
-    for k in range(holes):
-        if seeds_in(p, b0, b1, b2, b3, first + k) != 0:
-            bit = np.int64(1) << k
-            if p.endless == ILLEGAL:
-                if sow_on(p, b0, b1, b2, b3, first + k)[4] >= 0:
-                    bits |= bit
-            else:
-                bits |= bit
+    if s.board.shape[0] > 2:
+        bits = filled(b0) | (filled(b1) << 8) if s.to_move == 0 else filled(b2) | (filled(b3) << 8)
+    else:
+        bits = filled(b0 if s.to_move == 0 else b1)
+    if p.endless == ILLEGAL:
+        first = np.int64(s.to_move) * holes
+        left = bits
+        while left != 0:
+            k = _LOWEST[left & 255] if left & 255 else 8 + _LOWEST[left >> 8]
+            if sow_on(p, b0, b1, b2, b3, first + k)[4] < 0:
+                bits ^= 1 << k
+            left &= left - 1
     return bits
 
 
@@ -203,7 +221,7 @@ def reset(s, p):
 def legal(s, p, mask):
     """Holes of the mover's row that he may sow from."""
     moves = np.int64(s.moves)
-    for k in range(mask.shape[0]):
+    for k in range(p.sow.shape[0] // 2):
         mask[k] = (moves >> k) & 1
 
 
@@ -234,16 +252,28 @@ def step(s, p, action):
 
 
 @kernel
+def write_row(low, high, holes, out, start):
+    """Writes the counts of the holes of a row, whose words are given, from `start` on."""
+    for k in range(holes):
+        out[start + k] = ((low if k < 8 else high) >> np.uint64(8 * (k & 7))) & _BYTE
+
+
+@kernel
 def observe(s, p, player, out):
     """The viewer's row clockwise, the other row clockwise, both stores, occurrences, whether he is to move."""
     ring = p.sow.shape[0]
     holes = ring // 2
     b0, b1, b2, b3 = board_words(s)
-    first = np.int64(player) * holes
-    for k in range(holes):
-        out[k] = seeds_in(p, b0, b1, b2, b3, first + k)
-    for k in range(holes):
-        out[holes + k] = seeds_in(p, b0, b1, b2, b3, holes - first + k)
+    if s.board.shape[0] > 2:
+        if player == 1:
+            b0, b1, b2, b3 = b2, b3, b0, b1
+        write_row(b0, b1, holes, out, 0)
+        write_row(b2, b3, holes, out, holes)
+    else:
+        if player == 1:
+            b0, b1 = b1, b0
+        write_row(b0, _ZERO, holes, out, 0)
+        write_row(b1, _ZERO, holes, out, holes)
     out[ring] = s.stores[player]
     out[ring + 1] = s.stores[1 - player]
     out[ring + 2] = s.occurrences

@@ -11,12 +11,17 @@ This package declares four games on one simulator:
 * `mini4wd` (`asobiba/Mini4WD-v0`): time attack, one car, `laps` laps against the clock;
 * `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v0`): the same with discrete actions;
 * `mini4wd_position` (`asobiba/Mini4WDPosition-v0`): drive to a mark and stop there;
-* `mini4wd_race` (`asobiba/Mini4WDRace-v0`): two cars, each in a lane of its own, both acting at once.
+* `mini4wd_race` (`asobiba/Mini4WDRace-v0`): two cars, each in a lane of its own, both acting at once
+  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v0")`).
 
 The simulator: 1 ms substeps; motor with back-EMF, winding and battery resistance, gear friction; tyres that slip at
 their limit of grip; rolling, roller and wall drag; grade, hollows and crests; lift-off, ballistic flight with pitch
 (wheels that spin up lift the nose, braked ones drop it), landing test, bounce; roll about the outer wheels in curves.
 Every constant stands in a data file or in `car.CAR_FIELDS` with its unit and legal range.
+
+The two cars of a race cannot touch: fences part their lanes, in the lane changer one lane crosses the others on a
+bridge, no two lanes ever lead into one, and a car that comes down outside its lane ends the race. What one car does to
+the other is the contest's rule: whoever has a follower within 2 m is out.
 
 ## Action Space
 
@@ -86,6 +91,8 @@ a YAML file of factors. `max_seconds=30`. `progress_weight`, `finish_weight`, `c
 * v0 (2026-11-21): first version.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from asobiba.api import expose
@@ -113,48 +120,22 @@ GAME = Game(
     draw="asobiba.envs.mini4wd.draw",
     evidence="published lap times, deceleration, jump lengths and corner speeds",
 )
-DISCRETE = Game(
-    name="mini4wd_discrete",
-    version=0,
-    title="Mini 4WD, discrete levels",
-    layout=layout.discrete,
-    rules=discrete,
-    players=("driver",),
-    information="hidden",
-    chance=True,
-    utility="single_agent",
-    reward_range=(-20.0, 20.0),
-    notation=GAME.notation,
-    draw=GAME.draw,
-    evidence=GAME.evidence,
+DISCRETE = replace(
+    GAME, name="mini4wd_discrete", title="Mini 4WD, discrete levels", layout=layout.discrete, rules=discrete
 )
-POSITION = Game(
-    name="mini4wd_position",
-    version=0,
-    title="Mini 4WD, position match",
-    layout=layout.position,
-    rules=position,
-    players=("driver",),
-    information="hidden",
-    chance=True,
-    utility="single_agent",
-    reward_range=(-20.0, 20.0),
-    notation=GAME.notation,
-    draw=GAME.draw,
-    evidence=GAME.evidence,
+POSITION = replace(
+    GAME, name="mini4wd_position", title="Mini 4WD, position match", layout=layout.position, rules=position
 )
-RACE = Game(
+RACE = replace(
+    GAME,
     name="mini4wd_race",
-    version=0,
     title="Mini 4WD, race of two",
     layout=layout.race,
     rules=race,
-    information="hidden",
-    chance=True,
+    players=("first", "second"),
+    utility="zero_sum",
     turns="simultaneous",
+    reward_range=(-1.0, 1.0),
     tie_break=_distance,
-    notation=GAME.notation,
-    draw=GAME.draw,
-    evidence=GAME.evidence,
 )
 env, raw_env, parallel_env = expose(GAME)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,6 @@ _LATENCY = Field("latency_ms", "ms", 0, 200, 5, "age of the newest sample at the
 _DROP = Field("drop_rate", "", 0, 0.9, 0, "share of frames that are lost")
 _SECONDS = Field("max_seconds", "s", 1, 60, 30, "longest run")
 _HISTORY = Field("history", "", 1, 16, 2, "last actions in the observation", integer=True)
-_WEIGHT = Field("weight", "", 0, 2, 1, "weight of a reward")
 
 
 def _car_state(players: int, window: int, ring: int, history: int) -> list[tuple]:
@@ -101,33 +101,43 @@ def _channels(window: int, history: int, tachometer: bool, target: bool) -> dict
 
 
 def common_layout(
-    *,
-    players: tuple[str, ...],
-    cars: Sequence[Any],
-    course: Any,
-    lane: int,
-    laps: int,
-    control_ms: int,
-    actions: str | int,
-    imu: Any,
-    sample_ms: int,
-    window: int,
-    latency_ms: int,
-    drop_rate: float,
-    history: int,
-    tachometer: bool,
-    randomise: Any,
-    max_seconds: float,
     rewards: Mapping[str, float],
-    target: tuple[float, float] | None = None,
+    players: tuple[str, ...] = ("driver",),
+    target: tuple[float, float] = (0.0, 0.0),
+    levels: Sequence[tuple[float, float]] = (),
+    second_car: Any = None,
+    *,
+    course: Any = "junior",
+    car: Any = "stock",
+    laps: int = 3,
+    lane: int = -1,
+    control_ms: int = 20,
+    actions: str = "duty_mode",
+    imu: Any = "mpu6050",
+    sample_ms: int = 5,
+    window: int = 4,
+    latency_ms: int = 5,
+    drop_rate: float = 0.0,
+    history: int = 2,
+    tachometer: bool = False,
+    randomise: Any = "default",
+    max_seconds: float = 30.0,
 ) -> Layout:
-    """The layout of a game with one car per player; see the games for the meaning of the arguments.
+    """The layout of a game with one car per player; the games' documentation says what its parameters mean.
+
+    Args:
+        rewards: the reward's terms and their weights.
+        players: the seats.
+        target: nearest and farthest mark to stop at, m; 0 where the game has none.
+        levels: the discrete actions, instead of `actions`.
+        second_car: of a race; `None`: both are `car`.
 
     Raises:
         GameParameterError: naming the field, the value and the legal range.
     """
     where = "mini4wd"
     track = load_course(course)
+    cars = [car, car if second_car is None else second_car][: len(players)]
     vectors = np.stack([load_car(car).vector for car in cars])
     laps = int(_LAPS.check(laps, where))
     sample_ms, window = int(_SAMPLE.check(sample_ms, where)), int(_WINDOW.check(window, where))
@@ -139,29 +149,23 @@ def common_layout(
         Field("lane", "", -1, track.lanes - 1, -1, "", integer=True).check(lane, f"{where} on course {track.name}")
     )
     weights = {
-        name: np.float64(Field(f"{name}_weight", "", 0, 2, 1, "").check(value, where))
+        f"{name}_weight": np.float64(Field(f"{name}_weight", "", 0, 2, 1, "").check(value, where))
         for name, value in rewards.items()
     }
-    for name, value in (("tachometer", tachometer),):
-        if not isinstance(value, (bool, np.bool_)):
-            raise GameParameterError(f"{where}: {name} is {value!r}, but must be true or false")
-    if isinstance(actions, str):
-        size = 2 if choice(actions, ACTIONS, "actions", where) == "duty_mode" else 1
-        action_space: Any = spaces.Box(-1.0, 1.0, (size,), np.float32)
-    else:
-        action_space = actions
+    if not isinstance(tachometer, (bool, np.bool_)):
+        raise GameParameterError(f"{where}: tachometer is {tachometer!r}, but must be true or false")
+    size = 2 if choice(actions, ACTIONS, "actions", where) == "duty_mode" else 1
     table = np.zeros((MAX_PIECES, MAX_LANES, len(COLUMNS)))
     table[: len(track.pieces), : track.lanes] = track.pieces
     latency = latency_ms // sample_ms
     terms = {f"reward_{name}": f"reward_{name}" for name in rewards}
-    ends = target or (0.0, 0.0)
     return Layout(
         state=[
             *_car_state(len(players), window, window + latency, history),
             *((field, np.float32, (len(players),)) for field in terms),
         ],
-        actions=action_space,
-        observation=_channels(window, history, bool(tachometer), target is not None),
+        actions=len(levels) or spaces.Box(-1.0, 1.0, (size,), np.float32),
+        observation=_channels(window, history, bool(tachometer), target[1] > 0),
         observation_dtype=np.float32,
         observation_low=-BOUND,
         observation_high=BOUND,
@@ -186,125 +190,62 @@ def common_layout(
             "tachometer": np.int32(bool(tachometer)),
             "stop_count": np.float64(3.0),
             "par_time": np.float64(laps * track.lap_length / PAR_SPEED),
-            "target_low": np.float64(ends[0]),
-            "target_high": np.float64(ends[1]),
-            **{f"{name}_weight": value for name, value in weights.items()},
+            "target_low": np.float64(target[0]),
+            "target_high": np.float64(target[1]),
+            **weights,
+            **({"levels": np.array(levels)} if levels else {}),
         },
     )
 
 
+def _takes(
+    base: Callable[..., Layout], without: Sequence[str] = ()
+) -> Callable[[Callable[..., Layout]], Callable[..., Layout]]:
+    """Puts the keyword parameters of `base`, but those `without`, in the place of a function's `**shared`."""
+
+    def decorate(function: Callable[..., Layout]) -> Callable[..., Layout]:
+        shared = [
+            p for n, p in inspect.signature(base).parameters.items() if p.kind is p.KEYWORD_ONLY and n not in without
+        ]
+        own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        function.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+@_takes(common_layout)
 def time_attack(
-    course: Any = "junior",
-    car: Any = "stock",
-    laps: int = 3,
-    lane: int = -1,
-    control_ms: int = 20,
-    actions: str = "duty_mode",
-    imu: Any = "mpu6050",
-    sample_ms: int = 5,
-    window: int = 4,
-    latency_ms: int = 5,
-    drop_rate: float = 0.0,
-    history: int = 2,
-    tachometer: bool = False,
-    randomise: Any = "default",
-    max_seconds: float = 30.0,
-    progress_weight: float = 1.0,
-    finish_weight: float = 1.0,
-    course_out_weight: float = 1.0,
+    *, progress_weight: float = 1.0, finish_weight: float = 1.0, course_out_weight: float = 1.0, **shared: Any
 ) -> Layout:
-    return common_layout(
-        players=("driver",), cars=[car], course=course, lane=lane, laps=laps, control_ms=control_ms, actions=actions,
-        imu=imu, sample_ms=sample_ms, window=window, latency_ms=latency_ms, drop_rate=drop_rate, history=history,
-        tachometer=tachometer, randomise=randomise, max_seconds=max_seconds,
-        rewards={"progress": progress_weight, "finish": finish_weight, "course_out": course_out_weight},
-    )  # fmt: skip
+    rewards = {"progress": progress_weight, "finish": finish_weight, "course_out": course_out_weight}
+    return common_layout(rewards, **shared)
 
 
-def discrete(
-    course: Any = "junior",
-    car: Any = "stock",
-    laps: int = 3,
-    lane: int = -1,
-    control_ms: int = 20,
-    imu: Any = "mpu6050",
-    sample_ms: int = 5,
-    window: int = 4,
-    latency_ms: int = 5,
-    drop_rate: float = 0.0,
-    history: int = 2,
-    tachometer: bool = False,
-    randomise: Any = "default",
-    max_seconds: float = 30.0,
-    progress_weight: float = 1.0,
-    finish_weight: float = 1.0,
-    course_out_weight: float = 1.0,
-) -> Layout:
-    layout = common_layout(
-        players=("driver",), cars=[car], course=course, lane=lane, laps=laps, control_ms=control_ms,
-        actions=len(LEVELS), imu=imu, sample_ms=sample_ms, window=window, latency_ms=latency_ms, drop_rate=drop_rate,
-        history=history, tachometer=tachometer, randomise=randomise, max_seconds=max_seconds,
-        rewards={"progress": progress_weight, "finish": finish_weight, "course_out": course_out_weight},
-    )  # fmt: skip
-    layout.parameters["levels"] = np.array(LEVELS)  # type: ignore[index]
-    return layout
+@_takes(time_attack, without=["actions"])
+def discrete(**shared: Any) -> Layout:
+    return time_attack(levels=LEVELS, **shared)
 
 
+@_takes(common_layout, without=["laps"])
 def position(
-    course: Any = "junior",
-    car: Any = "stock",
-    lane: int = -1,
-    control_ms: int = 20,
-    actions: str = "duty_mode",
-    imu: Any = "mpu6050",
-    sample_ms: int = 5,
-    window: int = 4,
-    latency_ms: int = 5,
-    drop_rate: float = 0.0,
-    history: int = 2,
-    tachometer: bool = False,
-    randomise: Any = "default",
-    max_seconds: float = 30.0,
+    *,
     nearest: float = 3.0,
     farthest: float = 15.0,
     approach_weight: float = 1.0,
     stop_weight: float = 1.0,
     course_out_weight: float = 1.0,
+    **shared: Any,
 ) -> Layout:
     low = Field("nearest", "m", 0.1, 60, 3, "").check(nearest, "mini4wd_position")
     high = Field("farthest", "m", low, 60, 15, "").check(farthest, "mini4wd_position")
-    return common_layout(
-        players=("driver",), cars=[car], course=course, lane=lane, laps=1, control_ms=control_ms, actions=actions,
-        imu=imu, sample_ms=sample_ms, window=window, latency_ms=latency_ms, drop_rate=drop_rate, history=history,
-        tachometer=tachometer, randomise=randomise, max_seconds=max_seconds, target=(low, high),
-        rewards={"approach": approach_weight, "stop": stop_weight, "course_out": course_out_weight},
-    )  # fmt: skip
+    rewards = {"approach": approach_weight, "stop": stop_weight, "course_out": course_out_weight}
+    return common_layout(rewards, target=(low, high), laps=1, **shared)
 
 
-def race(
-    course: Any = "junior",
-    car: Any = "stock",
-    second_car: Any = None,
-    laps: int = 3,
-    lane: int = -1,
-    control_ms: int = 20,
-    actions: str = "duty_mode",
-    imu: Any = "mpu6050",
-    sample_ms: int = 5,
-    window: int = 4,
-    latency_ms: int = 5,
-    drop_rate: float = 0.0,
-    history: int = 2,
-    tachometer: bool = False,
-    randomise: Any = "default",
-    max_seconds: float = 30.0,
-) -> Layout:
-    return common_layout(
-        players=("first", "second"), cars=[car, car if second_car is None else second_car], course=course, lane=lane,
-        laps=laps, control_ms=control_ms, actions=actions, imu=imu, sample_ms=sample_ms, window=window,
-        latency_ms=latency_ms, drop_rate=drop_rate, history=history, tachometer=tachometer, randomise=randomise,
-        max_seconds=max_seconds, rewards={"result": 1.0},
-    )  # fmt: skip
+@_takes(common_layout)
+def race(*, second_car: Any = None, **shared: Any) -> Layout:
+    return common_layout({"result": 1.0}, ("first", "second"), second_car=second_car, **shared)
 
 
 def parameter_records(ruleset: Ruleset, variants: Sequence[Mapping[str, Any]]) -> np.ndarray:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from asobiba.core import kernel, random_uniform
 from asobiba.envs.mini4wd.physics import RUNNING
-from asobiba.envs.mini4wd.run import begin_car, control_step, hide_simulator, imagine, look, starting_lane
+from asobiba.envs.mini4wd.rules import hide, observe, resample
+from asobiba.envs.mini4wd.run import begin_car, control_step, starting_lane
+
+__all__ = ["hide", "observe", "resample", "reset", "step"]
 
 STILL = 1.0
 """How long a car stands before its place is measured, s."""
@@ -33,22 +36,3 @@ def step(s, p, action):
         s.reward_stop[0] = p.stop_weight * max(1.0 - off, -1.0)
         s.terminated = 1
     s.rewards[0] = s.reward_approach[0] + s.reward_stop[0] + s.reward_course_out[0]
-
-
-@kernel
-def observe(s, p, player, out):
-    look(s, p, 0, out, True)
-
-
-@kernel
-def hide(s, p, player):
-    hide_simulator(s, p, 0)
-    s.rng_key = 0
-    s.rng_counter = 0
-
-
-@kernel
-def resample(s, p, player):
-    target = s.target[0]
-    imagine(s, p, 0)
-    s.target[0] = target

@@ -1,4 +1,4 @@
-"""A race of two cars, each in its own lane."""
+"""A race of two cars, each in its own lane: they share the clock and the rule of the follower, and never touch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def step(s, p, action):
 
 @kernel
 def observe(s, p, player, out):
-    look(s, p, player, out, False)
+    look(s, p, player, out)
 
 
 @kernel
@@ -71,4 +71,4 @@ def hide(s, p, player):
 @kernel
 def resample(s, p, player):
     for k in range(2):
-        imagine(s, p, k)
+        imagine(s, p, k, k == player)

@@ -41,7 +41,7 @@ def step(s, p, action):
 
 @kernel
 def observe(s, p, player, out):
-    look(s, p, 0, out, False)
+    look(s, p, 0, out)
 
 
 @kernel
@@ -53,4 +53,4 @@ def hide(s, p, player):
 
 @kernel
 def resample(s, p, player):
-    imagine(s, p, 0)
+    imagine(s, p, 0, True)

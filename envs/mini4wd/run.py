@@ -16,7 +16,7 @@ from asobiba.envs.mini4wd.physics import (
     measure_progress,
     place_car,
 )
-from asobiba.envs.mini4wd.sensors import draw_sensors, sense
+from asobiba.envs.mini4wd.sensors import draw_sensors, sense, sense_at_rest
 
 _CARS = len(CAR_NAMES)
 
@@ -29,6 +29,7 @@ def begin_car(s, p, k, lane):
     s.bus[k] = s.car[k, VOLTAGE]
     s.mode[k] = FREE
     draw_sensors(s, p, k)
+    sense_at_rest(s, p, k)
 
 
 @kernel
@@ -65,7 +66,7 @@ def control_step(s, p, k, duty, selector):
 
 
 @kernel
-def look(s, p, k, out, target):
+def look(s, p, k, out):
     """Writes what car `k` senses, in the order of the observation's channels."""
     at = 0
     for i in range(s.imu.shape[1]):
@@ -85,7 +86,7 @@ def look(s, p, k, out, target):
     if p.tachometer != 0:
         out[at] = s.wheel_speed[k]
         at += 1
-    if target:
+    if p.target_high > 0.0:
         out[at] = s.target[k]
 
 
@@ -120,42 +121,27 @@ def hide_senses(s, k):
 
 
 @kernel
-def imagine(s, p, k):
+def imagine(s, p, k, seen):
     """Draws a simulator's state for car `k` that its time allows: a new car, somewhere it can have come to.
 
-    What was sensed stays as it is. The draw is from what is known before a run, not weighted by the measurements: a
-    filter that wants the posterior weighs such draws itself.
+    What was sensed stays as it is, if it is `seen`; of a rival's car the senses are drawn, too. The draw is from what
+    is known before a run, not weighted by the measurements: a filter that wants the posterior weighs such draws itself.
     """
-    clock, voltage = s.clock[k], s.voltage[k]
-    turns, wheel_speed, age = s.wheel_turns[k], s.wheel_speed[k], s.frame_age[k]
     draw_car(s, p, k)
-    place_car(s, p, k, starting_lane(s, p))
-    s.bus[k] = voltage
-    s.smoothed[k, 2] = 1.0
-    window = s.imu.shape[1]
-    # draw_sensors fills the window anew, so what was sensed is kept aside in the trace's place: entry by entry.
-    kept = s.cell_speed[k]
-    entries = window * 6
-    fits = entries <= kept.shape[0]
-    if fits:
-        for i in range(window):
-            for j in range(6):
-                kept[i * 6 + j] = s.imu[k, i, j]
     draw_sensors(s, p, k)
-    if fits:
-        for i in range(window):
-            for j in range(6):
-                s.imu[k, i, j] = kept[i * 6 + j]
+    place_car(s, p, k, starting_lane(s, p))
+    if not seen:
+        s.bus[k] = s.car[k, VOLTAGE]
+        sense_at_rest(s, p, k)
+    s.bus[k] = s.voltage[k]
     for i in range(s.ring.shape[1]):
         for j in range(6):
-            s.ring[k, i, j] = s.imu[k, min(i, window - 1), j]
-    s.cell_speed[k, :] = 0.0
-    s.clock[k], s.voltage[k], s.frame_age[k] = clock, voltage, age
-    s.wheel_turns[k], s.wheel_speed[k] = turns, wheel_speed
+            s.ring[k, i, j] = s.imu[k, min(i, s.imu.shape[1] - 1), j]
+    clock = s.clock[k]
     if clock > 0.0:
         s.duty[k] = s.actions[k, 0, 0]
         s.mode[k] = mode_of(s.actions[k, 0, 1])
-        s.v[k] = wheel_speed if p.tachometer != 0 else 4.0 * random_uniform(s)
+        s.v[k] = s.wheel_speed[k] if seen and p.tachometer != 0 else 4.0 * random_uniform(s)
         s.w[k] = s.v[k]
         s.turned[k] = s.v[k] * clock * random_uniform(s)
         left = min(s.turned[k], (p.laps - 0.01) * p.lap_length)

@@ -50,7 +50,7 @@ def signed_uniform(s):
 
 @kernel
 def draw_sensors(s, p, k):
-    """Mounting, scale and turn-on bias of this episode; fills the window with what is sensed at rest."""
+    """Mounting, scale and turn-on bias of this episode."""
     s.delay[k] = s.car[k, ACTION_DELAY]
     s.smooth[k] = 1.0 - math.exp(-2.0 * math.pi * s.sensor[k, BANDWIDTH] * 0.001)
     angle = s.sensor[k, MOUNTING] * _RADIANS
@@ -71,6 +71,11 @@ def draw_sensors(s, p, k):
                 m[i, j] *= scale
             s.bias[k, 3 * half + i] = bias * signed_uniform(s)
     s.smoothed[k, 2] = 1.0
+
+
+@kernel
+def sense_at_rest(s, p, k):
+    """Fills the window with what is sensed at rest."""
     for _ in range(s.ring.shape[1]):
         take_sample(s, p, k)
     s.frame_age[k] = 0.0

@@ -17,43 +17,41 @@ bool timed_out = true;
 bool reverse_limited = false;
 
 // Pins follow the port register unless the timer drives them; a timer cannot hold a pin still without a spike.
+void hold(uint8_t port) {
+  TCCR1A = _BV(WGM11);
+  PORTB = port;
+}
+
+// Drives with the inputs of `port`; the timer raises the other input, which brakes, for a share of every period.
+void pulse(uint8_t port, volatile uint16_t& compare, uint8_t output) {
+  const uint16_t braking = kTop + 1 - static_cast<uint16_t>((static_cast<uint32_t>(kTop + 1) * duty) / motor::kFullDuty);
+  if (braking == 0) {
+    hold(port);
+  } else if (braking > kTop) {
+    hold(port | kIn1 | kIn2);
+  } else {
+    PORTB = port;
+    compare = braking - 1;
+    TCCR1A = _BV(WGM11) | output;
+  }
+}
+
 void drive(motor::Mode new_mode, uint16_t new_duty) {
   mode = new_mode;
   duty = new_duty;
   const uint8_t others = PORTB & ~(kIn1 | kIn2);
-  const uint16_t braking = kTop + 1 - static_cast<uint16_t>((static_cast<uint32_t>(kTop + 1) * duty) / motor::kFullDuty);
   switch (mode) {
     case motor::kForward:
-      PORTB = others | kIn1;
-      if (braking == 0) {
-        TCCR1A = _BV(WGM11);
-      } else if (braking > kTop) {
-        PORTB = others | kIn1 | kIn2;
-        TCCR1A = _BV(WGM11);
-      } else {
-        OCR1B = braking - 1;
-        TCCR1A = _BV(WGM11) | _BV(COM1B1);
-      }
+      pulse(others | kIn1, OCR1B, _BV(COM1B1));
       break;
     case motor::kReverse:
-      PORTB = others | kIn2;
-      if (braking == 0) {
-        TCCR1A = _BV(WGM11);
-      } else if (braking > kTop) {
-        PORTB = others | kIn1 | kIn2;
-        TCCR1A = _BV(WGM11);
-      } else {
-        OCR1A = braking - 1;
-        TCCR1A = _BV(WGM11) | _BV(COM1A1);
-      }
+      pulse(others | kIn2, OCR1A, _BV(COM1A1));
       break;
     case motor::kFree:
-      TCCR1A = _BV(WGM11);
-      PORTB = others;
+      hold(others);
       break;
     default:
-      TCCR1A = _BV(WGM11);
-      PORTB = others | kIn1 | kIn2;
+      hold(others | kIn1 | kIn2);
       break;
   }
 }
