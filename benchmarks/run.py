@@ -13,6 +13,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -20,10 +21,14 @@ from pathlib import Path
 
 import games
 import numba
+import numpy as np
 import peers
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from timing import Burst, Case, measure
+from timing import Case, measure
+
+from asobiba.api import Batch
+from asobiba.core import game
 
 
 def aec_cases() -> list[Case]:
@@ -117,16 +122,54 @@ def start_up(runs: int) -> float:
     return statistics.median(times[1:])
 
 
-def allocations() -> float:
-    """Arrays that Numba's runtime allocates per step in the hot loop."""
-    burst: Burst = games.vector("battleship", 1024, 1, placement="r")
-    burst()
+def allocations() -> list[int]:
+    """What Numba's runtime allocates in 100 steps of 64 and of 4096 games: headers of the arrays that calls are given."""
     from numba.core.runtime import _nrt_python, rtsys
 
     _nrt_python.memsys_enable_stats()
-    before = rtsys.get_allocation_stats().alloc
-    steps = burst()
-    return (rtsys.get_allocation_stats().alloc - before) / steps
+    counts = []
+    for games_at_once in (64, 4096):
+        batch = Batch(game("battleship").ruleset(placement="r"), games_at_once, threads=1)
+        batch.reset(0)
+        batch.step(batch.sample_actions())
+        before = rtsys.get_allocation_stats().alloc
+        for _ in range(100):
+            batch.step(batch.sample_actions())
+        counts.append(rtsys.get_allocation_stats().alloc - before)
+    return counts
+
+
+@numba.njit(nogil=True)
+def _arithmetic(rounds: int) -> int:
+    a = b = c = d = np.uint64(1)
+    for _ in range(rounds):
+        a ^= a << np.uint64(13)
+        b ^= b << np.uint64(13)
+        c ^= c << np.uint64(13)
+        d ^= d << np.uint64(13)
+        a ^= a >> np.uint64(7)
+        b ^= b >> np.uint64(7)
+        c ^= c >> np.uint64(7)
+        d ^= d >> np.uint64(7)
+    return a ^ b ^ c ^ d
+
+
+def scaling(runs: int) -> float:
+    """How much more arithmetic, without any memory, two threads of this machine do than one."""
+    _arithmetic(1)
+    ratios = []
+    for _ in range(runs):
+        seconds = []
+        for count in (1, 2):
+            threads = [threading.Thread(target=_arithmetic, args=(100_000_000,)) for _ in range(count)]
+            start = time.perf_counter()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            seconds.append((time.perf_counter() - start) / count)
+        ratios.append(seconds[0] / seconds[1])
+    return statistics.median(ratios)
 
 
 def machine() -> str:
@@ -186,7 +229,9 @@ def main() -> None:
         lines.append("")
     facts = [
         f"Process start to first step, warm cache: {start_up(5):.2f} s (median of 5).",
-        f"Arrays allocated by compiled code per step in the hot loop: {allocations():g}.",
+        "Allocations by compiled code in 100 steps of 64 and of 4096 games: "
+        f"{' and '.join(map(str, allocations()))} (headers of the arrays that a call is given; none per game).",
+        f"Two threads of this machine do {scaling(5):.2f} times the arithmetic of one (no memory used; median of 5).",
         f"Numba's threading layer: {numba.threading_layer()}.",
     ]
     for fact in facts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
@@ -80,6 +81,17 @@ def test_pictures_and_pages_that_the_readme_names_exist():
     names = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
     assert names
     assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_the_league_table_of_the_readme_is_the_published_one():
+    with (ROOT / "leaderboards" / "battleship" / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            f"| {row['agent']} | {float(row['rating']):.0f} | {float(row['low']):.0f} to {float(row['high']):.0f} "
+            f"| {100 * float(row['score']):.1f} % | {float(row['milliseconds']):.3g} ms |"
+            for row in csv.DictReader(file)
+        ]
+    assert rows
+    assert "\n".join(rows) in README, "the README's league table should read:\n" + "\n".join(rows)
 
 
 def test_contributing_builds_a_whole_game(tmp_path):
