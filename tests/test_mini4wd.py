@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from asobiba.core.random import seed_record
 from asobiba.envs.mini4wd import DISCRETE, GAME, POSITION, RACE, notation
 from asobiba.envs.mini4wd.car import CAR_FIELDS, imus, load_car, motors, randomisation
 from asobiba.envs.mini4wd.course import KIND, LENGTH, NEXT_LANE, final_pose, load_course, systems
+from asobiba.envs.mini4wd.draw import frames, plan_of
 from asobiba.envs.mini4wd.fields import shipped
 from asobiba.envs.mini4wd.layout import LEVELS, parameter_records
 from asobiba.envs.mini4wd.physics import CAUSES, total_energy
@@ -490,13 +492,37 @@ def test_pictures_show_the_car_and_a_seat_sees_its_senses_only(game):
         state = states.step(ruleset, state, action_of(ruleset))
     whole = ruleset.draw.svg(ruleset, state)
     assert "m/s" in whole
-    assert "rotate" in whole
+    assert whole.count('class="car"') == ruleset.num_players
     assert len(bytes(resvg_py.svg_to_bytes(svg_string=whole))) > 10_000
     mine = ruleset.draw.svg(ruleset, state, seat=0)
-    assert "rotate" not in mine
-    assert "acc" in mine
+    assert mine.count('class="car"') == 0
+    assert mine.count("acc") == 1
     assert "lap" in ruleset.notation.board_text(ruleset, state)
     assert "lap" not in ruleset.notation.board_text(ruleset, states.view_of(ruleset, state, 0), 0)
+
+
+@pytest.mark.parametrize("name", [*shipped("courses"), "random:1003"])
+def test_the_plan_of_every_lane_goes_on_where_a_piece_ends(name):
+    course = load_course(name)
+    plan, table = plan_of(course), course.pieces
+    for piece in range(len(table)):
+        for lane in range(course.lanes):
+            end = plan[piece, lane, -1]
+            begin = plan[(piece + 1) % len(table), int(table[piece, lane, NEXT_LANE]), 0]
+            assert np.hypot(*(end - begin)[:2]) < 0.01
+            assert np.cos(end[2] - begin[2]) > 0.999
+
+
+def test_a_film_of_a_lap_shows_ten_pictures_a_second_and_the_end():
+    ruleset = GAME.ruleset(course="junior_hill", laps=1, lane=2, randomise="none")
+    state, pictures = states.new_state(ruleset, 0), []
+    while not states.is_over(state):
+        before, state = state, states.step(ruleset, state, [0.8, 0.5])
+        pictures += frames(ruleset, before, [0.8, 0.5], state)
+    assert len(pictures) == pytest.approx(10 * state["clock"][0], abs=2)
+    assert pictures[-1].count(f", {state['finish_time'][0]:.2f} s</text>") == 1
+    places = [re.search(r'class="car" transform="(.*?)"', picture) for picture in pictures]
+    assert len({place[1] for place in places if place}) == len(pictures)  # the car is somewhere else in each
 
 
 def test_a_plot_of_a_run(tmp_path):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from asobiba.baselines.mini4wd import AGENTS
+from asobiba.baselines.mini4wd.commands import app
 from asobiba.baselines.mini4wd.controllers import Controller, nearest_level, nominal, run_many
 from asobiba.baselines.mini4wd.keyboard import record_keys
 from asobiba.baselines.mini4wd.learning import Tape, localised_cells, record_tape, teach
-from asobiba.baselines.mini4wd.table import UPPER_REFERENCE, evaluate
+from asobiba.baselines.mini4wd.stopping import DISTANCE
+from asobiba.baselines.mini4wd.table import UPPER_REFERENCE, Plan, evaluate, evaluate_stops, stops_of
 from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import DISCRETE, GAME, POSITION, RACE
 from asobiba.envs.mini4wd.layout import LEVELS
@@ -186,13 +191,76 @@ def test_a_recorded_drive_is_the_nominal_cars():
 
 
 def test_the_table_ranks_by_points_that_punish_course_outs():
-    courses = [f"random:{k}" for k in range(4)]
-    calm, wild = evaluate("constant:duty=0.6", courses, 5), evaluate("constant:duty=1.0", courses, 5)
+    plan = Plan(courses=4, first=0, cars=5, seed=0)
+    calm, wild = evaluate("constant:duty=0.6", plan), evaluate("constant:duty=1.0", plan)
     assert wild.out > calm.out
     assert calm.points > wild.points
     assert calm.runs == 20
     assert sum(wild.causes.values()) == pytest.approx(wild.out)
-    assert evaluate(UPPER_REFERENCE, courses, 5).points > calm.points
+    assert evaluate(UPPER_REFERENCE, plan).points > calm.points
+
+
+def test_a_table_is_the_same_in_parts():
+    whole = evaluate("slope", Plan(courses=12, cars=2))
+    done = []
+    assert evaluate("slope", Plan(courses=12, cars=2), done.append) == whole
+    assert done == [10, 2]
+
+
+def test_the_page_of_the_controllers_goes_on_where_it_was_broken_off(tmp_path):
+    page, kept = tmp_path / "page.md", tmp_path / "kept.jsonl"
+    arguments = ["controllers", "--courses", "3", "--cars", "2", "--runs", "0"]
+    runner = CliRunner()
+
+    def run(*more):
+        result = runner.invoke(app, [*arguments, "--keep", str(kept), "--output", str(page), *more])
+        assert result.exit_code == 0, result.output
+        return page.read_text()
+
+    run("--only", "constant slope")
+    lines = kept.read_text().splitlines()
+    assert len(lines) == 2
+    row = json.loads(lines[0])
+    row["row"]["points"] = 9.0  # the next run must take it from here
+    kept.write_text(json.dumps(row) + "\n" + lines[1][: len(lines[1]) // 2] + "\n")
+    text = run("--only", "constant slope")
+    assert "| constant | 9.000" in text
+    assert text.index("| constant |") < text.index("| slope |")  # in order of points
+    assert "asobiba mini4wd controllers --courses 3 --cars 2 --runs 0 --output" in text
+    assert "constant slope" in text
+    assert run("--only", "constant", "--seed", "7").count("9.000") == 0  # other cars: another plan
+
+
+# The position match
+
+
+def test_stopping_at_the_mark():
+    for tachometer, most in ((True, 0.12), (False, 0.2)):
+        stops = evaluate_stops("stop", tachometer, 40, 500)
+        assert stops.stopped > 0.9
+        assert stops.median < most
+    blind = evaluate_stops("constant", True, 5, 500)  # never stops: no distance to speak of
+    assert blind.stopped == 0
+    assert np.isnan(blind.mean)
+    assert np.isinf(blind.contest)
+
+
+def test_the_contest_drops_the_best_and_the_worst_of_five():
+    assert stops_of("x", True, np.array([0.1, 0.2, np.inf, 0.3, 0.0])).contest == pytest.approx(0.2)
+    assert stops_of("x", True, np.array([0.1, 0.2, np.inf, 0.3, 0.0])).stopped == pytest.approx(0.8)
+
+
+def test_dead_reckoning_knows_where_the_car_is():
+    ruleset = POSITION.ruleset(tachometer=True, nearest=14, farthest=15)
+    agent = make_agent(POSITION, "stop")
+    for seed in range(6):
+        agent.reset(ruleset, 0, seed)
+        state, off = states.new_state(ruleset, seed), []
+        while not states.is_over(state):
+            action = agent.act(states.view_of(ruleset, state, 0), np.zeros(0, np.int8))
+            off.append(abs(float(agent._memory["filter"][0, DISTANCE] - state["progress"][0])))
+            state = states.step(ruleset, state, action)
+        assert np.median(off) < 0.15
 
 
 def test_runs_do_not_depend_on_their_number():

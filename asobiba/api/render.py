@@ -142,6 +142,11 @@ class Renderer:
         return {"ruleset": self.ruleset, "fps": self.fps, "_window": None}
 
 
+def film_fps(ruleset: Ruleset) -> float:
+    """Pictures per second of a game's films: the `FPS` of its drawing module where it has one, else 4."""
+    return float(getattr(ruleset.draw, "FPS", 4.0)) if ruleset.game.draw is not None else 4.0
+
+
 def replay_pictures(
     ruleset: Ruleset, actions: Iterable[Any], *, seed: int = 0, start: np.void | None = None, seat: int | None = None
 ) -> Iterator[str]:
@@ -205,14 +210,15 @@ def save_replay(
     seed: int = 0,
     start: np.void | None = None,
     seat: int | None = None,
-    fps: float = 4.0,
+    fps: float | None = None,
     width: int | None = None,
 ) -> Path:
     """Writes a game as a film, `.gif` or `.mp4`; the game begins from `seed`, or from the state `start`.
 
     Args:
         seat: shows what this seat knew; `None` shows everything.
+        fps: pictures per second; `None` takes the game's own.
         width: of the film in pixels; `None` takes the pictures' own.
     """
     pictures = replay_pictures(ruleset, actions, seed=seed, start=start, seat=seat)
-    return save_movie(path, pictures, fps=fps, width=width)
+    return save_movie(path, pictures, fps=film_fps(ruleset) if fps is None else fps, width=width)

@@ -307,7 +307,9 @@ def replay(
         Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position) or .txt file.")
     ] = None,
     seat: Annotated[int | None, typer.Option(min=1, help="Show what this seat knew.  [default: everything]")] = None,
-    fps: Annotated[float, typer.Option(min=0.1, help="Pictures per second of a film.")] = 4.0,
+    fps: Annotated[
+        float | None, typer.Option(min=0.1, help="Pictures per second of a film.  [default: the game's own]")
+    ] = None,
 ) -> None:
     """Plays a match on record again: as text, film or picture."""
     from asobiba.arena.show import replay_text, save_film

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from asobiba.api.render import ansi, save_movie, svg
+from asobiba.api.render import ansi, film_fps, save_movie, svg
 from asobiba.arena.match import Record, replay
 from asobiba.arena.person import move_text
 from asobiba.core import AsobibaError
@@ -52,15 +52,15 @@ def pictures(record: Record, seat: int | None = None) -> Iterator[str]:
         before, last = state, action
 
 
-def save_film(path: Path, record: Record, seat: int | None = None, fps: float = 4.0) -> None:
-    """Writes a `.gif` or `.mp4` film, or an `.svg` picture of the last position.
+def save_film(path: Path, record: Record, seat: int | None = None, fps: float | None = None) -> None:
+    """Writes a `.gif` or `.mp4` film, or an `.svg` picture of the last position; `fps` is by default the game's own.
 
     Raises:
         AsobibaError: for another suffix.
         MissingExtra: for a film without the extra `render`.
     """
     if path.suffix in (".gif", ".mp4"):
-        save_movie(path, pictures(record, seat), fps=fps)
+        save_movie(path, pictures(record, seat), fps=film_fps(record.match.ruleset()) if fps is None else fps)
     elif path.suffix == ".svg":
         path.write_text(list(pictures(record, seat))[-1], encoding="utf-8")
     else:

@@ -122,6 +122,24 @@ def predict(steps: int = 4, margin: float = 0.5, identified: bool = False) -> Co
     return Controller(policies.PREDICT, settings, "predict")
 
 
+def stop(
+    speed: float = 2.2, slow: float = 1.5, near: float = 1.5, deceleration: float = 3.0, late: float = 0.02
+) -> Controller:
+    """Drives at `speed`, at `slow` for the last `near` metres, and brakes where `deceleration` (m/s2) ends at the mark.
+
+    `late` is the time, s, that a command takes to act beyond the step. Knows the course and the nominal car, and the
+    wheels' speed where the game's parameter `tachometer` is true.
+    """
+    settings = [
+        require_range("speed", speed, 0.1, 10),
+        require_range("slow", slow, 0.1, 10),
+        require_range("near", near, 0, 100),
+        require_range("deceleration", deceleration, 0.1, 50),
+        require_range("late", late, 0, 1),
+    ]
+    return Controller(policies.STOP, settings, "stop")
+
+
 CONTROLLERS = (
     AgentDeclaration("constant", constant, "constant duty", _GAT, deterministic=True),
     AgentDeclaration(
@@ -157,4 +175,14 @@ CONTROLLERS = (
     ),
     AgentDeclaration("predict", predict, "model-predictive control on the identified model", deterministic=True),
 )
-AGENTS = dict.fromkeys(("mini4wd", "mini4wd_discrete", "mini4wd_position", "mini4wd_race"), CONTROLLERS)
+STOP = AgentDeclaration(
+    "stop",
+    stop,
+    "pseudo-speed or odometry, set right in curves; brakes for the mark",
+    f"{_GAT}: Orihara",
+    deterministic=True,
+)
+AGENTS = {
+    **dict.fromkeys(("mini4wd", "mini4wd_discrete", "mini4wd_race"), CONTROLLERS),
+    "mini4wd_position": (*CONTROLLERS, STOP),
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -61,58 +62,80 @@ def reproduce(
     raise typer.Exit(0 if good else 1)
 
 
+def _given(ctx: typer.Context) -> str:
+    """The command line again, without where things are kept."""
+    options = [
+        f"--{name} {shlex.quote(str(value))}"
+        for name, value in ctx.params.items()
+        if name != "keep" and getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+    return " ".join(["asobiba mini4wd", str(ctx.info_name), *options])
+
+
 @app.command()
 def controllers(
+    ctx: typer.Context,
     courses: Annotated[int, typer.Option(min=1, help="Random courses.")] = 200,
+    first: Annotated[
+        int, typer.Option(min=0, help="Seed of the first course; the defaults were tuned on 0-19.")
+    ] = 1000,
     cars: Annotated[int, typer.Option(min=1, help="Randomised cars on each.")] = 20,
     car: Annotated[str, typer.Option(help="The nominal car.")] = "dash",
     randomise: Annotated[str, typer.Option(help="Ranges of the cars: none, default, wide, or a file.")] = "default",
-    only: Annotated[str, typer.Option(help="Controllers, separated by blanks.")] = "",
-    seed: Annotated[int, typer.Option(help="First seed of the cars.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="First seed of the cars.")] = 1_000_000,
+    runs: Annotated[int, typer.Option(min=0, help="Runs of the position match; 0 leaves it out.")] = 1000,
+    only: Annotated[str, typer.Option(help="Controllers, separated by blanks; the position match is left out.")] = "",
+    output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Where finished rows are kept; a run that was broken off goes on from there.")
+    ] = None,
 ) -> None:
-    """Lap time, course-outs and energy of each controller over random courses and randomised cars."""
+    """Lap time, course-outs, energy and points of each controller over random courses and randomised cars."""
     from rich.console import Console
     from rich.table import Table
 
     from asobiba.baselines.mini4wd import CONTROLLERS
-    from asobiba.baselines.mini4wd.table import POINTS, UPPER_REFERENCE, evaluate
+    from asobiba.baselines.mini4wd.report import (
+        STOPPERS,
+        Results,
+        laps_table,
+        markdown,
+        notes,
+        stops_notes,
+        stops_table,
+    )
+    from asobiba.baselines.mini4wd.table import UPPER_REFERENCE, Plan
 
     names = only.split() or [*(declaration.name for declaration in CONTROLLERS), UPPER_REFERENCE]
-    rows = []
+    stoppers = [] if only or not runs else [(name, tachometer) for name in STOPPERS for tachometer in (True, False)]
+    for path in (output, keep):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    results = Results(Plan(courses, first, cars, car, randomise, seed), runs, keep)
     with _progress() as bar:
-        task = bar.add_task("running", total=courses * len(names))
         for name in names:
-            bar.update(task, description=name)
-            rows.append(
-                evaluate(
-                    name, [f"random:{k}" for k in range(courses)], cars, car=car, randomise=randomise, seed=seed,
-                    progress=lambda: bar.advance(task),
-                )
-            )  # fmt: skip
-    table = Table(title=f"{courses} random courses x {cars} cars ({car}, ranges: {randomise}), 3 laps from rest")
-    for column in (
-        "controller",
-        "points",
-        "lap, s",
-        "m/s",
-        "out",
-        "lane changer",
-        "landing",
-        "corner",
-        "stopped",
-        "time up",
-        "J/m",
-    ):
-        table.add_column(column, justify="left" if column == "controller" else "right")
-    for r in sorted(rows, key=lambda row: -row.points):
-        shares = [f"{r.causes[name]:.1%}" for name in ("lane changer", "landing", "corner", "stopped")]
-        table.add_row(
-            r.controller, f"{r.points:.3f} ± {r.error:.3f}", f"{r.lap_time:.2f}", f"{r.speed:.2f}", f"{r.out:.1%}", *shares,
-            f"{r.unfinished:.1%}", f"{r.energy:.2f}",
-        )  # fmt: skip
+            task = bar.add_task(name, total=courses)
+            results.drive(name, lambda n, task=task: bar.advance(task, n))
+        for name, tachometer in stoppers:
+            task = bar.add_task(f"{name}, {'with' if tachometer else 'without'} tachometer", total=runs)
+            results.stop(name, tachometer, lambda n, task=task: bar.advance(task, n))
     console = Console(width=max(Console().width, 130))
-    console.print(table)
-    console.print(f"Points of a run: {POINTS}. Lap time and speed: runs that finished.")
+    results.rows = {name: results.rows[name] for name in names}
+    shown = [("Time attack", laps_table(list(results.rows.values())), notes(results.plan))]
+    if stoppers:
+        results.stops = {key: results.stops[key] for key in stoppers}
+        shown.append(("Position match", stops_table(list(results.stops.values())), stops_notes()))
+    for title, content, text in shown:
+        table = Table(title=title)
+        for column in content.columns:
+            table.add_column(column, justify="right" if column != "controller" else "left")
+        for row in content.rows:
+            table.add_row(*row)
+        console.print(table)
+        console.print(text.replace("`", ""))
+    if output is not None:
+        output.write_text(markdown(results, _given(ctx)), encoding="utf-8")
+        console.print(f"Written to {output}")
 
 
 @app.command()

@@ -13,9 +13,10 @@ import numpy as np
 
 from asobiba.baselines.mini4wd.localise import localise
 from asobiba.baselines.mini4wd.predict import predict
+from asobiba.baselines.mini4wd.stopping import stop_at_mark
 from asobiba.core import kernel
 
-CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT = range(9)
+CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT, STOP = range(10)
 DRIVE, BRAKE, FREE = 0.5, -0.25, -0.75
 SETTINGS, FILTERS, TAPE = 12, 16, 3000
 GRAVITY = 9.80665
@@ -166,6 +167,8 @@ def decide(s, p, k, m, replicas, first, model, out):
         shape(s, p, k, m, out)
     elif kind == LOCALISE:
         localise(s, p, k, m, out)
-    else:
+    elif kind == PREDICT:
         predict(s, p, k, m, replicas, first, model, out)
+    else:
+        stop_at_mark(s, p, k, m, out)
     out[0] = np.float32(min(max(out[0], -1.0), 1.0))

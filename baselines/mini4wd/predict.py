@@ -49,12 +49,14 @@ def follow(s, p, k, m, replicas, first, model):
                 r.roll[0] = 0.0
                 r.roll_rate[0] = 0.0
                 r.y[0] = 0.0
-                r.v[0] = s.wheel_speed[k]
+                if p.tachometer != 0:
+                    r.v[0] = s.wheel_speed[k]
             # The wheels tell the car's speed while they roll; spinning in the air or on landing they do not.
-            off = s.wheel_speed[k] - r.w[0]
-            if r.airborne[0] == 0 and abs(r.w[0] - r.v[0]) < 0.1:
-                r.v[0] += min(max(0.5 * off, -0.15), 0.15)
-            r.w[0] += off
+            if p.tachometer != 0:
+                off = s.wheel_speed[k] - r.w[0]
+                if r.airborne[0] == 0 and abs(r.w[0] - r.v[0]) < 0.1:
+                    r.v[0] += min(max(0.5 * off, -0.15), 0.15)
+                r.w[0] += off
             kappa = bend_at(model, r, -LAG * r.v[0]) if r.airborne[0] == 0 else 0.0
             wrong = (m.sensed[5] - kappa * r.v[0]) / 1.5
             m.belief[lane] = 0.98 * m.belief[lane] - min(wrong * wrong, 9.0)

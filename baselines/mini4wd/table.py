@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asobiba.baselines.mini4wd.controllers import Controller, blank_sensors, nominal, run_many
+from asobiba.baselines.mini4wd.controllers import Controller, blank_sensors, run_many
 from asobiba.core import Ruleset, make_agent
-from asobiba.envs.mini4wd import GAME
+from asobiba.core import states as one
+from asobiba.envs.mini4wd import GAME, POSITION
 from asobiba.envs.mini4wd.physics import CAUSES
 
 POINTS = (
@@ -57,43 +58,66 @@ def points(states: np.ndarray, ruleset: Ruleset, lap_lengths: np.ndarray) -> np.
     return states["progress"][:, 0] / whole + finish - (states["cause"][:, 0] > 0)
 
 
-def evaluate(
-    controller: str,
-    courses: Sequence[str],
-    cars: int,
-    *,
-    car: str = "dash",
-    randomise: str = "default",
-    seed: int = 0,
-    progress: Callable[[], None] | None = None,
-) -> Row:
-    """Runs a controller on every course with `cars` randomised cars each.
+@dataclass(frozen=True)
+class Plan:
+    """What a table is made of.
+
+    The controllers' defaults were tuned on the courses random:0 to random:19; by default the table uses others.
+
+    Args:
+        courses, first: `random:first` and as many as `courses` in all.
+        cars: randomised cars on each course.
+        car, randomise: the nominal car and the ranges it is drawn from.
+        seed: the cars of course number `c` have the seeds `seed + c * cars` and following.
+    """
+
+    courses: int = 200
+    first: int = 1000
+    cars: int = 20
+    car: str = "dash"
+    randomise: str = "default"
+    seed: int = 1_000_000
+
+    @property
+    def names(self) -> list[str]:
+        """The courses."""
+        return [f"random:{k}" for k in range(self.first, self.first + self.courses)]
+
+
+_AT_ONCE = 10
+"""Courses whose cars run together: their memories take 80 KB a car."""
+
+
+def evaluate(controller: str, plan: Plan, progress: Callable[[int], None] = lambda courses: None) -> Row:
+    """Runs a controller on every course of a plan.
 
     Args:
         controller: the agent's text, such as `slope:duty=0.8`.
-        courses: names of courses.
-        car, randomise: the nominal car and the ranges it is drawn from.
-        seed: the cars of course `c` have the seeds `seed + c * cars` and following.
-        progress: called after each course has been prepared.
+        plan: courses and cars.
+        progress: called with the number of courses that have just been driven.
     """
-    base = {"car": car, "randomise": randomise, "tachometer": True, "lane": 0, "max_seconds": 60.0}
-    rulesets = [GAME.ruleset(course=course, **base) for course in courses]
+    base = {"car": plan.car, "randomise": plan.randomise, "tachometer": True, "lane": 0, "max_seconds": 60.0}
     agent = make_agent(GAME, controller)
     assert isinstance(agent, Controller)
-    memories = []
-    for number, ruleset in enumerate(rulesets):
-        memory = agent.memory()
-        agent.prepare(ruleset, memory, seed + number)
-        memories.append(np.repeat(memory, cars))
-        if progress:
-            progress()
-    course = np.repeat(np.arange(len(courses)), cars)
-    states = run_many(
-        rulesets[0], np.concatenate(memories), seed + np.arange(len(course)),
-        params=np.concatenate([r.params for r in rulesets]),
-        models=np.concatenate([blank_sensors(r) for r in rulesets]), course=course,
-    )  # fmt: skip
-    return summarise(controller, states, rulesets, course)
+    finals, rulesets, course = [], [], np.repeat(np.arange(plan.courses), plan.cars)
+    for begin in range(0, plan.courses, _AT_ONCE):
+        part = [GAME.ruleset(course=name, **base) for name in plan.names[begin : begin + _AT_ONCE]]
+        memories = []
+        for number, ruleset in enumerate(part, begin):
+            memory = agent.memory()
+            agent.prepare(ruleset, memory, plan.seed + number)
+            memories.append(np.repeat(memory, plan.cars))
+        numbers = np.repeat(np.arange(len(part)), plan.cars)
+        finals.append(
+            run_many(
+                part[0], np.concatenate(memories), plan.seed + begin * plan.cars + np.arange(len(numbers)),
+                params=np.concatenate([r.params for r in part]),
+                models=np.concatenate([blank_sensors(r) for r in part]), course=numbers,
+            )
+        )  # fmt: skip
+        rulesets += part
+        progress(len(part))
+    return summarise(controller, np.concatenate(finals), rulesets, course)
 
 
 def summarise(controller: str, states: np.ndarray, rulesets: Sequence[Ruleset], course: np.ndarray) -> Row:
@@ -119,4 +143,55 @@ def summarise(controller: str, states: np.ndarray, rulesets: Sequence[Ruleset], 
     )
 
 
-__all__ = ["POINTS", "Row", "evaluate", "nominal", "points", "summarise"]
+@dataclass(frozen=True)
+class Stops:
+    """How near to its mark a controller of the position match stops.
+
+    Args:
+        stopped: share of runs that ended at a standstill.
+        mean, median: distance to the mark of those, m.
+        contest: the contest's score, m: of five runs the best and the worst are dropped, the other three averaged.
+            Mean over all fives of runs; a run that did not stop is a worst one.
+    """
+
+    controller: str
+    tachometer: bool
+    runs: int
+    stopped: float
+    mean: float
+    median: float
+    contest: float
+
+
+def evaluate_stops(
+    controller: str, tachometer: bool, runs: int, seed: int, progress: Callable[[int], None] = lambda runs: None
+) -> Stops:
+    """Plays the position match on the Junior Circuit with randomised stock cars; seeds from `seed` on."""
+    ruleset = POSITION.ruleset(tachometer=tachometer)
+    agent = make_agent(POSITION, controller)
+    off = np.full(runs, np.inf)
+    nothing = np.zeros(0, np.int8)
+    for run in range(runs):
+        agent.reset(ruleset, 0, seed + run)
+        state = one.new_state(ruleset, seed + run)
+        while not one.is_over(state):
+            state = one.step(ruleset, state, agent.act(one.view_of(ruleset, state, 0), nothing))
+        if state["finish_time"][0] > 0:
+            off[run] = abs(state["progress"][0] - state["target"][0])
+        progress(1)
+    return stops_of(controller, tachometer, off)
+
+
+def stops_of(controller: str, tachometer: bool, off: np.ndarray) -> Stops:
+    """The figures of distances to the mark, m; infinite where the car did not stop."""
+    good = np.isfinite(off)
+    fives = np.sort(off[: len(off) // 5 * 5].reshape(-1, 5), axis=1)[:, 1:4].mean(axis=1)
+    return Stops(
+        controller, tachometer, len(off), float(good.mean()),
+        float(off[good].mean()) if good.any() else float("nan"),
+        float(np.median(off[good])) if good.any() else float("nan"),
+        float(fives.mean()) if len(fives) else float("nan"),
+    )  # fmt: skip
+
+
+__all__ = ["POINTS", "Plan", "Row", "Stops", "evaluate", "evaluate_stops", "points", "stops_of", "summarise"]

@@ -150,7 +150,7 @@ class Course:
         for k, row in enumerate(table):
             row[:, HEIGHT] = height
             row[:, BASE] = row[:, LENGTH].mean()
-            height = height + _rise(row[:, LENGTH], row[:, THETA], row[:, CURVE]) - row[:, DROP]
+            height = height + rise_along(row[:, LENGTH], row[:, THETA], row[:, CURVE]) - row[:, DROP]
             if k + 1 < len(table):
                 changed = np.empty(self.lanes)
                 changed[row[:, NEXT_LANE].astype(int)] = height
@@ -161,6 +161,12 @@ class Course:
                 table[(k + 1) % len(table), int(table[k, lane, NEXT_LANE]), PREVIOUS_LANE] = lane
         table.setflags(write=False)
         return table
+
+    @cached_property
+    def first_pieces(self) -> tuple[int, ...]:
+        """The number of the first piece of every segment."""
+        counts = [len(_pieces(segment, self)) for segment in self.segments]
+        return tuple(np.cumsum([0, *counts[:-1]]).tolist())
 
     @property
     def lap_length(self) -> float:
@@ -177,7 +183,8 @@ class Course:
         return self.segments[0].measures["length"] / 2
 
 
-def _rise(length: Any, theta: Any, curve: Any) -> Any:
+def rise_along(length: Any, theta: Any, curve: Any) -> Any:
+    """How much higher the road is `length` metres further on, m, from its grade there and its vertical curvature."""
     bent = np.abs(curve) > 1e-9
     safe = np.where(bent, curve, 1.0)
     return np.where(bent, (np.cos(theta) - np.cos(theta + curve * length)) / safe, length * np.sin(theta))
@@ -296,11 +303,17 @@ def _bank(segment: Segment, course: Course) -> list[np.ndarray]:
     return [*rows, _row(course, segment, approach, theta=-tilt, curve=tilt / approach)]
 
 
+def bridge_lane(segment: Segment, course: Course) -> int | None:
+    """The lane that crosses the others of a lane changer on its bridge; `None` for other segments."""
+    if segment.kind != "lane_changer":
+        return None
+    return course.lanes - 1 if segment.crossing == "right_to_left" else 0
+
+
 def _lane_changer(segment: Segment, course: Course) -> list[np.ndarray]:
     """One lane crosses all others on a bridge; the others move one lane aside under it."""
-    m, lanes = segment.measures, course.lanes
-    leftwards = 1.0 if segment.crossing == "right_to_left" else -1.0
-    crossing = lanes - 1 if leftwards > 0 else 0
+    m, lanes, crossing = segment.measures, course.lanes, bridge_lane(segment, course)
+    leftwards = -1.0 if crossing == 0 else 1.0
     under_radius, under_arc = _shift(m["length"], course.pitch)
     radius, arc = _shift(m["length"], (lanes - 1) * course.pitch)
     if m["top"] > arc:

@@ -2,275 +2,425 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from asobiba.core import Ruleset
-from asobiba.core.states import view_of
-from asobiba.envs.mini4wd.course import BASE, HEIGHT, LENGTH, NEXT_LANE, Course, lane_offsets, load_course, poses
+from asobiba.core.states import is_over, view_of
+from asobiba.envs.mini4wd.course import (
+    BASE,
+    CURVE,
+    HEIGHT,
+    KAPPA,
+    LENGTH,
+    NEXT_LANE,
+    PREVIOUS_LANE,
+    START,
+    THETA,
+    Course,
+    Segment,
+    bridge_lane,
+    lane_offsets,
+    load_course,
+    poses,
+    rise_along,
+)
 from asobiba.envs.mini4wd.layout import TRACE_CELLS
 from asobiba.envs.mini4wd.physics import CAUSES
 
-_WIDTH, _PLAN, _PROFILE, _MARGIN = 900, 520, 190, 30
+FPS = 10.0
+"""Pictures per second of a film that runs as fast as the car did: `frames` draws so many a second."""
+_WIDTH, _PLAN, _PROFILE, _MARGIN, _HEAD = 900, 540, 190, 30, 56
 _CARS = ("#d7263d", "#1b6ca8")
-_FASTEST = 7.0
+_FASTEST, _RED, _TALLEST = 7.0, 5.0, 0.12
+"""Ends of the scales of speed and of its colours (m/s) and, at least, of height (m)."""
+_HALO = 'font-weight="bold" stroke="#fff" stroke-width="3" paint-order="stroke" stroke-linejoin="round"'
+_PARTS = 8
+"""Steps in which a piece is drawn."""
+_NAMES = {
+    "lane_changer": "LC", "slope_up": "up", "slope_down": "down", "table_top": "top", "jump": "jump", "bank": "bank",
+    "wave": "wave",
+}  # fmt: skip
 
 
-def plan_points(course: Course, offset: float, parts: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Points along a line `offset` m to the left of the centre: (x, y), and the distance along the centre, m."""
-    points, along, at = [], [], 0.0
-    for (x, y, heading, _), segment in zip(poses(course.segments), course.segments):
-        ahead, _, degrees, _ = segment.displacement
-        m = segment.measures
-        length = abs(math.radians(degrees)) * m["radius"] if degrees else ahead
-        angle = math.radians(heading)
-        for k in range(parts):
-            share = k / parts
-            forward, left = ahead * share, offset
-            if degrees:
-                turn = math.radians(abs(degrees)) * share
-                radius = m["radius"] - segment.sign * offset
-                forward = radius * math.sin(turn)
-                left = segment.sign * (m["radius"] - radius * math.cos(turn))
-            elif segment.kind == "wave":
-                left += segment.sign * m["offset"] * 0.5 * (1 - math.cos(2 * math.pi * share))
-            points.append(
-                (
-                    x + forward * math.cos(angle) - left * math.sin(angle),
-                    y + forward * math.sin(angle) + left * math.cos(angle),
-                )
-            )
-            along.append(at + length * share)
-        at += length
-    points.append(points[0])
-    along.append(at)
-    return np.array(points), np.array(along)
+def plan_of(course: Course) -> np.ndarray:
+    """The plan: x ahead of the start, y to its left (m) and heading (rad) along the middle of every piece and lane.
+
+    Returns:
+        `(pieces, lanes, _PARTS + 1, 3)` float64, in equal steps along the piece.
+    """
+    table, offsets = course.pieces, lane_offsets(course)
+    plan = np.zeros((len(table), course.lanes, _PARTS + 1, 3))
+    ends = [*course.first_pieces[1:], len(table)]
+    for segment, (x, y, degrees, _), first, end in zip(
+        course.segments, poses(course.segments), course.first_pieces, ends, strict=False
+    ):
+        heading = math.radians(degrees)
+        for lane in range(course.lanes):
+            at = np.array([x - offsets[lane] * math.sin(heading), y + offsets[lane] * math.cos(heading), heading])
+            for piece in range(first, end):
+                plan[piece, lane, 0] = at
+                for k in range(_PARTS):
+                    at = at + _step(table[piece, lane], segment, (k + 0.5) / _PARTS, at[2])
+                    plan[piece, lane, k + 1] = at
+    return plan
 
 
-def lap_shares(course: Course) -> np.ndarray:
-    """Share of the lap (along the mean of all lanes, as the cars' progress) at the beginning of every piece."""
-    lengths = course.pieces[:, 0, BASE]
-    return np.concatenate([[0.0], np.cumsum(lengths)]) / lengths.sum()
+def _step(row: np.ndarray, segment: Segment, share: float, heading: float) -> np.ndarray:
+    """From one point of the plan to the next. A bank is drawn as if it lay flat."""
+    grade = 0.0 if segment.kind == "bank" else row[THETA] + row[CURVE] * row[LENGTH] * share
+    length = row[LENGTH] / _PARTS * math.cos(grade)
+    turn = row[KAPPA] * length
+    chord = length if abs(turn) < 1e-9 else 2 * math.sin(turn / 2) / row[KAPPA]
+    middle = heading + turn / 2
+    return np.array([chord * math.cos(middle), chord * math.sin(middle), turn])
 
 
-def height_profile(course: Course, lane: int) -> tuple[np.ndarray, np.ndarray]:
-    """Height (m) along a lap that begins in `lane`: (distance along the mean of all lanes, height)."""
-    table, distance, height, at = course.pieces, [], [], 0.0
-    for row in table:
-        theta, curve, length = row[lane, 2], row[lane, 3], row[lane, LENGTH]
-        for k in range(5):
-            u = length * k / 4
-            rise = (math.cos(theta) - math.cos(theta + curve * u)) / curve if abs(curve) > 1e-9 else u * math.sin(theta)
-            distance.append(at + row[0, BASE] * k / 4)
-            height.append(row[lane, HEIGHT] + rise)
-        at += row[0, BASE]
-        lane = int(row[lane, NEXT_LANE])
-    return np.array(distance), np.array(height)
+def lanes_of_lap(course: Course, piece: int, lane: int) -> np.ndarray:
+    """The lane of every piece in the lap of a car that is here, `(pieces,)`."""
+    table = course.pieces
+    for at in range(piece, 0, -1):
+        lane = int(table[at, lane, PREVIOUS_LANE])
+    lanes = np.zeros(len(table), int)
+    for at in range(len(table)):
+        lanes[at] = lane
+        lane = int(table[at, lane, NEXT_LANE])
+    return lanes
 
 
-def _colour(speed: float) -> str:
-    share = min(max(speed / _FASTEST, 0.0), 1.0)
-    return f"hsl({220 - 220 * share:.0f},85%,45%)"
+def height_profile(course: Course, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Height (m) along a lap in these lanes of the pieces: (distance along the mean of all lanes, height)."""
+    rows = course.pieces[np.arange(len(lanes)), lanes]
+    share = np.linspace(0.0, 1.0, _PARTS + 1)
+    along = rows[:, START, None] + rows[:, BASE, None] * share
+    height = rows[:, HEIGHT, None] + rise_along(
+        rows[:, LENGTH, None] * share, rows[:, THETA, None], rows[:, CURVE, None]
+    )
+    return along.ravel(), height.ravel()
 
 
-class _Plan:
-    """Scales metres of the plan to the picture."""
+class _Picture:
+    """A course, scaled: where things are in the picture, and what never changes in it."""
 
     def __init__(self, course: Course):
         self.course = course
-        self.offsets = lane_offsets(course)
-        self.edge = (course.lanes / 2) * course.pitch
-        self.centre, self.along = plan_points(course, 0.0, 16)
-        low, high = self.centre.min(axis=0) - self.edge - 0.1, self.centre.max(axis=0) + self.edge + 0.1
+        self.plan = plan_of(course)
+        edge = 0.5 * course.pitch + 0.05
+        points = self.plan[..., :2].reshape(-1, 2)
+        low, high = points.min(axis=0) - edge, points.max(axis=0) + edge
         size = high - low
-        self.scale = min((_WIDTH - 2 * _MARGIN) / size[0], (_PLAN - 2 * _MARGIN - 20) / size[1])
-        self.origin = np.array([_WIDTH / 2, _PLAN / 2 + 12]) + np.array([-1, 1]) * self.scale * (low + high) / 2
+        self.scale = min((_WIDTH - 2 * _MARGIN) / size[0], (_PLAN - _HEAD - _MARGIN) / size[1])
+        middle = np.array([_WIDTH / 2, (_PLAN - _MARGIN + _HEAD) / 2])
+        self._origin = middle + np.array([-1, 1]) * self.scale * (low + high) / 2
+        self.left, self.right = _MARGIN + 16, _WIDTH - _MARGIN - 16
+        self.bottom, self.top = _PLAN + _PROFILE - 30, _PLAN + 16
+        bridged = [lanes_of_lap(course, 0, lane) for lane in range(course.lanes)]
+        self.tallest = max(_TALLEST, *(float(height_profile(course, lanes)[1].max()) for lanes in bridged)) * 1.6
+        self.road = "".join([*self._road(), *self._start(), *self._scales()])
+        self.labels = "".join(self._labels())
 
-    def at(self, points: np.ndarray) -> np.ndarray:
-        """Places in the picture of points in metres."""
-        return self.origin + self.scale * np.asarray(points) * np.array([1, -1])
+    def at(self, points: Any) -> np.ndarray:
+        """Places in the picture of points of the plan, m."""
+        return self._origin + self.scale * np.asarray(points)[..., :2] * np.array([1, -1])
 
-    def line(self, offset: float, style: str) -> str:
-        """A line along the course."""
-        points = self.at(plan_points(self.course, offset, 16)[0])
-        return f'<path d="M{" L".join(f"{x:.1f},{y:.1f}" for x, y in points)} Z" fill="none" {style}/>'
+    def place(self, piece: int, lane: int, share: float, aside: float = 0.0) -> tuple[float, float, float]:
+        """Where a car is: x, y in the picture and its heading in degrees clockwise."""
+        k = min(int(share * _PARTS), _PARTS - 1)
+        part = share * _PARTS - k
+        x, y, heading = (1 - part) * self.plan[piece, lane, k] + part * self.plan[piece, lane, k + 1]
+        px, py = self.at([x - aside * math.sin(heading), y + aside * math.cos(heading)])
+        return float(px), float(py), -math.degrees(heading)
 
-    def place(self, share: float, offset: float) -> tuple[float, float, float]:
-        """Where a car is: x, y in the picture and its heading in degrees (clockwise)."""
-        points, along = plan_points(self.course, offset, 16)
-        at = (share % 1.0) * along[-1]
-        k = min(int(np.searchsorted(along, at, side="right")) - 1, len(along) - 2)
-        part = (at - along[k]) / max(along[k + 1] - along[k], 1e-9)
-        a, b = self.at(points[k]), self.at(points[k + 1])
-        x, y = a + part * (b - a)
-        return float(x), float(y), math.degrees(math.atan2(b[1] - a[1], b[0] - a[0]))
+    def along(self, distance: float) -> float:
+        """x of the profile at this distance from the first piece, m."""
+        return self.left + (self.right - self.left) * distance / self.course.lap_length
 
+    def level(self, height: float) -> float:
+        """y of the profile at this height, m."""
+        return self.bottom - (self.bottom - self.top) * height / self.tallest
 
-def _track(plan: _Plan) -> list[str]:
-    course = plan.course
-    wide = course.lanes * course.pitch * plan.scale
-    parts = [
-        plan.line(0.0, f'stroke="#3a3f47" stroke-width="{wide + 5:.1f}" stroke-linejoin="round"'),
-        plan.line(0.0, f'stroke="#e9ecef" stroke-width="{wide:.1f}" stroke-linejoin="round"'),
-    ]
-    for k in range(course.lanes - 1):
-        offset = (course.lanes / 2 - k - 1) * course.pitch
-        parts.append(plan.line(offset, 'stroke="#8a929c" stroke-width="1.2"'))
-    names = {
-        "lane_changer": "LC",
-        "slope_up": "up",
-        "slope_down": "down",
-        "table_top": "top",
-        "jump": "jump",
-        "bank": "bank",
-        "wave": "wave",
-    }
-    at = 0.0
-    for (x, y, heading, _), segment in zip(poses(course.segments), course.segments):
-        ahead, left, degrees, _ = segment.displacement
-        angle = math.radians(heading)
-        if segment.kind in names:
-            forward, aside = ahead / 2, left / 2
-            mx = x + forward * math.cos(angle) - aside * math.sin(angle)
-            my = y + forward * math.sin(angle) + aside * math.cos(angle)
-            px, py = plan.at([mx, my])
-            parts.append(
-                f'<text x="{px:.1f}" y="{py + 4:.1f}" text-anchor="middle" font-size="12" fill="#5b2a86" font-weight="bold">{names[segment.kind]}</text>'
-            )
-        if segment.kind == "start":
-            half, side = segment.measures["length"] / 2, course.lanes * course.pitch / 2
-            ends = [
-                (x + half * math.cos(angle) - o * math.sin(angle), y + half * math.sin(angle) + o * math.cos(angle))
-                for o in (side, -side)
-            ]
-            (ax, ay), (bx, by) = plan.at(ends[0]), plan.at(ends[1])
-            parts.append(
-                f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="#111" stroke-width="4" stroke-dasharray="4 3"/>'
-            )
-        at += abs(degrees) or ahead
-    return parts
+    def pace(self, speed: float) -> float:
+        """y of the profile at this speed, m/s."""
+        return self.bottom - (self.bottom - self.top) * min(speed / _FASTEST, 1.0)
 
+    def _line(self, points: np.ndarray, colour: str, width: float) -> str:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in self.at(points))
+        return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:.1f}"/>'
 
-def _car(x: float, y: float, heading: float, colour: str, scale: float) -> str:
-    length, width = max(0.15 * scale, 20), max(0.095 * scale, 12)
-    return (
-        f'<g transform="translate({x:.1f},{y:.1f}) rotate({heading:.1f})">'
-        f'<rect x="{-length / 2:.1f}" y="{-width / 2:.1f}" width="{length:.1f}" height="{width:.1f}" rx="4" fill="{colour}" stroke="#111"/>'
-        f'<polygon points="{length / 2:.1f},0 {length / 4:.1f},{-width / 3:.1f} {length / 4:.1f},{width / 3:.1f}" fill="#fff"/></g>'
-    )
+    def _stretches(self) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
+        """Rows of (piece, lane) that follow one another in driving order: those on the ground, and the bridges."""
+        course = self.course
+        ends = [*course.first_pieces[1:], len(course.pieces)]
+        bridges = {
+            (piece, bridge_lane(segment, course))
+            for segment, first, end in zip(course.segments, course.first_pieces, ends, strict=True)
+            for piece in range(first, end)
+        }
+        stretches: tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]] = ([], [])
+        for begin in range(course.lanes):
+            lap = list(enumerate(lanes_of_lap(course, 0, begin).tolist()))
+            for bridge, stretch in itertools.groupby(lap, bridges.__contains__):
+                stretches[bridge].append(list(stretch))
+        return stretches
 
+    def _road(self) -> Iterator[str]:
+        """Fences and lanes; higher is bluer. The lane that crosses the others on a bridge comes on top."""
+        wide = self.course.pitch * self.scale
+        for stretches in self._stretches():
+            lines = []
+            for stretch in stretches:
+                piece, lane = stretch[-1]
+                after = (piece + 1) % len(self.plan), int(self.course.pieces[piece, lane, NEXT_LANE])
+                points = np.concatenate([*(self.plan[at] for at in stretch), self.plan[after][:2]])
+                lines.append((stretch, points))
+            for _, points in lines:
+                yield self._line(points, "#3a3f47", wide + 4)
+            for stretch, points in lines:
+                yield self._line(points, "#eceff1", wide - 1.2)
+                for at in stretch:
+                    yield from self._heights(at, wide - 1.2)
 
-def _profile(course: Course, traces: Sequence[np.ndarray], cars: Sequence[tuple[float, str]], lane: int) -> list[str]:
-    """Height profile, and over it the speed that each cell of the lap last saw."""
-    top, high = _PLAN + 10, _PROFILE - 40
-    left, wide = _MARGIN + 14, _WIDTH - 2 * _MARGIN - 20
-    bottom = top + high
-    distance, height = height_profile(course, lane)
-    length = course.lap_length
-    tallest = max(float(height.max()), 0.12) * 2.5
-    points = " ".join(
-        f"{left + wide * d / length:.1f},{bottom - high * h / tallest:.1f}" for d, h in zip(distance, height)
-    )
-    parts = [
-        f'<polygon points="{left},{bottom} {points} {left + wide},{bottom}" fill="#cfd8dc" stroke="#607d8b"/>',
-        f'<line x1="{left}" y1="{bottom}" x2="{left + wide}" y2="{bottom}" stroke="#333"/>',
-    ]
-    for speed in (2, 4, 6):
-        y = bottom - high * speed / _FASTEST
-        parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{left + wide}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(
-            f'<text x="{left - 4}" y="{y + 4:.1f}" text-anchor="end" font-size="11" fill="#666">{speed}</text>'
+    def _heights(self, at: tuple[int, int], wide: float) -> Iterator[str]:
+        row = self.course.pieces[at]
+        for k in range(_PARTS):
+            u = row[LENGTH] * (k + 0.5) / _PARTS
+            height = row[HEIGHT] + float(rise_along(u, row[THETA], row[CURVE]))
+            if height > 0.002:
+                yield self._line(self.plan[at][k : k + 3], _shade(height / self.tallest), wide)
+
+    def _start(self) -> Iterator[str]:
+        piece, half = 0, self.course.lanes * self.course.pitch / 2
+        x, y, heading = self.plan[piece, :, _PARTS // 2].mean(axis=0)
+        across = np.array([-math.sin(heading), math.cos(heading)])
+        (ax, ay), (bx, by) = self.at([np.array([x, y]) + side * half * across for side in (1, -1)])
+        yield (
+            f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="#111" stroke-width="4" '
+            'stroke-dasharray="4 3"/>'
         )
-    start = course.start_distance / length
-    for trace, colour in zip(traces, _CARS):
-        cells = [(k, float(v)) for k, v in enumerate(trace) if v > 0]
-        for k, v in cells:
-            x = left + wide * (((k + 0.5) / TRACE_CELLS + start) % 1.0)
-            y = bottom - high * min(v / _FASTEST, 1)
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="{colour}"/>')
-    for share, colour in cars:
-        x = left + wide * (share % 1.0)
-        parts.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}" stroke="{colour}" stroke-width="2"/>')
-    parts.append(f'<text x="{left}" y="{bottom + 16}" font-size="12" fill="#444">0 m</text>')
-    parts.append(
-        f'<text x="{left + wide}" y="{bottom + 16}" text-anchor="end" font-size="12" fill="#444">{length:.2f} m</text>'
+        px, py = self.at([x + 0.14 * math.cos(heading), y + 0.14 * math.sin(heading)])
+        size = 0.05 * self.scale
+        yield (
+            f'<path d="M{-size:.1f},{-size:.1f} L{size:.1f},0 L{-size:.1f},{size:.1f}" fill="none" stroke="#111" '
+            f'stroke-width="2" transform="translate({px:.1f},{py:.1f}) rotate({-math.degrees(heading):.1f})"/>'
+        )
+
+    def _labels(self) -> Iterator[str]:
+        ends = [*self.course.first_pieces[1:], len(self.plan)]
+        for segment, first, end in zip(self.course.segments, self.course.first_pieces, ends, strict=True):
+            if segment.kind in _NAMES:
+                points = self.plan[first:end].mean(axis=1).reshape(-1, 3)
+                x, y = self.at(points[len(points) // 2])
+                yield _text(x, y + 4, _NAMES[segment.kind], "#5b2a86", "middle", _HALO)
+
+    def _scales(self) -> Iterator[str]:
+        for speed in range(2, int(_FASTEST), 2):
+            y = self.pace(speed)
+            yield f'<line x1="{self.left}" y1="{y:.1f}" x2="{self.right}" y2="{y:.1f}" stroke="#ddd"/>'
+            yield _text(self.left - 5, y + 4, str(speed), "#555", "end")
+        yield f'<line x1="{self.left}" y1="{self.bottom}" x2="{self.right}" y2="{self.bottom}" stroke="#333"/>'
+        yield _text(self.left - 5, self.top + 4, "m/s", "#555", "end")
+        step = 50 if self.tallest < 0.3 else 100
+        for height in range(0, int(self.tallest * 900), step):
+            yield _text(self.right + 5, self.level(height / 1000) + 4, str(height), "#4a6d8c")
+        yield _text(self.right + 5, self.top + 4, "mm", "#4a6d8c")
+        yield _text(self.left, self.bottom + 18, "0 m", "#444")
+        yield _text(self.right, self.bottom + 18, f"{self.course.lap_length:.2f} m", "#444", "end")
+        yield _text(
+            (self.left + self.right) / 2,
+            self.bottom + 18,
+            "height of the road and speed along the lap",
+            "#444",
+            "middle",
+        )
+
+    def profile(self, lanes: np.ndarray, colour: str = "#cfd8dc", opacity: float = 1.0) -> str:
+        """The road's height along a lap in these lanes."""
+        distance, height = height_profile(self.course, lanes)
+        path = " ".join(f"{self.along(d):.1f},{self.level(h):.1f}" for d, h in zip(distance, height, strict=True))
+        return (
+            f'<polygon points="{self.left},{self.bottom} {path} {self.right},{self.bottom}" fill="{colour}" '
+            f'fill-opacity="{opacity}" stroke="#607d8b"/>'
+        )
+
+    def document(self, lines: Sequence[tuple[str, str]], under: Sequence[str], over: Sequence[str] = ()) -> str:
+        """The picture: lines of (text, colour), the course, and what is drawn under and over the names of its parts."""
+        words = "".join(
+            _text(_MARGIN, 22 + 19 * k, text, colour, size=16 if k == 0 else 14)
+            for k, (text, colour) in enumerate(lines)
+        )
+        size = f'width="{_WIDTH}" height="{_PLAN + _PROFILE}" viewBox="0 0 {_WIDTH} {_PLAN + _PROFILE}"'
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">'
+            f'<rect width="100%" height="100%" fill="#fbfbf8"/>{words}{self.road}{"".join(under)}{self.labels}{"".join(over)}</svg>'
+        )
+
+
+@lru_cache(maxsize=16)
+def _picture(course: Course) -> _Picture:
+    return _Picture(course)
+
+
+def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", more: str = "", size: int = 12) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" {more}>'
+        f"{escape(text)}</text>"
     )
-    parts.append(
-        f'<text x="{_WIDTH / 2}" y="{bottom + 16}" text-anchor="middle" font-size="12" fill="#444">height profile and speed (m/s) along the lap</text>'
-    )
-    return parts
 
 
-def _document(parts: Sequence[str]) -> str:
-    size = f'width="{_WIDTH}" height="{_PLAN + _PROFILE}" viewBox="0 0 {_WIDTH} {_PLAN + _PROFILE}"'
-    body = "".join(parts)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif"><rect width="100%" height="100%" fill="#fbfbf8"/>{body}</svg>'
+def _shade(share: float) -> str:
+    """Colour of the road at a share of the greatest height."""
+    low, high = np.array([236, 239, 241]), np.array([92, 140, 190])
+    red, green, blue = np.rint(low + min(share, 1.0) * (high - low)).astype(int)
+    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def _title(text: str) -> str:
-    return f'<text x="{_MARGIN}" y="24" font-size="16" fill="#222">{escape(text)}</text>'
+def _colour(speed: float) -> str:
+    """Blue where slow, red where fast."""
+    return f"hsl({220 - 220 * min(max(speed / _RED, 0.0), 1.0):.0f},85%,45%)"
 
 
 def course_svg(course: Course) -> str:
-    """A course alone: plan and height profile."""
-    plan = _Plan(course)
-    lane = course.lanes - 1
+    """A course alone: plan, and the height profile of the lap that begins in the rightmost lane."""
+    picture = _picture(course)
     title = f"{course.title}: {course.lanes} lanes, {len(course.segments)} parts, {course.lap_length:.2f} m a lap"
-    return _document([_title(title), *_track(plan), *_profile(course, [], [], lane)])
-
-
-def _share(course: Course, state: np.void, k: int) -> float:
-    return (float(state["progress"][k]) + course.start_distance) / course.lap_length
+    return picture.document([(title, "#222")], [picture.profile(lanes_of_lap(course, 0, course.lanes - 1))])
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: Any = None) -> str:
     """The course with the cars and the trace of their speeds; a seat sees its senses, not where the car is.
 
     Returns:
-        An SVG document of 900 x 710.
+        An SVG document of 900 x 730.
     """
     course = load_course(ruleset.parameters["course"])
-    plan = _Plan(course)
+    picture = _picture(course)
     if seat is not None:
-        view = view_of(ruleset, state, seat)
-        return _document([_title(_senses(view, seat)), *_track(plan), *_profile(course, [], [], course.lanes - 1)])
-    cars, shares, words = [], [], []
+        lines = _senses(view_of(ruleset, state, seat), seat)
+        return picture.document(lines, [picture.profile(lanes_of_lap(course, 0, course.lanes - 1))])
+    title = f"{course.title}, t = {float(state['clock'][0]):.2f} s"
+    if "reward_stop" in (state.dtype.names or ()):
+        title += f", mark at {float(state['target'][0]):.2f} m"
+    lines, under, over = [(title, "#222")], [], []
     for k in range(ruleset.num_players):
-        share = _share(course, state, k)
-        colour = _CARS[k % 2]
-        x, y, heading = plan.place(share, float(plan.offsets[int(state["lane"][k])]))
-        cars.append(_car(x, y, heading, colour, plan.scale))
-        shares.append((share, colour))
-        cause = int(state["cause"][k])
-        finish = float(state["finish_time"][k])
-        end = f", out: {CAUSES[cause]}" if cause else f", {finish:.2f} s" if finish else ""
-        flying = ", in the air" if state["airborne"][k] else ""
-        words.append(
-            f"{ruleset.players[k]}: lap {int(state['lap'][k]) + 1}, lane {int(state['lane'][k]) + 1}, {float(state['v'][k]):.2f} m/s{flying}{end}"
-        )
-    trail = []
-    if ruleset.num_players == 1:
-        for cell, v in enumerate(state["cell_speed"][0]):
-            if v > 0:
-                x, y, _ = plan.place((cell + 0.5) / TRACE_CELLS + course.start_distance / course.lap_length, 0.0)
-                trail.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_colour(float(v))}"/>')
-    title = f"{course.title}   t = {float(state['clock'][0]):.2f} s   {'   '.join(words)}"
-    traces = [state["cell_speed"][k] for k in range(ruleset.num_players)]
-    profile = _profile(course, traces, shares, int(state["lane"][0]) if course.lanes == 1 else course.lanes - 1)
-    return _document([_title(title), *_track(plan), *trail, *cars, *profile])
+        colour = _CARS[k % len(_CARS)]
+        lines.append((_words(ruleset, state, k), colour))
+        under.append(
+            picture.profile(
+                lanes_of_lap(course, int(state["piece"][k]), int(state["lane"][k])), "#cfd8dc" if k == 0 else colour,
+                1.0 if k == 0 else 0.15,
+            )
+        )  # fmt: skip
+        under += _trail(picture, state, k, in_plan=ruleset.num_players == 1)
+        over += _car(picture, state, k, colour)
+    return picture.document(lines, under, over)
 
 
-def _senses(view: np.void, seat: int) -> str:
-    imu = view["imu"][seat, -1]
-    duty = view["actions"][seat, 0, 0]
+def _words(ruleset: Ruleset, state: np.void, k: int) -> str:
+    cause, finish = int(state["cause"][k]), float(state["finish_time"][k])
+    end = f", out: {CAUSES[cause]}" if cause else f", {finish:.2f} s" if finish else ""
+    flying = ", in the air" if state["airborne"][k] else ""
+    duty, selector = state["actions"][k, 0]
+    motor = f"duty {duty:+.2f}" if selector >= 0 else "brake" if selector >= -0.5 else "free"
     return (
-        f"t = {float(view['clock'][seat]):.2f} s   {float(view['voltage'][seat]):.2f} V   duty {duty:+.2f}   "
-        f"acc {imu[0]:+.2f} {imu[1]:+.2f} {imu[2]:+.2f} g   gyro {imu[3]:+.1f} {imu[4]:+.1f} {imu[5]:+.1f} rad/s"
+        f"{ruleset.players[k]}: lap {int(state['lap'][k]) + 1}, lane {int(state['lane'][k]) + 1}, "
+        f"{float(state['progress'][k]):.2f} m, {float(state['v'][k]):.2f} m/s, {motor}{flying}{end}"
     )
 
 
-__all__ = ["course_svg", "height_profile", "lap_shares", "plan_points", "svg"]
+def _trail(picture: _Picture, state: np.void, k: int, in_plan: bool) -> Iterator[str]:
+    """The speeds of the lap that lies behind the car: a curve in the profile and a coloured line in the plan."""
+    course, table = picture.course, picture.course.pieces
+    piece, lane = int(state["piece"][k]), int(state["lane"][k])
+    lanes = np.zeros(len(table), int)
+    for back in range(len(table)):
+        lanes[piece - back] = lane
+        lane = int(table[piece - back, lane, PREVIOUS_LANE])
+    before, share_now = lane, float(state["u"][k]) / table[piece, int(state["lane"][k]), LENGTH]
+    newest = int(float(state["progress"][k]) / course.lap_length % 1.0 * TRACE_CELLS)
+    cells = [(newest - back) % TRACE_CELLS for back in range(TRACE_CELLS - 2)]
+    seen = [cell for cell in reversed(cells) if state["cell_speed"][k, cell] > 0]
+    if len(seen) < 2:
+        return
+    speeds = np.zeros(TRACE_CELLS)
+    # A fast car passes a cell now and then without a step in it: there the last lap's speed still stands.
+    rows = np.pad(state["cell_speed"][k, seen].astype(float), 1, mode="edge")
+    speeds[seen] = np.median([rows[:-2], rows[1:-1], rows[2:]], axis=0)
+    colour = _CARS[k % len(_CARS)]
+    for a, b in itertools.pairwise(seen):
+        if (b - a) % TRACE_CELLS > 4:
+            continue
+        ends = []
+        for cell in (a, b):
+            distance = ((cell + 0.5) / TRACE_CELLS * course.lap_length + course.start_distance) % course.lap_length
+            at = int(np.searchsorted(table[:, 0, START], distance, side="right")) - 1
+            share = (distance - table[at, 0, START]) / table[at, 0, BASE]
+            driven = before if at == piece and share > share_now and cell != newest else int(lanes[at])
+            ends.append((distance, picture.place(at, driven, min(share, 1.0))))
+        (first, (ax, ay, _)), (second, (bx, by, _)) = ends
+        if in_plan:
+            yield (
+                f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{_colour(float(speeds[b]))}" '
+                'stroke-width="6" stroke-linecap="round"/>'
+            )
+        if second > first:
+            yield (
+                f'<line x1="{picture.along(first):.1f}" y1="{picture.pace(float(speeds[a])):.1f}" '
+                f'x2="{picture.along(second):.1f}" y2="{picture.pace(float(speeds[b])):.1f}" stroke="{colour}" '
+                'stroke-width="2" stroke-linecap="round"/>'
+            )
+
+
+def _car(picture: _Picture, state: np.void, k: int, colour: str) -> Iterator[str]:
+    """The car in plan (a cross through it where it is out), and at its height over the profile."""
+    table, piece, lane = picture.course.pieces, int(state["piece"][k]), int(state["lane"][k])
+    share = min(max(float(state["u"][k]) / table[piece, lane, LENGTH], 0.0), 1.0)
+    x, y, heading = picture.place(piece, lane, share, float(state["y"][k]) if state["airborne"][k] else 0.0)
+    length, width = max(0.155 * picture.scale, 20), max(0.095 * picture.scale, 12)
+    out = (
+        f'<path d="M{-length / 2:.1f},{-length / 2:.1f} L{length / 2:.1f},{length / 2:.1f} '
+        f'M{-length / 2:.1f},{length / 2:.1f} L{length / 2:.1f},{-length / 2:.1f}" stroke="#111" stroke-width="4"/>'
+        if state["cause"][k]
+        else ""
+    )
+    yield (
+        f'<g class="car" transform="translate({x:.1f},{y:.1f}) rotate({heading:.1f})">'
+        f'<rect x="{-length / 2:.1f}" y="{-width / 2:.1f}" width="{length:.1f}" height="{width:.1f}" rx="4" '
+        f'fill="{colour}" stroke="{"#fff" if state["airborne"][k] else "#111"}" stroke-width="1.5"/>'
+        f'<polygon points="{length / 2:.1f},0 {length / 6:.1f},{-width / 3:.1f} {length / 6:.1f},{width / 3:.1f}" '
+        f'fill="#fff"/>{out}</g>'
+    )
+    px = picture.along(table[piece, lane, START] + share * table[piece, lane, BASE])
+    py = picture.level(float(state["z"][k]))
+    yield f'<line x1="{px:.1f}" y1="{picture.top}" x2="{px:.1f}" y2="{picture.bottom}" stroke="{colour}" stroke-opacity="0.4"/>'
+    yield (
+        f'<rect x="-8" y="-8" width="16" height="7" rx="2" fill="{colour}" stroke="#111" '
+        f'transform="translate({px:.1f},{py:.1f}) rotate({-math.degrees(float(state["pitch"][k])):.1f})"/>'
+    )
+
+
+def _senses(view: np.void, seat: int) -> list[tuple[str, str]]:
+    imu = view["imu"][seat, -1]
+    duty = view["actions"][seat, 0, 0]
+    return [
+        (f"t = {float(view['clock'][seat]):.2f} s, {float(view['voltage'][seat]):.2f} V, duty {duty:+.2f}", "#222"),
+        (
+            f"acc {imu[0]:+.2f} {imu[1]:+.2f} {imu[2]:+.2f} g, gyro {imu[3]:+.1f} {imu[4]:+.1f} {imu[5]:+.1f} rad/s",
+            "#222",
+        ),
+    ]
+
+
+def frames(ruleset: Ruleset, before: np.void, action: Any, after: np.void) -> Iterator[str]:
+    """The pictures of a step in a film: one every tenth of a second, and the last."""
+    ticks = [math.floor(float(state["clock"][0]) * FPS + 1e-6) for state in (before, after)]
+    if ticks[1] > ticks[0] or is_over(after):
+        yield svg(ruleset, after)
+
+
+__all__ = ["course_svg", "frames", "height_profile", "lanes_of_lap", "plan_of", "svg"]

@@ -63,7 +63,7 @@ def plot_run(log: Log) -> Any:
     for axis in axes:
         axis.legend(loc="upper right", fontsize=8, ncols=3)
         axis.grid(alpha=0.3)
-        for k in range(int(np.ceil(distance[-1] / lap)) + 1):
+        for k in range(int(distance.max() / lap) + 1):
             axis.axvline(k * lap, color="#999", lw=0.8)
     result = f"{log.finish_time:.2f} s" if log.finish_time else log.cause
     figure.suptitle(f"{log.ruleset!r}: {result}")

@@ -243,120 +243,35 @@ def predecessors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc):
             continue
         if PLACEMENT[mine, theirs] >= OPEN_PLACEMENTS:
             continue
-        others = own ^ piece
-        if piece & e:
-            origins = ELEPHANT[target] & empty & ~ELEPHANT[theirs]
-            while origins != 0:
-                origin = origins & -origins
-                origins ^= origin
-                n = _arrivals(
-                    out,
-                    row,
-                    n,
-                    material,
-                    mine,
-                    theirs,
-                    e ^ piece ^ origin,
-                    g,
-                    c,
-                    h,
-                    others | origin,
-                    he,
-                    hg,
-                    hc,
-                    piece,
-                    once,
-                )
-            n = _before(out, row, n, material, mine, theirs, e ^ piece, g, c, h, others, he + 1, hg, hc, once)
-        elif piece & g:
-            origins = GIRAFFE[target] & empty & ~GIRAFFE[theirs]
-            while origins != 0:
-                origin = origins & -origins
-                origins ^= origin
-                n = _arrivals(
-                    out,
-                    row,
-                    n,
-                    material,
-                    mine,
-                    theirs,
-                    e,
-                    g ^ piece ^ origin,
-                    c,
-                    h,
-                    others | origin,
-                    he,
-                    hg,
-                    hc,
-                    piece,
-                    once,
-                )
-            n = _before(out, row, n, material, mine, theirs, e, g ^ piece, c, h, others, he, hg + 1, hc, once)
-        elif piece & c:
-            origin = CHICK_DOWN[target] & empty & ~CHICK_DOWN[theirs]
-            if origin != 0 and target < _GOAL:
-                n = _arrivals(
-                    out,
-                    row,
-                    n,
-                    material,
-                    mine,
-                    theirs,
-                    e,
-                    g,
-                    c ^ piece ^ origin,
-                    h,
-                    others | origin,
-                    he,
-                    hg,
-                    hc,
-                    piece,
-                    once,
-                )
-            n = _before(out, row, n, material, mine, theirs, e, g, c ^ piece, h, others, he, hg, hc + 1, once)
+        # Which kind the piece is of, as a mask of ones: it goes back to an origin, or to the hand it was dropped from.
+        is_e, is_g, is_c, is_h = -(piece & e != 0), -(piece & g != 0), -(piece & c != 0), -(piece & h != 0)
+        others, e2, g2, c2, h2 = own ^ piece, e & ~piece, g & ~piece, c & ~piece, h & ~piece
+        if is_e:
+            origins = ELEPHANT[target] & ~ELEPHANT[theirs]
+        elif is_g:
+            origins = GIRAFFE[target] & ~GIRAFFE[theirs]
+        elif is_h:
+            origins = HEN_DOWN[target] & ~HEN_DOWN[theirs]
         else:
-            origins = HEN_DOWN[target] & empty & ~HEN_DOWN[theirs]
-            while origins != 0:
-                origin = origins & -origins
-                origins ^= origin
-                n = _arrivals(
-                    out,
-                    row,
-                    n,
-                    material,
-                    mine,
-                    theirs,
-                    e,
-                    g,
-                    c,
-                    h ^ piece ^ origin,
-                    others | origin,
-                    he,
-                    hg,
-                    hc,
-                    piece,
-                    once,
-                )
-            origin = CHICK_DOWN[target] & empty & ~CHICK_DOWN[theirs]
-            if origin != 0 and target >= _GOAL:
-                n = _arrivals(
-                    out,
-                    row,
-                    n,
-                    material,
-                    mine,
-                    theirs,
-                    e,
-                    g,
-                    c ^ origin,
-                    h ^ piece,
-                    others | origin,
-                    he,
-                    hg,
-                    hc,
-                    piece,
-                    once,
-                )
+            origins = CHICK_DOWN[target] & ~CHICK_DOWN[theirs] if target < _GOAL else 0
+        origins &= empty
+        while origins != 0:
+            origin = origins & -origins
+            origins ^= origin
+            n = _arrivals(
+                out, row, n, material, mine, theirs, e2 | (is_e & origin), g2 | (is_g & origin), c2 | (is_c & origin),
+                h2 | (is_h & origin), others | origin, he, hg, hc, piece, once,
+            )  # fmt: skip
+        if not is_h:
+            n = _before(
+                out, row, n, material, mine, theirs, e2, g2, c2, h2, others, he - is_e, hg - is_g, hc - is_c, once
+            )
+            continue
+        origin = CHICK_DOWN[target] & empty & ~CHICK_DOWN[theirs]
+        if origin != 0 and target >= _GOAL:  # a chick that became a hen
+            n = _arrivals(
+                out, row, n, material, mine, theirs, e, g, c | origin, h2, others | origin, he, hg, hc, piece, once
+            )
     return n
 
 

@@ -54,7 +54,18 @@ def distinct_words(out, row, count):
 
 
 @kernel
-def _prepare(material, values, first, last, checks_only):
+def _distinct_moves(out, material, mine, theirs, e, g, c, h, own, he, hg, hc):
+    """The moves in `out[0]`, and how many there are.
+
+    Mirrored moves of a symmetric position count once, as in `predecessors`; only numbers tell them apart.
+    """
+    symmetric = mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc) == 0
+    count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, symmetric)
+    return distinct_words(out, 0, count) if symmetric else count
+
+
+@kernel
+def _prepare(material, values, first, last):
     out = np.empty((1, MOST_MOVES), np.int64)
     found = 0
     for number in range(first, last):
@@ -62,14 +73,10 @@ def _prepare(material, values, first, last, checks_only):
         values[number] = OUTSIDE
         if not goes_on(mine, theirs, e, g, c, h, own):
             continue
-        order = mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc)
-        if order > 0:
+        if mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc) > 0:
             continue
         found += 1
-        # Mirrored moves of a symmetric position count once, as in `predecessors`; only numbers tell them apart.
-        count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, order == 0)
-        if order == 0:
-            count = distinct_words(out, 0, count)
+        count = _distinct_moves(out, material, mine, theirs, e, g, c, h, own, he, hg, hc)
         open_moves, tries = 0, 0
         for k in range(count):
             result = out[0, k] & 3
@@ -77,9 +84,7 @@ def _prepare(material, values, first, last, checks_only):
                 open_moves += 1
             elif result != LION_LOST:
                 tries += 1
-        if checks_only and (tries > 0 or count == 0 or attackers(mine, theirs, e, g, c, h, own) == 0):
-            values[number] = NEVER_LOST
-        elif tries > 0:
+        if tries > 0:
             values[number] = 1
         elif count == 0:
             values[number] = 0
@@ -91,16 +96,52 @@ def _prepare(material, values, first, last, checks_only):
 
 
 @compiled(parallel=True)
-def prepare(material, values, first, last, checks_only):
-    """Writes the first byte of the numbers `first` to `last - 1`; returns how many of them are positions.
+def prepare(material, values, first, last):
+    """Writes the first byte of the numbers `first` to `last - 1`; returns how many of them are positions."""
+    found = 0
+    for block in prange((last - first + BLOCK - 1) // BLOCK):
+        begin = first + block * BLOCK
+        found += _prepare(material, values, begin, min(begin + BLOCK, last))
+    return found
 
-    With `checks_only` the analysis solves mate problems: the attacker must give check with every move, so that only a
-    player in check can lose, who may also escape by a try.
+
+@kernel
+def _prepare_mates(material, solved, values, first, last):
+    out = np.empty((1, MOST_MOVES), np.int64)
+    found = 0
+    for number in range(first, last):
+        value = np.int64(solved[number])
+        values[number] = OUTSIDE
+        if value == OUTSIDE:
+            continue
+        found += 1
+        values[number] = NEVER_LOST
+        if value >= WAITING or value & 1 == 1:
+            continue
+        mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
+        if attackers(mine, theirs, e, g, c, h, own) == 0:
+            continue
+        if value <= 2:
+            values[number] = 2
+            continue
+        open_moves = 0
+        for k in range(_distinct_moves(out, material, mine, theirs, e, g, c, h, own, he, hg, hc)):
+            open_moves += (out[0, k] & 3) == GOES_ON
+        values[number] = WAITING + open_moves
+    return found
+
+
+@compiled(parallel=True)
+def prepare_mates(material, solved, values, first, last):
+    """As `prepare`, for mate problems; `solved` are the bytes of the finished analysis.
+
+    Every move of the attacker gives check, so that only a lost position in check can become lost. It is mate where every
+    reply loses at once: the lion is caught, or the attacker's own lion comes home safely.
     """
     found = 0
     for block in prange((last - first + BLOCK - 1) // BLOCK):
         begin = first + block * BLOCK
-        found += _prepare(material, values, begin, min(begin + BLOCK, last), checks_only)
+        found += _prepare_mates(material, solved, values, begin, min(begin + BLOCK, last))
     return found
 
 

@@ -102,20 +102,45 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def solve_material(
-    material: int,
-    progress: Progress = _quiet,
-    checkpoints: Checkpoints | None = None,
-    checks_only: bool = False,
-) -> np.ndarray:
-    """Solves all positions of a material; with `checks_only` its mate problems, where every move must give check.
+def solve_material(material: int, progress: Progress = _quiet, checkpoints: Checkpoints | None = None) -> np.ndarray:
+    """Solves all positions of a material.
 
     Returns:
         One byte per number, `(open_numbers(material),)` uint8: see `retrograde`.
     """
+
+    def prepare(values: np.ndarray, first: int, last: int) -> int:
+        return int(retrograde.prepare(material, values, first, last))
+
+    return _analyse(material, f"values-{material}", (PREPARE, LEVELS), prepare, progress, checkpoints)
+
+
+def solve_mates(
+    material: int, solved: np.ndarray, progress: Progress = _quiet, checkpoints: Checkpoints | None = None
+) -> np.ndarray:
+    """Solves the mate problems of a material, `solved` being what `solve_material` gives: every move must give check.
+
+    Returns:
+        Bytes as those of `solve_material`: an odd one is the position of a mate problem, two plies longer than the
+        problem; draws are no problems.
+    """
+
+    def prepare(values: np.ndarray, first: int, last: int) -> int:
+        return int(retrograde.prepare_mates(material, solved, values, first, last))
+
+    return _analyse(material, f"mates-{material}", (MATE_PREPARE, MATE_LEVELS), prepare, progress, checkpoints)
+
+
+def _analyse(
+    material: int,
+    name: str,
+    phases: tuple[str, str],
+    prepare: Callable[[np.ndarray, int, int], int],
+    progress: Progress,
+    checkpoints: Checkpoints | None,
+) -> np.ndarray:
+    """Prepares every byte and runs the analysis level by level; `name` is that of the checkpoint."""
     keep = checkpoints or Checkpoints(None)
-    name = f"{'mates' if checks_only else 'values'}-{material}"
-    phases = (MATE_PREPARE, MATE_LEVELS) if checks_only else (PREPARE, LEVELS)
     total = open_numbers(material)
     if saved := keep.load(name):
         notes, arrays = saved
@@ -124,7 +149,7 @@ def solve_material(
         values, positions, decided, level = retrograde.blank(material), 0, 0, 0
         for first in range(0, total, _PREPARE_STEP):
             last = min(first + _PREPARE_STEP, total)
-            positions += retrograde.prepare(material, values, first, last, checks_only)
+            positions += prepare(values, first, last)
             progress(phases[0], last, total)
         keep.save(name, {"positions": positions, "decided": 0, "level": 0}, values=values)
     words = whole_words(values)
@@ -207,8 +232,7 @@ def solve_game(path: Path | None = None, *, progress: Progress = _quiet, seconds
     progress(WRITE, 1, 1)
     reached = reachable(int(np.count_nonzero(values != retrograde.OUTSIDE)), progress, keep)
     counted = count_all(values, reached, progress)
-    del values
-    counted["mates"] = statistics.mate_problems(solve_material(WHOLE_GAME, progress, keep, True), reached)
+    counted["mates"] = statistics.mate_problems(solve_mates(WHOLE_GAME, values, progress, keep), reached)
     table = Table.open(file, verify=True)
     counted["table"] = {"bytes": file.stat().st_size, "sha256": table.header["sha256"]}
     counts_path(file).write_text(json.dumps(counted, indent=1) + "\n")

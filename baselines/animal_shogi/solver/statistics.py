@@ -204,13 +204,13 @@ def mate_problems(values: np.ndarray, reached: np.ndarray) -> list[int]:
     """Reachable positions by the length of their mate problem, in plies: index 1 for mate in 1, and so on.
 
     Args:
-        values: the bytes of the analysis with `checks_only`.
+        values: what `solve.solve_mates` gives.
         reached: the bit set of reachable positions.
     """
     size = len(values) // 8 + 1
     counts = np.zeros(((size + _BYTES - 1) // _BYTES, 256), np.int64)
     count_values(values, reached, 0, size, counts)
-    # The analysis counts up to the catching of the lion, which is two plies after mate.
+    # The analysis counts up to the end of the game, two plies after mate.
     lengths = counts.sum(0)[2:WAITING].copy()
     lengths[0::2] = 0
     return [int(n) for n in np.trim_zeros(lengths, "b")]

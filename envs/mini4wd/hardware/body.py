@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import compiled, seed_record
-from asobiba.envs.mini4wd.hardware.codec import Drive, DriveMode
+from asobiba.envs.mini4wd.hardware.codec import STOP, Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.program import CarProgram
 from asobiba.envs.mini4wd.physics import BRAKING, CAUSES, DRIVE, FREE, RUNNING, drive
 from asobiba.envs.mini4wd.run import begin_car, starting_lane
@@ -84,6 +84,7 @@ class SimulatedBody:
         self._seed = seed
         self._axes = np.eye(3) if axes is None else axes
         self.place()
+        self.advance(0.0, STOP)  # compiles, on the first run on a machine, before anybody waits for an answer
 
     def place(self, seed: int | None = None) -> None:
         """Puts a fresh car on the start, drawn from `seed` or from the one after the last."""

@@ -1,0 +1,145 @@
+"""Stopping at a mark: where the car is, by dead reckoning on the known course, and when to brake. Kernels.
+
+On straights the distance is the speed added up: the wheels' with a tachometer, else the pseudo-speed of GAT 2016
+(Orihara), the forward acceleration added up, here in the mean with the acceleration that the nominal motor should give.
+Curves set distance and speed right: the course says how far a car is that has turned so far, and how fast one is that
+turns so fast. Distances are along the mean of all lanes, as the mark's.
+"""
+
+from __future__ import annotations
+
+from asobiba.core import kernel
+from asobiba.envs.mini4wd.car import (
+    EFFICIENCY,
+    GEAR,
+    GYRO_RANGE,
+    MASS,
+    MOTOR_I0,
+    MOTOR_K,
+    MOTOR_R,
+    ROLLING,
+    TYRE,
+)  # fmt: skip
+from asobiba.envs.mini4wd.course import BASE, KAPPA, KIND, KINDS, LANE_CHANGER, LENGTH, START
+
+GRAVITY = 9.80665
+WAVE = KINDS.index("wave")
+DISTANCE, SPEED, TURNED, BRAKED, HOLD, TRIES = range(6)
+"""Places in the controller's filter: m, m/s, rad turned beyond what the course has at that distance, s since the brake,
+duty that holds the car on a slope, how often it was short and drove on."""
+_GAIN = 0.3
+"""Of the speed's control, duty per m/s."""
+_BRAKES, _SHORT, _MOST_TRIES = 0.5, 0.06, 3
+"""A car that has braked for so long, s, and believes that it is short by more than this, m, drives on: so often."""
+_STRAIGHT = 0.8
+"""A car that turns more slowly than this is on a straight, rad/s."""
+_CORNER = 0.4
+"""A car that has turned further than this since the last curve is in the next one, rad; a bridge leads aside by less."""
+
+
+@kernel
+def piece_at(p, distance):
+    """The piece of the course at this distance from the start line, m."""
+    at = (distance + p.start_distance) % p.lap_length
+    piece = 0
+    while piece < p.pieces - 1 and p.track[piece + 1, 0, START] <= at:
+        piece += 1
+    return piece
+
+
+@kernel
+def bend_of_piece(p, piece):
+    """Radians to turn for each metre along the mean of all lanes; 0 where the heading comes back: waves, lane changers."""
+    kind = int(p.track[piece, 0, KIND])
+    if kind in (LANE_CHANGER, WAVE):
+        return 0.0
+    return p.track[piece, 0, KAPPA] * p.track[piece, 0, LENGTH] / p.track[piece, 0, BASE]
+
+
+@kernel
+def way_to_bend(p, distance):
+    """Metres to the next curve and its bend."""
+    piece = piece_at(p, distance)
+    way = p.track[piece, 0, START] + p.track[piece, 0, BASE] - (distance + p.start_distance) % p.lap_length
+    for _ in range(p.pieces):
+        piece = piece + 1 if piece + 1 < p.pieces else 0
+        bend = bend_of_piece(p, piece)
+        if bend != 0.0:
+            return way, bend
+        way += p.track[piece, 0, BASE]
+    return 0.0, 0.0
+
+
+@kernel
+def nominal_pull(s, p, k, speed):
+    """Acceleration that the nominal motor gives on the flat at the last command and the measured voltage, m/s2."""
+    constant = p.car[k, MOTOR_K] * 2.0 * p.car[k, GEAR] / p.car[k, TYRE]
+    duty = s.actions[k, 0, 0] if s.actions[k, 0, 1] >= 0.0 else 0.0
+    current = (duty * s.voltage[k] - constant * speed) / p.car[k, MOTOR_R] - p.car[k, MOTOR_I0]
+    return constant * p.car[k, EFFICIENCY] * current / p.car[k, MASS] - p.car[k, ROLLING] * GRAVITY
+
+
+@kernel
+def nominal_duty(s, p, k, speed):
+    """The duty at which the nominal motor keeps this speed on the flat."""
+    constant = p.car[k, MOTOR_K] * 2.0 * p.car[k, GEAR] / p.car[k, TYRE]
+    force = p.car[k, ROLLING] * p.car[k, MASS] * GRAVITY
+    current = p.car[k, MOTOR_I0] + force / (p.car[k, EFFICIENCY] * constant)
+    return (constant * speed + p.car[k, MOTOR_R] * current) / max(s.voltage[k], 0.5)
+
+
+@kernel
+def reckon(s, p, k, f, forward, turning):
+    """Distance and speed after another control step, from acceleration (m/s2) and yaw rate (rad/s)."""
+    step = p.control_step
+    gyro = p.sensor[GYRO_RANGE] > 0.0
+    bend = bend_of_piece(p, piece_at(p, f[DISTANCE]))
+    if p.tachometer != 0:
+        f[SPEED] = s.wheel_speed[k]
+    else:
+        f[SPEED] += 0.5 * (forward + nominal_pull(s, p, k, f[SPEED])) * step
+        if gyro and turning * bend > 0.0 and abs(turning) > _STRAIGHT:
+            f[SPEED] += 0.2 * (turning / bend - f[SPEED])
+        f[SPEED] = max(f[SPEED], 0.0)
+    f[DISTANCE] += f[SPEED] * step
+    if not gyro:
+        return
+    f[TURNED] += (turning - bend * f[SPEED]) * step
+    if bend != 0.0:
+        shift = 0.2 * f[TURNED] / bend
+        f[DISTANCE] += shift
+        f[TURNED] -= bend * shift
+        return
+    if abs(turning) < _STRAIGHT:  # what is left is the error of the gyro's scale
+        f[TURNED] *= 0.9
+    if abs(f[TURNED]) > _CORNER:
+        way, bend = way_to_bend(p, f[DISTANCE])
+        if bend * f[TURNED] > 0.0:
+            f[DISTANCE] += way + 1e-6
+            f[SPEED] = turning / bend if p.tachometer == 0 else f[SPEED]
+
+
+@kernel
+def stop_at_mark(s, p, k, m, out):
+    """Keeps a speed up to the point from which the car can just stop at the mark, then brakes; drives on if it is short."""
+    f = m.filter
+    if s.clock[k] > 0.0:
+        reckon(s, p, k, f, m.sensed[0] * GRAVITY, m.sensed[5])
+    speed, slow, near, deceleration, late = m.setting[0], m.setting[1], m.setting[2], m.setting[3], m.setting[4]
+    left = s.target[k] - f[DISTANCE] - f[SPEED] * late
+    if f[BRAKED] >= _BRAKES and abs(f[SPEED]) < 0.05 and left > _SHORT and f[TRIES] < _MOST_TRIES:
+        f[BRAKED] = 0.0
+        f[HOLD] = 0.0
+        f[TRIES] += 1.0
+    if f[BRAKED] > 0.0 or f[SPEED] * f[SPEED] >= 2.0 * deceleration * left:
+        f[BRAKED] += p.control_step
+        out[0] = 0.0
+        out[1] = -0.25
+        if f[HOLD] > 0.0 or (f[BRAKED] > _BRAKES and f[SPEED] < -0.01):  # it rolls back: the brake alone does not hold
+            f[HOLD] += max(-4.0 * f[SPEED] * p.control_step, -f[HOLD])
+            out[0] = f[HOLD] - f[SPEED]
+            out[1] = 0.5
+        return
+    wanted = slow if left < near else speed
+    out[0] = nominal_duty(s, p, k, wanted) + _GAIN * (wanted - f[SPEED])
+    out[1] = 0.5
