@@ -41,6 +41,32 @@ def test_three_laps_take_the_published_time(motor, seconds):
     assert np.mean(times) == pytest.approx(seconds, rel=0.05)
 
 
+# Tamiya's package data: rpm and current at the recommended load, mN m, at 2.4-3.0 V.
+PACKAGES = {
+    "normal": ((9900, 13800), (0.8, 1.0), (1.1, 1.1)),
+    "torque_tuned": ((12200, 14400), (1.6, 1.8), (1.7, 2.0)),
+    "rev_tuned": ((13200, 14900), (1.2, 1.5), (1.5, 1.8)),
+    "atomic_tuned": ((12300, 14500), (1.6, 1.8), (1.5, 1.7)),
+    "light_dash": ((14600, 17800), (1.3, 1.9), (1.5, 2.2)),
+    "hyper_dash": ((17200, 21200), (1.4, 1.9), (1.6, 3.0)),
+    "mach_dash": ((20000, 24500), (1.3, 1.8), (2.6, 3.5)),
+    "power_dash": ((19900, 23600), (1.5, 2.0), (2.5, 3.3)),
+    "sprint_dash": ((20700, 27200), (1.3, 1.8), (2.8, 3.8)),
+    "ultra_dash": ((24000, 27500), (1.4, 1.9), (4.0, 5.0)),
+    "plasma_dash": ((25000, 28000), (1.4, 1.9), (4.1, 5.2)),
+}
+
+
+@pytest.mark.parametrize("name", motors())
+def test_a_motor_turns_and_draws_what_its_package_says(name):
+    rpm, torque, amperes = PACKAGES[name]
+    motor = motors()[name]
+    current = np.mean(torque) / 1000 / motor["torque_constant"] + motor["no_load_current"]
+    speed = (2.7 - current * motor["resistance"]) / motor["torque_constant"] * 60 / (2 * np.pi)
+    assert amperes[0] * 0.95 <= current <= amperes[1] * 1.07
+    assert rpm[0] <= speed <= rpm[1]
+
+
 @pytest.mark.parametrize("lane", range(3))
 def test_hyper_dash_leaves_at_the_lane_changer(lane):
     assert lap_run("stock+hyper_dash", "junior", lane=lane).cause == "lane changer"
@@ -268,7 +294,7 @@ def test_a_car_survives_being_written(tmp_path):
     path = tmp_path / "car.yaml"
     path.write_text(yaml.safe_dump(car.as_data()))
     assert load_car(str(path)).values == car.values
-    assert len(motors()) == 9
+    assert len(motors()) == 11
     assert set(imus()) >= {"lis3dh", "kxr94_2050", "mpu6050", "mpu9150", "lsm6ds3"}
     assert len(car.vector) == len(CAR_FIELDS)
     assert randomisation("none").tolist() == [[1.0, 1.0]] * len(randomisation("none"))

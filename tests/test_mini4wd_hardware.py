@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 
@@ -15,19 +16,25 @@ from mini4wd_rig import PtyCar
 from typer.testing import CliRunner
 
 import asobiba  # noqa: F401 - enters the environments
-from asobiba.core import GameParameterError, IllegalAction
+from asobiba.baselines.mini4wd.driving import controller_for, drive_car
+from asobiba.baselines.mini4wd.keyboard import KeyDriver
+from asobiba.baselines.mini4wd.learning import Tape
+from asobiba.core import GameParameterError, IllegalAction, states
+from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import load_car
 from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.commands import app
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv, parse_axes
 from asobiba.envs.mini4wd.hardware.identify import IdentificationError, excitation, identify
+from asobiba.envs.mini4wd.hardware.keys import Keys
 from asobiba.envs.mini4wd.hardware.limits import Governor, Limits
 from asobiba.envs.mini4wd.hardware.monitor import HeadingMap
 from asobiba.envs.mini4wd.hardware.program import CarProgram, SimulatedTransport
 from asobiba.envs.mini4wd.hardware.replay import replay_log
 from asobiba.envs.mini4wd.hardware.runlog import LogError, read_log
 from asobiba.envs.mini4wd.hardware.transport import VirtualClock
+from asobiba.envs.mini4wd.layout import view_of_observation
 
 
 def simulated(**changes):
@@ -356,6 +363,55 @@ def test_check_command(tmp_path):
     for words in ("round trip, ms", "gyro bias", "lost", "sensor 0x68", "brakes after 200 ms", "+9.146"):
         assert words in result.output  # the bench's gyro says 150 counts: 9.146 degrees per second
     assert run("check", tmp_path / "nothing").exit_code == 1
+
+
+def test_a_controller_drives_the_car_and_its_tape_is_played(tmp_path):
+    tape = tmp_path / "tape.json"
+    result = run("drive", "sim", "constant:duty=0.8", "--laps", 1, "--tape", tape)
+    assert result.exit_code == 0, result.output
+    assert "finished after" in result.output
+    recorded = Tape.load(tape)
+    assert [row[0] for row in recorded.rows] == pytest.approx([0.8] * len(recorded.rows))
+    env = simulated(laps=1)
+    played, info = drive_car(env, controller_for(env, f"playback:path={tape},correct=false"), "playback")
+    env.close()
+    assert info["cause"] == "finished"
+    assert [row[:2] for row in played.rows[:100]] == [row[:2] for row in recorded.rows[:100]]
+    assert run("drive", "sim", "nobody").exit_code == 1
+    result = run("drive", tmp_path / "nothing", "keyboard")  # the test has no terminal
+    assert result.exit_code == 1
+    assert "needs a terminal" in result.output
+
+
+def test_a_person_drives_by_keyboard():
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "rb", buffering=0) as terminal, Keys(terminal) as keys:
+        person = KeyDriver(keys.read)
+        env = simulated(stop_key=lambda: person.stopped)
+        pressed = iter([b"7", b"", b" ", b"39", b"?"])
+
+        def drive(view):
+            os.write(ours, next(pressed))
+            return person.command(0.05)
+
+        tape, info = drive_car(env, drive, "me")
+        env.close()
+    os.close(ours)
+    assert info["cause"] == "the human stop key was pressed"
+    assert [row[0] for row in tape.rows] == pytest.approx([7 / 9, 7 / 9, 0, 1, 1])
+    assert [row[1] < 0 for row in tape.rows] == [False, False, True, False, False]
+
+
+def test_an_observation_makes_the_view_that_a_controller_needs():
+    ruleset = GAME.ruleset(tachometer=True)
+    state = states.new_state(ruleset, 3)
+    for _ in range(20):
+        state = states.step(ruleset, state, [0.7, 0.5])
+    view = states.view_of(ruleset, state, 0)
+    rebuilt = view_of_observation(ruleset, states.observation(ruleset, state, 0))
+    for name in ("imu", "actions", "voltage", "frame_age", "wheel_speed"):
+        assert np.array_equal(rebuilt[name], view[name]), name
+    assert rebuilt["clock"][0] == pytest.approx(view["clock"][0])
 
 
 def test_replay_and_identify_commands(tmp_path, identification_log):

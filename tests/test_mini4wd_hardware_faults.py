@@ -14,7 +14,7 @@ from mini4wd_rig import PtyCar, Sensed
 
 from asobiba.envs.mini4wd.hardware.codec import DriveMode
 from asobiba.envs.mini4wd.hardware.env import CarNotReady, HardwareEnv
-from asobiba.envs.mini4wd.hardware.stopkey import StopKey
+from asobiba.envs.mini4wd.hardware.keys import Keys
 from asobiba.envs.mini4wd.hardware.transport import LinkError
 
 STEP = 0.02
@@ -246,7 +246,7 @@ def test_closing_and_forgetting_brake(car):
 
 def test_the_stop_key_ends_the_episode(car):
     ours, theirs = os.openpty()
-    with os.fdopen(theirs, "rb", buffering=0) as terminal, StopKey(terminal) as key:
+    with os.fdopen(theirs, "rb", buffering=0) as terminal, Keys(terminal) as key:
         env = environment(car, stop_key=key)
         env.reset()
         driver = Driver(env)

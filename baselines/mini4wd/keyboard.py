@@ -1,8 +1,7 @@
-"""Teaching a run from the keyboard: the simulator runs in real time and takes the last key as its command."""
+"""Driving by keyboard: the last key that was pressed is the command. For teaching; contests forbid it in a race."""
 
 from __future__ import annotations
 
-import select
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import numpy as np
 
 from asobiba.baselines.mini4wd.learning import Tape, record_tape
 from asobiba.core import GameParameterError, Ruleset
+from asobiba.envs.mini4wd.hardware.keys import Keys
 from asobiba.envs.mini4wd.simulate import SELECTORS
 
 KEYS: dict[str, tuple[float, float]] = {
@@ -20,29 +20,49 @@ KEYS: dict[str, tuple[float, float]] = {
     "r": (-1.0, SELECTORS["drive"]),
 }
 """Key -> duty and mode selector: digits are the duty in ninths, blank brakes, f frees the motor, r reverses."""
+HELP = "0-9: duty, blank: brake, f: free, r: reverse."
 
 
-def record_keys(
-    ruleset: Ruleset, read_key: Callable[[float], str], clock: Callable[[], float] = time.monotonic
-) -> Tape:
-    """Records a run of the nominal car in real time.
+class KeyDriver:
+    """Takes its command from the keys: the last that has a meaning counts, until another is pressed.
 
     Args:
-        read_key: waits up to so many seconds and returns the key that was pressed, or "".
+        read: waits up to so many seconds and returns the keys that were pressed, or "".
+
+    Attributes:
+        stopped: whether a key without a meaning has been pressed: on a real car it is the stop key.
+    """
+
+    def __init__(self, read: Callable[[float], str]):
+        self._read = read
+        self._command = (0.0, SELECTORS["free"])
+        self.stopped = False
+
+    def command(self, seconds: float = 0.0) -> tuple[float, float]:
+        """Duty and mode selector, after waiting up to so many seconds for a key."""
+        for key in self._read(seconds):
+            self.stopped = self.stopped or key not in KEYS
+            self._command = KEYS.get(key, self._command)
+        return self._command
+
+
+def record_keys(ruleset: Ruleset, read: Callable[[float], str], clock: Callable[[], float] = time.monotonic) -> Tape:
+    """Records a run of the nominal simulated car in real time.
+
+    Args:
+        read: as in `KeyDriver`.
         clock: seconds.
     """
-    command = [0.0, SELECTORS["free"]]
+    driver = KeyDriver(read)
     step = ruleset.parameters["control_ms"] / 1000
     due = [clock()]
 
-    def drive(view: np.void) -> list[float]:
+    def drive(view: np.void) -> tuple[float, float]:
         due[0] += step
         while True:
-            key = read_key(max(due[0] - clock(), 0.0))
-            if key in KEYS:
-                command[:] = KEYS[key]
+            command = driver.command(max(due[0] - clock(), 0.0))
             if clock() >= due[0]:
-                return list(command)
+                return command
 
     return record_tape(ruleset, drive, "keyboard")
 
@@ -53,23 +73,10 @@ def teach_by_keyboard(ruleset: Ruleset) -> Tape:
     Raises:
         GameParameterError: where there is no terminal.
     """
-    if not sys.stdin.isatty():
-        raise GameParameterError(
-            "teaching from the keyboard needs a terminal; name a controller with --teacher instead"
-        )
-    import termios
-    import tty
-
-    print("0-9: duty, blank: brake, f: free, r: reverse. Interrupt with Ctrl-C.", file=sys.stderr)
-    number = sys.stdin.fileno()
-    before = termios.tcgetattr(number)
-
-    def read_key(seconds: float) -> str:
-        ready, _, _ = select.select([sys.stdin], [], [], seconds)
-        return sys.stdin.read(1) if ready else ""
-
-    try:
-        tty.setcbreak(number)
-        return record_keys(ruleset, read_key)
-    finally:
-        termios.tcsetattr(number, termios.TCSADRAIN, before)
+    with Keys() as keys:
+        if not keys.there:
+            raise GameParameterError(
+                "teaching from the keyboard needs a terminal; name a controller with --teacher instead"
+            )
+        print(f"{HELP} Interrupt with Ctrl-C.", file=sys.stderr)
+        return record_keys(ruleset, keys.read)

@@ -268,3 +268,21 @@ def parameter_records(ruleset: Ruleset, variants: Sequence[Mapping[str, Any]]) -
             raise GameParameterError(f"{dict(variant)} makes other state records than {ruleset!r}; both must agree")
         records.append(other.params)
     return np.concatenate(records)
+
+
+def view_of_observation(ruleset: Ruleset, observation: np.ndarray) -> np.void:
+    """The view of a single car that says what its observation says: for controllers that drive a real car.
+
+    Args:
+        ruleset: of a game with one car.
+        observation: `(observation_size,)`, as its environments give it.
+    """
+    view = ruleset.zeros()
+    parts = ruleset.channels(observation)
+    view["clock"][0, 0] = parts["time"][0]
+    for name in ("voltage", "frame_age", "wheel_speed", "target"):
+        if name in parts:
+            view[name][0, 0] = parts[name][0]
+    for name in ("imu", "actions"):
+        view[name][0, 0] = parts[name]
+    return view[0]

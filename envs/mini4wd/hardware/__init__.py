@@ -2,7 +2,7 @@
 
 * `env`: the environment. `monitor`: what it can tell of a run without a simulator. `limits`: the host's safety limits.
 * `codec`: the two wire protocols. `transport`: ports and clocks. `link`: numbered commands, the newest frame, losses.
-* `runlog`: the log of every byte, and its replay. `stopkey`: the human stop key.
+* `runlog`: the log of every byte, and its replay. `keys`: the human stop key.
 * `program`, `body`: the simulated car at the other end of the wire. `emulation`: the car's own program on an emulated
   chip. `check`: what a link and a sensor are worth. `identify`: the car file from a recorded run.
 

@@ -9,7 +9,7 @@ import typer
 import yaml
 
 app = typer.Typer(
-    help="A real mini 4WD: check the link, record runs, replay them, identify the car.", no_args_is_help=True
+    help="A real mini 4WD: check the link, drive, record runs, replay them, identify the car.", no_args_is_help=True
 )
 
 Port = Annotated[str, typer.Argument(help="Serial port (/dev/ttyUSB0, COM3, /dev/rfcomm0), pyserial URL, or 'sim'.")]
@@ -108,10 +108,10 @@ def record(
     from asobiba.core import AsobibaError
     from asobiba.envs.mini4wd.hardware.env import HardwareEnv
     from asobiba.envs.mini4wd.hardware.identify import excitation
-    from asobiba.envs.mini4wd.hardware.stopkey import StopKey
+    from asobiba.envs.mini4wd.hardware.keys import Keys
 
     try:
-        with StopKey() as key:
+        with Keys() as key:
             env = HardwareEnv(
                 port, codec=codec, baudrate=baud, log=str(log), stop_key=key, course=course, laps=100, tachometer=tachometer,
                 place=None if port == "sim" else _ask(key),
@@ -136,12 +136,71 @@ def _ask(key: Any) -> Any:
     # The stop key has the terminal: any key is also the answer.
     import time
 
+    from asobiba.envs.mini4wd.hardware.env import CarNotReady
+
     def ask(message: str) -> None:
         typer.echo(f"{message} Then press a key.")
+        if not key.there:
+            raise CarNotReady("nobody is at the terminal to say when the car is in its place")
         while not key():
             time.sleep(0.05)
 
     return ask
+
+
+@app.command()
+def drive(
+    port: Port,
+    driver: Annotated[str, typer.Argument(help="A controller, such as shape:straight=0.6, or `keyboard`, to teach.")],
+    codec: CodecName = "asobiba",
+    baud: Baud = 115200,
+    course: Course = "junior",
+    car: Annotated[str, typer.Option(help="The car: its tyres, and what a controller takes for the car.")] = "stock",
+    laps: Annotated[int, typer.Option(help="Laps.", min=1, max=100)] = 3,
+    most: Annotated[float, typer.Option(help="Greatest duty.", min=0.1, max=1.0)] = 1.0,
+    seconds: Annotated[float, typer.Option(help="Longest run.", min=0.1, max=60)] = 30.0,
+    tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
+    log: Annotated[Path | None, typer.Option(help="Write a log to this file.")] = None,
+    tape: Annotated[
+        Path | None, typer.Option(help="Save the run to this file; play it with playback:path=FILE.")
+    ] = None,
+) -> None:
+    """Lets a controller drive the car, or a person by keyboard. Any key (by keyboard: any other) stops the car."""
+    from asobiba.baselines.mini4wd.driving import controller_for, drive_car
+    from asobiba.baselines.mini4wd.keyboard import HELP, KeyDriver
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.hardware.env import CarNotReady, HardwareEnv
+    from asobiba.envs.mini4wd.hardware.keys import Keys
+
+    try:
+        with Keys() as keys:
+            person = KeyDriver(keys.read) if driver == "keyboard" else None
+            if person is not None and not keys.there:
+                raise CarNotReady("driving by keyboard needs a terminal; name a controller instead")
+            env = HardwareEnv(
+                port, codec=codec, baudrate=baud, max_duty=most, log=str(log) if log else None, course=course, car=car,
+                laps=laps, max_seconds=seconds, tachometer=tachometer, place=None if port == "sim" else _ask(keys),
+                stop_key=keys if person is None else lambda: person.stopped,
+            )  # fmt: skip
+            try:
+                if person is None:
+                    act = controller_for(env, driver)
+                else:
+                    typer.echo(f"{HELP} Any other key stops the car.")
+                    act = lambda view: person.command()  # noqa: E731
+                recorded, info = drive_car(env, act, driver)
+            finally:
+                env.close()
+    except (AsobibaError, ValueError) as error:
+        raise _fail(error) from None
+    steps, step = len(recorded.rows), recorded.control_ms
+    typer.echo(
+        f"{info['cause']} after {steps * step / 1000:.2f} s at {info['progress']:.2f} m; {steps} steps of {step} ms, "
+        f"{info['deadline_misses']} deadlines missed, frames lost {info['lost']}, bad {info['bad_frames']}"
+    )
+    if tape is not None:
+        recorded.save(tape)
+        typer.echo(f"recorded in {tape}")
 
 
 @app.command()

@@ -91,7 +91,7 @@ class HardwareEnv(gymnasium.Env):
         recording: path of the log to replay.
         place: a function that asks a person to do what its argument says and returns when it is done; by default it
             asks on the terminal.
-        stop_key: a function that says whether the human stop key has been pressed (see `stopkey.StopKey`).
+        stop_key: a function that says whether the human stop key has been pressed (see `keys.Keys`).
         settle: longest time that `reset` waits for stillness, s.
         clock: of the backend "sim"; real time by default.
         parameters: of `asobiba/Mini4WD-v0`. `control_ms` and `sample_ms` are by default 20 and 10, for the AI chip

@@ -183,6 +183,11 @@ class SimulatedTransport(Transport):
         self._origin = self.clock.now()
         self._stop_key = stop_key
 
+    def open(self) -> bool:
+        """The car's time goes on from here: what passed before was not its own."""
+        self._origin = self.clock.now() - self.program.time
+        return True
+
     def now(self) -> float:
         return self.clock.now()
 
