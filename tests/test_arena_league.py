@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +20,7 @@ from asobiba.arena.league import LeagueRun, run_league
 from asobiba.arena.match import Match, play_match, verify
 from asobiba.arena.publish import publish
 from asobiba.arena.schedule import gauntlet, pairings, round_robin
+from asobiba.arena.show import pictures
 from asobiba.arena.standings import standings
 from asobiba.arena.store import Store, StoreError
 from asobiba.core import AsobibaError, UnknownAgent, game, make_agent
@@ -82,6 +87,17 @@ def test_rogues_lose_and_the_league_goes_on(tmp_path):
         assert died.detail == "the process ended with exit code 3"
         publish(NIM, store, results, tmp_path / "out")
         assert "time-out" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_page_holds_every_picture_of_its_games(tmp_path):
+    with Store(tmp_path / "nim.sqlite") as store:
+        run_league(NIM, ["random", "bouton"], store, LocalExecutor(1), games=2)
+        results = store.results(NIM)
+        page = publish(NIM, store, results, tmp_path / "out").read_text()
+        shown = [gzip.decompress(base64.b64decode(text)) for text in re.findall('data-frames="(.*?)"', page)]
+        assert shown
+        records = [json.dumps(list(pictures(store.record(result.number)))).encode() for result in results]
+        assert set(shown) <= set(records)
 
 
 def test_a_kernel_that_never_returns_is_found_among_games_in_lockstep():
@@ -296,6 +312,15 @@ def test_games_of_one_player_are_ranked_by_mean_return(tmp_path):
         assert line.low < line.rating < line.high
         assert line.score is None
         publish(walk, store, store.results(walk), tmp_path / "out")
+    page = (tmp_path / "out" / "README.md").read_text()
+    assert "## Rewards, whose sum is the return" in page
+
+
+def test_agents_that_play_alone_meet_the_same_chance():
+    walk = game("toy_walk").ruleset()
+    matches = round_robin(walk, ["random", "random:x=1"], 3)
+    assert [m.seed for m in matches[:3]] == [m.seed for m in matches[3:]]
+    assert len({m.seed for m in matches}) == 3
 
 
 def test_three_players_have_a_league(tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import json
 import math
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -12,14 +14,14 @@ from typing import Any
 
 from jinja2 import Environment
 
-from asobiba.arena.match import Record
 from asobiba.arena.show import headline, pictures
 from asobiba.arena.standings import Standing, Standings, columns
 from asobiba.arena.store import Result, Store
 
 _SAMPLES = 6
-_FRAMES = 80
-_FRAME_BYTES = 600_000
+_FRAMES = 300
+_PACKED_BYTES = 200_000
+"""Of the pictures of one game; where they are more, every second one is left out until they fit."""
 
 
 def write_report(path: Path, table: Standings, results: Sequence[Result], store: Store) -> None:
@@ -143,14 +145,18 @@ def _chosen(table: Standings, results: Sequence[Result]) -> list[Result]:
 
 def _sample(result: Result, store: Store) -> dict[str, Any]:
     record = store.record(result.number)
-    return {"number": result.number, "title": headline(record), "frames": _frames(record)}
+    frames = list(pictures(record))
+    while len(frames) > 2 and (len(frames) > _FRAMES or len(pack_frames(frames)) > _PACKED_BYTES):
+        frames = [*frames[:-1:2], frames[-1]]
+    return {
+        "number": result.number,
+        "title": headline(record),
+        "last": "data:image/svg+xml;base64," + base64.b64encode(frames[-1].encode()).decode(),
+        "count": len(frames),
+        "frames": pack_frames(frames),
+    }
 
 
-def _frames(record: Record) -> list[str]:
-    """Pictures as data URIs, thinned out evenly where they are many or large."""
-    frames = ["data:image/svg+xml;base64," + base64.b64encode(p.encode()).decode() for p in pictures(record)]
-    size = max(len(frame) for frame in frames)
-    keep = max(2, min(_FRAMES, _FRAME_BYTES // size, len(frames)))
-    if keep >= len(frames):
-        return frames
-    return [frames[round(k * (len(frames) - 1) / (keep - 1))] for k in range(keep)]
+def pack_frames(frames: Sequence[str]) -> str:
+    """SVG texts as base64 of a gzipped JSON list, which the page unpacks; pictures of one game are much alike."""
+    return base64.b64encode(gzip.compress(json.dumps(list(frames)).encode(), mtime=0)).decode()
