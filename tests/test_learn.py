@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from asobiba.api.sb3 import SB3VecEnv
 from asobiba.core import agent_declarations, make_agent
 from asobiba.core.registry import game
 from asobiba.learn import training
@@ -82,6 +83,19 @@ def test_a_folder_with_another_run_is_refused(straight):
         training.train(game("toy_nim"), small_config(total_steps=512), folder, progress=False)
     with pytest.raises(training.RunFolderError, match="already holds a run"):
         training.train(game("toy_nim"), small_config(total_steps=2048), folder, resume=False, progress=False)
+
+
+def test_games_leave_pytorch_its_number_of_threads():
+    env = SB3VecEnv("toy_nim", 64, threads=1, seed=0)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        env.reset()
+        env.step(env.action_masks().argmax(1))
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
+        env.close()
 
 
 def test_training_against_itself_takes_snapshots(tmp_path):

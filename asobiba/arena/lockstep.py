@@ -73,7 +73,7 @@ class _Games:
         self.policies = [agent_engine_for(ruleset.game, agent.policy) for agent in agents]
         seeds = [match.seed for match in matches]
         self.memories = [
-            agent.memories(np.array([agent_seed(seed, seat) for seed in seeds]), seat)
+            agent.memories(np.array([agent_seed(seed, seat) for seed in seeds]), seat, ruleset)
             for seat, agent in enumerate(agents)
         ]
         self.batch = self._batch(count)

@@ -89,16 +89,23 @@ class KernelAgent(Agent):
         for key, value in (initial or {}).items():
             self.initial[key][0] = value
 
-    def memories(self, seeds: np.ndarray, seat: int) -> np.ndarray:
-        """Fresh memory records, one per seed (`(n,)` integers)."""
-        records = np.repeat(self.initial, len(seeds))
+    def initial_for(self, ruleset: Ruleset) -> np.ndarray:
+        """The memory record `(1,)` that games of this ruleset begin with, apart from the generator's fields.
+
+        An agent that works something out once for all games of a ruleset overrides this and keeps it there.
+        """
+        return self.initial
+
+    def memories(self, seeds: np.ndarray, seat: int, ruleset: Ruleset | None = None) -> np.ndarray:
+        """Fresh memory records, one per seed (`(n,)` integers), with what is prepared for `ruleset`, if it is given."""
+        records = np.repeat(self.initial if ruleset is None else self.initial_for(ruleset), len(seeds))
         records["rng_key"] = memory_keys(seeds, seat)
         return records
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self._ruleset = ruleset
         self._engine = agent_engine_for(ruleset.game, self.policy)
-        self._memory = self.memories(np.array([seed]), seat)
+        self._memory = self.memories(np.array([seed]), seat, ruleset)
         self._view = ruleset.zeros()
         self._scratch = ruleset.zeros()
         self._legal = np.zeros((1, ruleset.num_actions), np.int8)

@@ -1,14 +1,17 @@
-"""A policy saved by Stable-Baselines3 as an agent of the league: `sb3:PATH`."""
+"""A policy saved by Stable-Baselines3 as an agent: `sb3:PATH`."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent
-from asobiba.core.errors import AsobibaError, MissingExtra
+from asobiba.core.agents import Agent, parse_agent
+from asobiba.core.errors import AsobibaError, GameParameterError, MissingExtra
 from asobiba.core.game import Game, Ruleset
 
 
@@ -76,6 +79,11 @@ class PolicyAgent(Agent):
             self._ruleset = ruleset
         self._generator = np.random.Generator(np.random.Philox(seed))
 
+    @property
+    def partial(self) -> bool:
+        """Whether the policy was trained in a smaller game than the one it is in now."""
+        return self._columns is not None
+
     def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
         """Which columns of the game's observation the policy reads (`None`: all, as they are)."""
         seen, actions = self.policy.observation_space.shape, self.policy.action_space
@@ -123,5 +131,32 @@ class PolicyAgent(Agent):
 
 
 def load_agent(game: Game, argument: str) -> Agent:
-    """The loader behind `sb3:PATH` (entry point of the group `asobiba.agent_loaders`)."""
-    return PolicyAgent(load_policy(argument), name=f"sb3:{argument}")
+    """The loader behind `sb3:PATH` and `sb3:PATH,key=value` (entry point of the group `asobiba.agent_loaders`).
+
+    A game whose policies need something beside them (a strategy for what they were not trained to do) names it in
+    `LEARNED` of its folder under `baselines/`: game -> a function `(player, ...) -> Agent` whose parameters are the keys.
+
+    Raises:
+        GameParameterError: for a key that the game does not know.
+    """
+    path, _, tail = argument.partition(",")
+    settings = parse_agent(f"sb3:{tail}")[1]
+    complete = _completion(game)
+    known = list(inspect.signature(complete).parameters)[1:] if complete else []
+    for key in settings:
+        if key not in known:
+            raise GameParameterError(
+                f"sb3:{argument}: a policy has no parameter {key!r} in {game.name}; it has: {', '.join(known) or 'none'}"
+            )
+    player = PolicyAgent(load_policy(path), name=f"sb3:{argument}")
+    return complete(player, **settings) if complete else player
+
+
+def _completion(game: Game) -> Callable[..., Agent] | None:
+    if ".envs." not in game.package:
+        return None
+    try:
+        module = importlib.import_module(game.package.replace(".envs.", ".baselines."))
+    except ModuleNotFoundError:
+        return None
+    return getattr(module, "LEARNED", {}).get(game.name)

@@ -18,6 +18,10 @@ open, these readings were taken; `asobiba reproduce battleship` shows how near t
 
 from __future__ import annotations
 
-from asobiba.baselines.battleship.agents import AGENTS, ATTACK_AGENTS
+from asobiba.baselines.battleship.agents import AGENTS as CLASSICAL
+from asobiba.baselines.battleship.agents import alone
+from asobiba.baselines.battleship.learned import PPO, PolicyWithFleet
 
-AGENTS = {"battleship": AGENTS, "battleship_attack": ATTACK_AGENTS}
+_ALL = (*CLASSICAL, PPO)
+AGENTS = {"battleship": _ALL, "battleship_attack": tuple(map(alone, _ALL))}
+LEARNED = {"battleship": PolicyWithFleet}

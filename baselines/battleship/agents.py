@@ -1,7 +1,10 @@
-"""Declarations of the battleship agents."""
+"""The classical battleship agents: their settings, and their declarations."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +20,9 @@ from asobiba.baselines.battleship.policy import (
     play,
     play_hunting,
 )
-from asobiba.core import AgentDeclaration, GameParameterError, KernelAgent, Ruleset, compiled
+from asobiba.core import Agent, AgentDeclaration, GameParameterError, KernelAgent, Ruleset, compiled
+from asobiba.core.engine import agent_engine_for
+from asobiba.core.states import new_state
 from asobiba.envs.battleship.parameters import parse_placement
 
 _PAPER = "Evaluation of Attacking and Placing Strategies in a Classic Battleship Game"
@@ -43,6 +48,27 @@ class CountingAgent(KernelAgent):
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         require_countable(ruleset)
         super().reset(ruleset, seat, seed)
+
+
+class ExactAgent(CountingAgent):
+    """Counts the fleets of the empty board, the longest count of a game, once for all games of a ruleset."""
+
+    def initial_for(self, ruleset: Ruleset) -> np.ndarray:
+        require_countable(ruleset)
+        initial = self.initial.copy()
+        initial["opened"], initial["opening"] = 1, _opening(ruleset)
+        return initial
+
+
+@functools.lru_cache(maxsize=16)
+def _opening(ruleset: Ruleset) -> np.ndarray:
+    # What the policy's first decision leaves in its memory.
+    states, memory = ruleset.zeros(), KernelAgent(play, MEMORY, {"attack": EXACT}).initial
+    states[0] = new_state(ruleset, 0)
+    states["placed"] = len(ruleset.params["sizes"][0])
+    masks = np.ones((1, ruleset.num_actions), np.int8)
+    agent_engine_for(ruleset.game, play).act_one(states, 0, ruleset.params, masks, ruleset.zeros(), memory)
+    return memory["opening"][0]
 
 
 def _agent(kind: type[KernelAgent], attack: int, placement: str, **settings: int) -> KernelAgent:
@@ -91,25 +117,11 @@ def make_la(look: int = 2, prune: int = 8, x: int = 70, ships: int = 4, placemen
 
 def make_mp_exact(placement: str = "r") -> KernelAgent:
     """Exact counting of all fleets that fit everything known, at every shot."""
-    return _agent(CountingAgent, EXACT, placement)
+    return _agent(ExactAgent, EXACT, placement)
 
 
 def _declare(name: str, make: Callable[..., KernelAgent], text: str, source: str = _PAPER, league: bool = True):
     return AgentDeclaration(name, make, text, source, league=league)
-
-
-def _alone(make: Callable[..., KernelAgent]) -> Callable[..., KernelAgent]:
-    """The maker without its `placement`: in the one-sided game the agent has no fleet."""
-    import functools
-    import inspect
-
-    @functools.wraps(make)
-    def made(**settings: int) -> KernelAgent:
-        return make(**settings)
-
-    parameters = [p for name, p in inspect.signature(make).parameters.items() if name != "placement"]
-    made.__signature__ = inspect.signature(make).replace(parameters=parameters)  # type: ignore[attr-defined]
-    return made
 
 
 AGENTS = (
@@ -121,6 +133,15 @@ AGENTS = (
     _declare("mp_exact", make_mp_exact, "exact counting of all fleets that fit, at every shot"),
 )
 
-ATTACK_AGENTS = tuple(
-    AgentDeclaration(d.name, _alone(d.make), d.description, d.source, league=d.league) for d in AGENTS
-)
+
+def alone(declaration: AgentDeclaration) -> AgentDeclaration:
+    """The agent without its `placement`: in the one-sided game it has no fleet."""
+    make = declaration.make
+
+    @functools.wraps(make)
+    def made(**settings: int) -> Agent:
+        return make(**settings)
+
+    parameters = [p for name, p in inspect.signature(make).parameters.items() if name != "placement"]
+    made.__signature__ = inspect.signature(make).replace(parameters=parameters)  # type: ignore[attr-defined]
+    return dataclasses.replace(declaration, make=made)

@@ -70,7 +70,7 @@ def play_games(ruleset: Ruleset, first: KernelAgent, second: KernelAgent, games:
         `(games, 5)` int64: the winner (0 or 1), shots and hits of the first player, shots and hits of the second.
     """
     states = ruleset.zeros(games)
-    memories = np.concatenate([first.initial, second.initial])[np.arange(2 * games) % 2]
+    memories = np.concatenate([first.initial_for(ruleset), second.initial_for(ruleset)])[np.arange(2 * games) % 2]
     results = np.zeros((games, 5), np.int64)
     _play_games(states, ruleset.params, memories, np.uint64(seed), results)
     return results

@@ -29,6 +29,8 @@ MEMORY = [
     ("plan", np.int16, (MAX_SHIPS,)),
     ("settled", np.int8, (26 * 26,)),
     ("undetermined", np.int8, (26 * 26,)),
+    ("opened", np.int8),  # whether `opening` holds the counts of a board that was not shot at yet
+    ("opening", np.int64, (MAX_CELLS,)),
 ]
 
 
@@ -87,7 +89,14 @@ def _by_counting(s, p, side, memory, exact):
     # The cell that leaves the fewest fleets if the shot (or the shots looked ahead) should miss, or -1.
     squares = np.empty(p.cells, np.int64)
     misses = np.zeros(2, np.uint64)
-    count_fleets(s, p, side, not exact, misses, squares)
+    opening = exact and s.shots[side] == 0
+    if opening and memory.opened != 0:
+        squares[:] = memory.opening[: p.cells]
+    else:
+        count_fleets(s, p, side, not exact, misses, squares)
+    if opening and memory.opened == 0:
+        memory.opening[: p.cells] = squares
+        memory.opened = 1
     if memory.look <= 1 or exact:
         return _most_covered(s, p, side, memory, squares)
     best = np.empty(max(memory.prune, 1), np.int64)
