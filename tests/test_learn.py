@@ -51,7 +51,7 @@ def straight(tmp_path_factory):
 def test_a_run_leaves_policy_configuration_record_and_curves(straight):
     folder, results = straight
     names = {path.name for path in folder.iterdir()}
-    assert {"policy.zip", "config.yml", "run.json", "curve.csv", "practice.csv", "tensorboard"} <= names
+    assert {"policy.zip", "config.yml", "run.json", "curve.csv", "practice.csv", "curve.svg", "tensorboard"} <= names
     assert [r.seat for r in results] == [*game("toy_nim").players, "all"]
     assert len((folder / "curve.csv").read_text().splitlines()) == 2
     assert list((folder / "tensorboard").rglob("events*"))

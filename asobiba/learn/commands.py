@@ -27,8 +27,8 @@ def train(
 ) -> None:
     """Trains a policy with MaskablePPO (PPO where actions are continuous) and evaluates it from every seat.
 
-    The run folder holds policy.zip, config.yml, run.json, curve.csv and TensorBoard's files (tensorboard --logdir
-    FOLDER). A run that was stopped goes on from its last checkpoint when the command is given again.
+    The run folder holds policy.zip, config.yml, run.json, curve.csv and its picture, and TensorBoard's files
+    (tensorboard --logdir FOLDER). A run that was stopped goes on from its last checkpoint when the command is given again.
 
     The policy joins the league as the agent sb3:FOLDER/policy.zip.
     """

@@ -27,10 +27,11 @@ from stable_baselines3.common.utils import LinearSchedule
 
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.core.agents import Agent, make_agent
-from asobiba.core.errors import AsobibaError
+from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.registry import game as find_game
 from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import Evaluation, evaluate
 from asobiba.learn.networks import BoardPolicy
 
@@ -54,7 +55,8 @@ def train(
     """Trains a policy and leaves everything about the run in `folder`.
 
     The folder then holds `policy.zip` (an agent: `sb3:FOLDER/policy.zip`), `config.yml`, `run.json` (seed, versions,
-    command, evaluation), `curve.csv` and TensorBoard's files. A run that was stopped goes on from its last checkpoint
+    command, evaluation), `curve.csv`, `practice.csv`, their picture `curve.svg` (if matplotlib is installed) and
+    TensorBoard's files. A run that was stopped goes on from its last checkpoint
     and ends as if it had never stopped.
 
     Args:
@@ -109,6 +111,8 @@ def train(
         "evaluation": [result.as_dict() for result in results],
     }
     (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    with contextlib.suppress(MissingExtra):
+        draw_curve(folder)
     return results
 
 
