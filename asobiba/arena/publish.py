@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -9,7 +12,7 @@ from pathlib import Path
 from asobiba.arena.report import write_report
 from asobiba.arena.standings import Standings, standings, to_csv, to_json, to_markdown
 from asobiba.arena.store import Result, Store
-from asobiba.core import Ruleset
+from asobiba.core import Game, Ruleset
 
 
 def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: Path) -> Path:
@@ -31,8 +34,22 @@ def _readme(table: Standings) -> str:
     return (
         f"# {game.title}: league\n\n"
         f"`{table.ruleset!r}`, {table.games} games, asobiba {version('asobiba')}. Written by `asobiba league publish "
-        f"{game.name}`; do not edit. More in report.html, all figures in results.csv and results.json.\n\n"
+        f"{game.name}{_options(table.ruleset)}`; do not edit. More in report.html, all figures in results.csv and results.json.\n\n"
         f"{to_markdown(table)}\n"
         f"Rating: {rating}, with {100 * table.level:.0f} % intervals. *Tied with* lists agents whose difference is not "
         f"significant at that level. Games ended by: {ended}. Time per move was measured on the machine that played.\n"
+        f"{_rule(game) if alone else ''}"
     )
+
+
+def _options(ruleset: Ruleset) -> str:
+    """The command's options for the parameters that are not the game's own."""
+    usual = ruleset.game.parameters
+    return "".join(f" -p {name}={value}" for name, value in ruleset.parameters.items() if value != usual[name])
+
+
+def _rule(game: Game) -> str:
+    """What a return is made of: the section on rewards of the game's documentation."""
+    text = inspect.cleandoc(importlib.import_module(game.package).__doc__ or "")
+    found = re.search(r"^## Rewards\n+(.*?)(?=^## |\Z)", text, re.M | re.S)
+    return f"\n## Rewards, whose sum is the return\n\n{found[1].strip()}\n" if found else ""

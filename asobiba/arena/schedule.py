@@ -31,8 +31,11 @@ def pairings(ruleset: Ruleset, agents: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int, index: int) -> int:
-    """The seed (below 2**48) of a group's game number `index`; it does not depend on who else is in the league."""
-    text = json.dumps([ruleset.game.name, sorted(group), seed, index])
+    """The seed (below 2**48) of a group's game number `index`; it does not depend on who else is in the league.
+
+    Agents that play alone all get the same seeds, so that their results differ by what they do.
+    """
+    text = json.dumps([ruleset.game.name, sorted(group) if len(group) > 1 else [], seed, index])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
 
 
