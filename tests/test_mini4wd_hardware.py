@@ -357,8 +357,11 @@ def test_check_command(tmp_path):
     car = PtyCar(tmp_path)
     try:
         result = run("check", car.path, "--seconds", 1)
+        unplaced = run("record", car.path, tmp_path / "log.jsonl")  # the test has no terminal
     finally:
         car.stop()
+    assert unplaced.exit_code == 1
+    assert "nobody is at the terminal" in unplaced.output
     assert result.exit_code == 0, result.output
     for words in ("round trip, ms", "gyro bias", "lost", "sensor 0x68", "brakes after 200 ms", "+9.146"):
         assert words in result.output  # the bench's gyro says 150 counts: 9.146 degrees per second
@@ -366,17 +369,24 @@ def test_check_command(tmp_path):
 
 
 def test_a_controller_drives_the_car_and_its_tape_is_played(tmp_path):
-    tape = tmp_path / "tape.json"
-    result = run("drive", "sim", "constant:duty=0.8", "--laps", 1, "--tape", tape)
-    assert result.exit_code == 0, result.output
-    assert "finished after" in result.output
-    recorded = Tape.load(tape)
-    assert [row[0] for row in recorded.rows] == pytest.approx([0.8] * len(recorded.rows))
+    path = tmp_path / "tape.json"
     env = simulated(laps=1)
-    played, info = drive_car(env, controller_for(env, f"playback:path={tape},correct=false"), "playback")
+    recorded, info = drive_car(env, controller_for(env, "constant:duty=0.8"), "constant")
+    assert info["cause"] == "finished"
+    assert [row[0] for row in recorded.rows] == pytest.approx([0.8] * len(recorded.rows))
+    recorded.save(path)
+    played, info = drive_car(env, controller_for(env, f"playback:path={path},correct=false"), "playback")
     env.close()
     assert info["cause"] == "finished"
     assert [row[:2] for row in played.rows[:100]] == [row[:2] for row in recorded.rows[:100]]
+
+
+def test_drive_command(tmp_path):
+    tape, log = tmp_path / "tape.json", tmp_path / "log.jsonl"
+    result = run("drive", "sim", "constant:duty=0.8", "--seconds", 1, "--tape", tape, "--log", log)
+    assert result.exit_code == 0, result.output  # in real time: a busy machine may end the run before its time
+    assert f"{len(Tape.load(tape).rows)} steps of 20 ms" in result.output
+    assert run("replay", log).exit_code == 0
     assert run("drive", "sim", "nobody").exit_code == 1
     result = run("drive", tmp_path / "nothing", "keyboard")  # the test has no terminal
     assert result.exit_code == 1

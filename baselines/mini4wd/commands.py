@@ -178,9 +178,14 @@ def plot(
     out: Annotated[Path, typer.Option(help="The PNG, SVG or PDF file.")] = Path("run.png"),
 ) -> None:
     """Plots a run: speed, duty and the inertial sensor over the distance."""
+    from asobiba.core import AsobibaError
     from asobiba.envs.mini4wd.plots import plot_run, run_of
 
-    plot_run(run_of(controller, course=course, car=car, seed=seed)).savefig(out, dpi=120)
+    figure = plot_run(run_of(controller, course=course, car=car, seed=seed))
+    try:
+        figure.savefig(out, dpi=120)
+    except ValueError as error:
+        raise AsobibaError(f"the plot cannot be written to {out}: {error}") from None
     typer.echo(f"wrote {out}")
 
 

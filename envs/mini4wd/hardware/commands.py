@@ -158,7 +158,7 @@ def drive(
     car: Annotated[str, typer.Option(help="The car: its tyres, and what a controller takes for the car.")] = "stock",
     laps: Annotated[int, typer.Option(help="Laps.", min=1, max=100)] = 3,
     most: Annotated[float, typer.Option(help="Greatest duty.", min=0.1, max=1.0)] = 1.0,
-    seconds: Annotated[float, typer.Option(help="Longest run.", min=0.1, max=60)] = 30.0,
+    seconds: Annotated[float, typer.Option(help="Longest run.", min=1, max=60)] = 30.0,
     tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
     log: Annotated[Path | None, typer.Option(help="Write a log to this file.")] = None,
     tape: Annotated[
