@@ -122,7 +122,16 @@ class _Picture:
         self.bottom, self.top = _PLAN + _PROFILE - 30, _PLAN + 16
         bridged = [lanes_of_lap(course, 0, lane) for lane in range(course.lanes)]
         self.tallest = max(_TALLEST, *(float(height_profile(course, lanes)[1].max()) for lanes in bridged)) * 1.6
-        self.road = "".join([*self._road(), *self._start(), *self._scales()])
+        ends = [*course.first_pieces[1:], len(course.pieces)]
+        self.on_bridges = {
+            (piece, bridge_lane(segment, course))
+            for segment, first, end in zip(course.segments, course.first_pieces, ends, strict=True)
+            for piece in range(first, end)
+        }
+        """Pieces and lanes that cross others on a bridge."""
+        ground, bridges = self._stretches()
+        self.ground = "".join([*self._road(ground), *self._start(), *self._scales()])
+        self.bridges = "".join(self._road(bridges))
         self.labels = "".join(self._labels())
 
     def at(self, points: Any) -> np.ndarray:
@@ -155,36 +164,28 @@ class _Picture:
 
     def _stretches(self) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
         """Rows of (piece, lane) that follow one another in driving order: those on the ground, and the bridges."""
-        course = self.course
-        ends = [*course.first_pieces[1:], len(course.pieces)]
-        bridges = {
-            (piece, bridge_lane(segment, course))
-            for segment, first, end in zip(course.segments, course.first_pieces, ends, strict=True)
-            for piece in range(first, end)
-        }
         stretches: tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]] = ([], [])
-        for begin in range(course.lanes):
-            lap = list(enumerate(lanes_of_lap(course, 0, begin).tolist()))
-            for bridge, stretch in itertools.groupby(lap, bridges.__contains__):
+        for begin in range(self.course.lanes):
+            lap = list(enumerate(lanes_of_lap(self.course, 0, begin).tolist()))
+            for bridge, stretch in itertools.groupby(lap, self.on_bridges.__contains__):
                 stretches[bridge].append(list(stretch))
         return stretches
 
-    def _road(self) -> Iterator[str]:
-        """Fences and lanes; higher is bluer. The lane that crosses the others on a bridge comes on top."""
+    def _road(self, stretches: Sequence[Sequence[tuple[int, int]]]) -> Iterator[str]:
+        """Fences and lanes; higher is bluer."""
         wide = self.course.pitch * self.scale
-        for stretches in self._stretches():
-            lines = []
-            for stretch in stretches:
-                piece, lane = stretch[-1]
-                after = (piece + 1) % len(self.plan), int(self.course.pieces[piece, lane, NEXT_LANE])
-                points = np.concatenate([*(self.plan[at] for at in stretch), self.plan[after][:2]])
-                lines.append((stretch, points))
-            for _, points in lines:
-                yield self._line(points, "#3a3f47", wide + 4)
-            for stretch, points in lines:
-                yield self._line(points, "#eceff1", wide - 1.2)
-                for at in stretch:
-                    yield from self._heights(at, wide - 1.2)
+        lines = []
+        for stretch in stretches:
+            piece, lane = stretch[-1]
+            after = (piece + 1) % len(self.plan), int(self.course.pieces[piece, lane, NEXT_LANE])
+            points = np.concatenate([*(self.plan[at] for at in stretch), self.plan[after][:2]])
+            lines.append((stretch, points))
+        for _, points in lines:
+            yield self._line(points, "#3a3f47", wide + 4)
+        for stretch, points in lines:
+            yield self._line(points, "#eceff1", wide - 1.2)
+            for at in stretch:
+                yield from self._heights(at, wide - 1.2)
 
     def _heights(self, at: tuple[int, int], wide: float) -> Iterator[str]:
         row = self.course.pieces[at]
@@ -248,8 +249,14 @@ class _Picture:
             f'fill-opacity="{opacity}" stroke="#607d8b"/>'
         )
 
-    def document(self, lines: Sequence[tuple[str, str]], under: Sequence[str], over: Sequence[str] = ()) -> str:
-        """The picture: lines of (text, colour), the course, and what is drawn under and over the names of its parts."""
+    def document(
+        self,
+        lines: Sequence[tuple[str, str]],
+        ground: Sequence[str],
+        bridges: Sequence[str] = (),
+        top: Sequence[str] = (),
+    ) -> str:
+        """The picture: lines of (text, colour), the course, and what lies on its ground, on its bridges, and on top."""
         words = "".join(
             _text(_MARGIN, 22 + 19 * k, text, colour, size=16 if k == 0 else 14)
             for k, (text, colour) in enumerate(lines)
@@ -257,7 +264,8 @@ class _Picture:
         size = f'width="{_WIDTH}" height="{_PLAN + _PROFILE}" viewBox="0 0 {_WIDTH} {_PLAN + _PROFILE}"'
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">'
-            f'<rect width="100%" height="100%" fill="#fbfbf8"/>{words}{self.road}{"".join(under)}{self.labels}{"".join(over)}</svg>'
+            f'<rect width="100%" height="100%" fill="#fbfbf8"/>{words}{self.ground}{"".join(ground)}{self.bridges}'
+            f"{''.join(bridges)}{self.labels}{''.join(top)}</svg>"
         )
 
 
@@ -306,19 +314,20 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     title = f"{course.title}, t = {float(state['clock'][0]):.2f} s"
     if "reward_stop" in (state.dtype.names or ()):
         title += f", mark at {float(state['target'][0]):.2f} m"
-    lines, under, over = [(title, "#222")], [], []
+    lines, ground, bridges, top = [(title, "#222")], [], [], []
     for k in range(ruleset.num_players):
         colour = _CARS[k % len(_CARS)]
         lines.append((_words(ruleset, state, k), colour))
-        under.append(
+        ground.append(
             picture.profile(
                 lanes_of_lap(course, int(state["piece"][k]), int(state["lane"][k])), "#cfd8dc" if k == 0 else colour,
                 1.0 if k == 0 else 0.15,
             )
         )  # fmt: skip
-        under += _trail(picture, state, k, in_plan=ruleset.num_players == 1)
-        over += _car(picture, state, k, colour)
-    return picture.document(lines, under, over)
+        for on_bridge, part in _trail(picture, state, k, in_plan=ruleset.num_players == 1):
+            (bridges if on_bridge else ground).append(part)
+        top += _car(picture, state, k, colour)
+    return picture.document(lines, ground, bridges, top)
 
 
 def _words(ruleset: Ruleset, state: np.void, k: int) -> str:
@@ -333,8 +342,11 @@ def _words(ruleset: Ruleset, state: np.void, k: int) -> str:
     )
 
 
-def _trail(picture: _Picture, state: np.void, k: int, in_plan: bool) -> Iterator[str]:
-    """The speeds of the lap that lies behind the car: a curve in the profile and a coloured line in the plan."""
+def _trail(picture: _Picture, state: np.void, k: int, in_plan: bool) -> Iterator[tuple[bool, str]]:
+    """The speeds of the lap that lies behind the car: a curve in the profile and a coloured line in the plan.
+
+    Yields whether it lies on a bridge, and the piece of line.
+    """
     course, table = picture.course, picture.course.pieces
     piece, lane = int(state["piece"][k]), int(state["lane"][k])
     lanes = np.zeros(len(table), int)
@@ -365,14 +377,16 @@ def _trail(picture: _Picture, state: np.void, k: int, in_plan: bool) -> Iterator
         (first, (ax, ay, _)), (second, (bx, by, _)) = ends
         if in_plan:
             yield (
+                (at, driven) in picture.on_bridges,
                 f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{_colour(float(speeds[b]))}" '
-                'stroke-width="6" stroke-linecap="round"/>'
+                'stroke-width="6" stroke-linecap="round"/>',
             )
         if second > first:
             yield (
+                False,
                 f'<line x1="{picture.along(first):.1f}" y1="{picture.pace(float(speeds[a])):.1f}" '
                 f'x2="{picture.along(second):.1f}" y2="{picture.pace(float(speeds[b])):.1f}" stroke="{colour}" '
-                'stroke-width="2" stroke-linecap="round"/>'
+                'stroke-width="2" stroke-linecap="round"/>',
             )
 
 
