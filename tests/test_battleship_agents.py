@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
+import torch
 
 from asobiba.api.batch import Batch
-from asobiba.baselines.battleship import AGENTS
+from asobiba.arena.lockstep import play_lockstep
+from asobiba.arena.match import Match
+from asobiba.baselines.battleship.agents import AGENTS, ExactAgent
+from asobiba.baselines.battleship.counting import count_placements, knowledge
 from asobiba.baselines.battleship.duels import Duel, play_duel, play_games
+from asobiba.baselines.battleship.learned import POLICY
+from asobiba.baselines.battleship.network import PlacementNetwork
 from asobiba.baselines.battleship.published import cells
 from asobiba.baselines.battleship.reproduction import Results, proportion, report
-from asobiba.core import GameParameterError, game, make_agent
+from asobiba.core import GameParameterError, KernelAgent, MissingExtra, game, make_agent
 from asobiba.core.states import legal_actions, new_state, observation, step, view_of
+from asobiba.learn.agent import PolicyAgent, load_policy, observe
 
 # One small board for most tests: the agents are compiled once per board and fleet.
 SMALL = {"height": 6, "width": 6, "fleet": (3, 2, 2)}
-NAMES = [declaration.name for declaration in AGENTS["battleship"]]
+NAMES = [declaration.name for declaration in AGENTS]
 
 
 def mask_of(ruleset, state):
@@ -88,6 +97,21 @@ def test_random_shots_take_as_long_as_theory_says():
     assert abs(shots.mean() - 17 * 101 / 18) < 4 * shots.std() / np.sqrt(2000)
 
 
+def test_a_prepared_opening_changes_no_decision(monkeypatch):
+    ruleset = game("battleship").ruleset(**SMALL)
+    exact = make_agent(ruleset.game, "mp_exact")
+    prepared = exact.initial_for(ruleset)
+    attack = game("battleship_attack").ruleset(**SMALL)
+    counts = count_placements(attack, new_state(attack, 0)).over.reshape(-1)
+    assert (prepared["opening"][0, : len(counts)] == counts).all()
+    played = play_games(ruleset, exact, exact, games=20, seed=3)
+    moves = [play_through_views(ruleset, ("mp_exact", "mp_exact"), seed) for seed in range(3)]
+    monkeypatch.setattr(ExactAgent, "initial_for", KernelAgent.initial_for)
+    assert not exact.initial_for(ruleset)["opened"]
+    assert (play_games(ruleset, exact, exact, games=20, seed=3) == played).all()
+    assert [play_through_views(ruleset, ("mp_exact", "mp_exact"), seed) for seed in range(3)] == moves
+
+
 def test_exact_counting_beats_the_other_strategies_on_a_small_board():
     ruleset = game("battleship").ruleset(**SMALL)
     exact = make_agent(ruleset.game, "mp_exact")
@@ -118,6 +142,92 @@ def test_counting_agents_refuse_boards_they_cannot_count(name):
     agent = make_agent(game("battleship"), name)
     with pytest.raises(GameParameterError, match="at most 128 cells"):
         agent.reset(game("battleship").ruleset(height=12, width=12), 0, 0)
+
+
+def believe(answers, **parameters):
+    """What a fresh network believes after these answers: how likely each ship afloat is on each cell."""
+    ruleset = game("battleship_attack").ruleset(**parameters)
+    fleet = ruleset.parameters["fleet"]
+    network = PlacementNetwork(ruleset.layout.observation, ruleset.num_actions, fleet=fleet)
+    views = np.zeros(1, ruleset.dtype)
+    views[0] = knowledge(ruleset, answers)
+    belief = network.believe(torch.as_tensor(observe(ruleset, views)).float())
+    return belief.on[:, 0].detach().reshape(len(fleet), *network.board).numpy(), network
+
+
+def test_a_fresh_network_takes_all_fitting_placements_for_equally_likely():
+    on, network = believe([])
+    assert on.sum((1, 2)) == pytest.approx([5, 4, 3, 3, 2])
+    assert on[4, 0, 0] == pytest.approx(2 / 180)  # two of 180 placements of the ship of two cover a corner
+    assert on[4, 5, 5] == pytest.approx(4 / 180)
+    assert all((parameter == 0).all() for parameter in (network.energies, network.clashes, network.shares))
+
+
+def test_the_network_knows_what_the_answers_exclude():
+    # The ship of 2 sank on C3 and D3 or on D3 and D4; the ship of 3 is afloat.
+    answers = [("C3", "hit"), ("D4", "hit"), ("A1", "miss"), ("D3", "sunk ship2")]
+    on, _ = believe(answers, height=4, width=4, fleet=(3, 2))
+    assert on[1].max() == 0  # sunk
+    assert on[0, 0, 0] == 0  # a miss
+    assert on[0, 2, 3] == 0  # the shot that sank the other
+    # Of the 11 placements that fit, three take the open hit on C3 (columns C1-C3 and C2-C4, row A3-C3), one that on D4.
+    assert on[0].sum() == pytest.approx(3)
+    assert on[0, 2, 2] == pytest.approx(3 / 11)
+    assert on[0, 3, 3] == pytest.approx(1 / 11)
+
+
+def test_ppo_needs_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'asobiba\[sb3\]'"):
+        make_agent(game("battleship"), "ppo")
+
+
+@pytest.mark.parametrize("text", ["ppo:placement=ed1", f"sb3:{POLICY},placement=ed1"])
+def test_a_policy_plays_the_whole_game(text):
+    """It places its fleet by the strategy, shoots legally, and beats random shots."""
+    ruleset = game("battleship").ruleset()
+    agents = [make_agent(ruleset.game, text), make_agent(ruleset.game, "r")]
+    for seat, agent in enumerate(agents):
+        agent.reset(ruleset, seat, 9)
+    state = new_state(ruleset, 9)
+    while not state["terminated"]:
+        seat = int(state["to_move"])
+        action = agents[seat].act(view_of(ruleset, state, seat), mask_of(ruleset, state))
+        state = step(ruleset, state, action, strict=True)
+    fleet = state["fleet"][0].reshape(10, 10)
+    assert np.count_nonzero(fleet[1:-1, 1:-1]) == 0
+    assert np.count_nonzero(fleet) == 17
+    assert state["rewards"][0] == 1
+
+
+def test_the_trained_policy_needs_fewer_shots_than_cb():
+    ruleset, games = game("battleship_attack").ruleset(), 400
+    player = PolicyAgent(load_policy(POLICY))
+    player.reset(ruleset, 0, 0)
+    batch = Batch(ruleset, games, autoreset="disabled")
+    batch.reset(5)
+    while not batch.states["terminated"].all():
+        batch.step(np.where(batch.masks.any(1), player.act_batch(batch.states, batch.masks), 0))
+    shots = batch.states["shots"][:, 0]
+    matches = [Match.of(ruleset, ["cb"], seed) for seed in range(games)]
+    played = play_lockstep(matches, [make_agent(ruleset.game, "cb")])
+    others = np.array([record.moves for records in played for record in records])
+    error = np.sqrt((shots.var() + others.var()) / games)
+    assert shots.mean() + 3 * error < others.mean()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ppo:placement=ed9", "placement strategy"),
+        ("ppo:x=3", "no parameter 'x'"),
+        (f"sb3:{POLICY},x=3", "no parameter 'x'"),
+        (f"sb3:{POLICY},placement=ed9", "placement strategy"),
+    ],
+)
+def test_bad_settings_of_policies(text, message):
+    with pytest.raises(GameParameterError, match=message):
+        make_agent(game("battleship"), text)
 
 
 def test_results_survive_a_killed_run(tmp_path):
