@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 from asobiba.core.agents import Agent, parse_agent
 from asobiba.core.errors import AsobibaError, GameParameterError, MissingExtra
 from asobiba.core.game import Game, Ruleset
+
+_WORTH_THREADS = 64
 
 
 class PolicyFileError(AsobibaError, ValueError):
@@ -119,7 +122,7 @@ class PolicyAgent(Agent):
             observations, legal = observations[:, self._columns], legal[:, : int(self.policy.action_space.n)]
         if legal.shape[1:] == (0,):
             return self.policy.predict(observations, deterministic=self.deterministic)[0]
-        with torch.no_grad():
+        with torch.no_grad(), _few_threads(len(observations)):
             features = self.policy.extract_features(torch.as_tensor(observations).float())
             if isinstance(features, tuple):
                 features = features[0]
@@ -128,6 +131,23 @@ class PolicyAgent(Agent):
         if not self.deterministic:
             scores = scores + self._generator.gumbel(size=scores.shape)
         return scores.argmax(1)
+
+
+@contextlib.contextmanager
+def _few_threads(games: int) -> Iterator[None]:
+    """PyTorch works on one core where there is too little to share; on a busy machine, waiting for a second one costs
+    ten times the work."""
+    import torch
+
+    threads = torch.get_num_threads()
+    if games > _WORTH_THREADS or threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def load_agent(game: Game, argument: str) -> Agent:
