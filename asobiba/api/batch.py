@@ -21,7 +21,8 @@ from asobiba.core.state import SAMPLER, outcome_dtype
 from asobiba.core.states import require_legal
 
 # As in the engine's modules: rows of arrays are lent without counting references to them.
-_random_legal = numba.njit(error_model="numpy", nogil=True, _nrt=False)(getattr(random_legal, "py_func", random_legal))  # type: ignore[call-overload]
+_inner = numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
+_random_legal = _inner(getattr(random_legal, "py_func", random_legal))
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
 _MODES = {"disabled": AUTORESET_DISABLED, "next_step": AUTORESET_NEXT_STEP, "same_step": AUTORESET_SAME_STEP}
 _RECYCLED, _WORTH_THREADS = 8, 256
@@ -54,7 +55,7 @@ def require_threads() -> None:
     _used_threads = True
 
 
-@numba.njit(error_model="numpy", nogil=True, _nrt=False)  # type: ignore[call-overload]
+@_inner
 def _sample_games(begin, end, masks, samplers, actions):
     for i in range(begin, end):
         actions[i] = _random_legal(samplers[i], masks[i])

@@ -66,7 +66,8 @@ def _python_function(value: Any) -> FunctionType | None:
 
 
 def fingerprint(functions: Iterable[Any], text: str = "") -> str:
-    """A hash of compiled functions, of every function and constant that they reach, and of `text`."""
+    """A hash of compiled functions, of every function and constant that they reach, of how these are compiled, and of
+    `text`."""
     digest = hashlib.sha256()
 
     def feed(*parts: Any) -> None:
@@ -83,14 +84,15 @@ def fingerprint(functions: Iterable[Any], text: str = "") -> str:
         return names
 
     feed(text, numba.__version__, np.__version__, sys.version)
-    waiting = [f for f in map(_python_function, functions) if f is not None]
+    waiting = list(functions)
     seen: set[int] = set()
     while waiting:
-        function = waiting.pop()
-        if id(function) in seen:
+        found = waiting.pop()
+        function = _python_function(found)
+        if function is None or id(found) in seen:
             continue
-        seen.add(id(function))
-        feed(function.__module__, function.__qualname__)
+        seen.add(id(found))
+        feed(function.__module__, function.__qualname__, sorted(getattr(found, "targetoptions", {}).items()))
         names = sorted(feed_code(function.__code__))
         scope = {name: function.__globals__[name] for name in names if name in function.__globals__}
         for module in [v for v in scope.values() if isinstance(v, ModuleType)]:
@@ -104,7 +106,7 @@ def fingerprint(functions: Iterable[Any], text: str = "") -> str:
             if inner is not None:
                 feed(name, inner.__module__, inner.__qualname__)
                 if not (inner.__module__ or "").startswith(("numpy", "numba")):
-                    waiting.append(inner)
+                    waiting.append(value)
             elif isinstance(value, np.ndarray):
                 feed(name, value.dtype, value.shape, hashlib.sha256(value.tobytes()).hexdigest())
             elif isinstance(value, (bool, int, float, complex, str, bytes, tuple, np.generic, np.dtype)):
@@ -172,6 +174,7 @@ def _source(*templates: str, **substitutions: str) -> str:
 _SHARED = (laws.close_step, laws.is_over, laws.summary, random.begin_control, random.begin_memory, random.seed_record)
 
 
+_INLINED = {"step", "observe", "legal"}  # into the loop over a batch
 _KERNELS = ("reset", "step", "observe", "legal", "hide", "resample", "forfeit", "offender")
 
 
@@ -199,8 +202,8 @@ def _bindings(game: Game) -> tuple[list[Any], str]:
     return found, "\n".join(lines)
 
 
-def _lean(*names: str) -> str:
-    return "\n".join(f"{name} = lean({name})" for name in names)
+def _lean(inlined: Iterable[str] = ()) -> str:
+    return "\n".join(f"{name} = lean({name}, inlined={name in inlined})" for name in _KERNELS)
 
 
 def _observe_now(game: Game) -> str:
@@ -213,7 +216,7 @@ def _observe_now(game: Game) -> str:
 def engine_for(game: Game) -> Engine:
     """The compiled kernels of a game: see `templates/game.py.txt` for what is in it."""
     kernels, imports = _bindings(game)
-    source = _source("common", "game", imports=imports, lean=_lean(*_KERNELS), observe_now=_observe_now(game))
+    source = _source("common", "game", imports=imports, lean=_lean(_INLINED), observe_now=_observe_now(game))
     return load_generated(game.name, [*kernels, *_SHARED], source)
 
 
@@ -261,7 +264,7 @@ def agent_engine_for(game: Game, policy: Any) -> Engine:
         "common",
         "agent",
         imports=imports,
-        lean=_lean(*_KERNELS),
+        lean=_lean(),
         observe_now=_observe_now(game),
         decide=decide,
         allocates=str(_allocates(function)),

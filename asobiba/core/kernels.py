@@ -15,7 +15,8 @@ warnings.filterwarnings(
     "ignore", message=".*has been considered a subtype of", category=NumbaExperimentalFeatureWarning
 )
 
-kernel = njit(error_model="numpy", nogil=True)
+# Numba hands `forceinline` down to what a function calls, unless that says otherwise.
+kernel = njit(error_model="numpy", nogil=True, forceinline=False)
 """Compiles a function with Numba, to be called by other compiled code.
 
 A kernel allocates nothing, raises nothing, prints nothing and calls no Python object. Kernels are compiled into the

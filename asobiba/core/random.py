@@ -157,9 +157,19 @@ def _byte_counts(word):
     return ((word + (word >> _S4)) & _NIBBLES) * _BYTES
 
 
-@kernel
+@intrinsic
+def _count_ones(typing_context, word):
+    return types.uint64(types.uint64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
+
+
 def _ones(word):
-    return np.int64(_byte_counts(word) >> _S56)
+    """How many bits of a `uint64` are 1."""
+    return int(word).bit_count()
+
+
+@overload(_ones, inline="always")
+def _compiled_ones(word):
+    return lambda word: np.int64(_count_ones(word))  # type: ignore[call-arg]
 
 
 @kernel
@@ -208,8 +218,19 @@ def random_legal(record, mask):
         return _random_legal_many(record, mask)
     # No branch depends on what is drawn: a processor would guess half of them wrong.
     a = _word(mask, 0)
-    b = _word(mask, 64) if size > 64 else _ZERO
-    c = _word(mask, 128) if size > 128 else _ZERO
+    if size <= 64:
+        count = _ones(a)
+        return _place_of_one(a, random_below(record, count)) if count > 0 else -1
+    b = _word(mask, 64)
+    if size <= 128:
+        to_a = _ones(a)
+        count = to_a + _ones(b)
+        if count == 0:
+            return -1
+        rank = random_below(record, count)
+        second = rank >= to_a
+        return 64 * second + _place_of_one(b if second else a, rank - to_a * second)
+    c = _word(mask, 128)
     d = _word(mask, 192) if size > 192 else _ZERO
     to_a = _ones(a)
     to_b = to_a + _ones(b)
