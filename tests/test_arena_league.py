@@ -316,6 +316,20 @@ def test_games_of_one_player_are_ranked_by_mean_return(tmp_path):
     assert "## Rewards, whose sum is the return" in page
 
 
+def test_the_table_says_that_deterministic_agents_repeat_their_games(tmp_path):
+    def page(ruleset, agents):
+        with Store(tmp_path / "league.sqlite") as store:
+            for match in round_robin(ruleset, agents, 6):
+                store.write([play_match(match, [make_agent(ruleset.game, text) for text in match.seats])])
+            publish(ruleset, store, store.results(ruleset), tmp_path / "out")
+        return (tmp_path / "out" / "README.md").read_text()
+
+    fixed, drawn = game("bao").ruleset(), game("bao").ruleset(start="random")
+    both_ends = ["leftmost", "leftmost:from_right=True"]
+    assert "Only 2 of the games differ" in page(fixed, both_ends)
+    assert "of the games differ" not in page(drawn, both_ends)
+
+
 def test_agents_that_play_alone_meet_the_same_chance():
     walk = game("toy_walk").ruleset()
     matches = round_robin(walk, ["random", "random:x=1"], 3)

@@ -19,15 +19,21 @@ def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: P
     """Writes README.md, results.csv, results.json and report.html into `folder`; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     table = standings(ruleset, results)
-    (folder / "README.md").write_text(_readme(table), encoding="utf-8")
+    (folder / "README.md").write_text(_readme(table, table.games if ruleset.chance else store.different_games(ruleset)), encoding="utf-8")
     (folder / "results.csv").write_text(to_csv(table), encoding="utf-8")
     (folder / "results.json").write_text(to_json(table), encoding="utf-8")
     write_report(folder / "report.html", table, results, store)
     return folder / "report.html"
 
 
-def _readme(table: Standings) -> str:
+def _readme(table: Standings, different: int) -> str:
     game = table.ruleset.game
+    repeated = ""
+    if different < table.games:
+        repeated = (
+            f" Only {different} of the games differ: where both agents are deterministic and the start is fixed, every "
+            "further game repeats the first, and the intervals are narrower than what was learnt."
+        )
     ended = ", ".join(f"{name} {count}" for name, count in table.reasons.items() if count)
     alone = table.ruleset.num_players == 1
     rating = "the mean of the returns" if alone else "Elo points of a Davidson model with seat advantage (random = 0)"
@@ -37,7 +43,8 @@ def _readme(table: Standings) -> str:
         f"{game.name}{_options(table.ruleset)}`; do not edit. More in report.html, all figures in results.csv and results.json.\n\n"
         f"{to_markdown(table)}\n"
         f"Rating: {rating}, with {100 * table.level:.0f} % intervals. *Tied with* lists agents whose difference is not "
-        f"significant at that level. Games ended by: {ended}. Time per move was measured on the machine that played.\n"
+        f"significant at that level. Games ended by: {ended}. Time per move was measured on the machine that played."
+        f"{repeated}\n"
         f"{_rule(game) if alone else ''}"
     )
 

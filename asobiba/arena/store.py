@@ -268,6 +268,17 @@ class Store:
             found.append(_result(rows))
         return found
 
+    def different_games(self, ruleset: Ruleset) -> int:
+        """How many of the ruleset's games are no repetition of another, by the same agents with the same actions."""
+        columns = (_matches.c.id, _matches.c.actions, _seats.c.agent)
+        joined = _matches.join(_rulesets).join(_seats)
+        query = sa.select(*columns).select_from(joined).where(*_is(ruleset)).order_by(_matches.c.id, _seats.c.seat)
+        games: dict[int, tuple[Any, ...]] = {}
+        with self._connection() as connection:
+            for row in connection.execute(query):
+                games[row.id] = (*games.get(row.id, (bytes(row.actions),)), row.agent)
+        return len(set(games.values()))
+
     def record(self, number: int | str) -> Record:
         """The full record of a match: by its number, or by the beginning of its key (8 digits or more).
 
