@@ -19,7 +19,9 @@ def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: P
     """Writes README.md, results.csv, results.json and report.html into `folder`; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     table = standings(ruleset, results)
-    (folder / "README.md").write_text(_readme(table, table.games if ruleset.chance else store.different_games(ruleset)), encoding="utf-8")
+    (folder / "README.md").write_text(
+        _readme(table, table.games if ruleset.chance else store.different_games(ruleset)), encoding="utf-8"
+    )
     (folder / "results.csv").write_text(to_csv(table), encoding="utf-8")
     (folder / "results.json").write_text(to_json(table), encoding="utf-8")
     write_report(folder / "report.html", table, results, store)
