@@ -7,10 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from asobiba.arena.league import LeagueRun
@@ -19,6 +17,7 @@ from asobiba.arena.match import RULES, Record
 from asobiba.arena.standings import Standings, columns
 from asobiba.arena.store import Result
 from asobiba.core import Ruleset
+from asobiba.progress import progress_bar
 
 _LINE_EVERY = 10.0
 """Seconds between two plain lines."""
@@ -35,11 +34,8 @@ class Progress:
     def __init__(self, total: int, title: str):
         self.total = total
         self.title = title
-        self._console = Console(stderr=True)
-        self._bar = Bar(
-            TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("left:"), TimeRemainingColumn(), console=self._console,
-        )  # fmt: skip
+        self._bar = progress_bar(counted=True)
+        self._console = self._bar.console
         self._task = self._bar.add_task(title, total=total)
         self._live = self._console.is_terminal
         self._started = self._last = time.monotonic()

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from asobiba.baselines.animal_shogi import table_commands
+from asobiba.progress import progress_bar
 
 app = typer.Typer(help="Animal shogi: search, evaluation, exact values.", no_args_is_help=True)
 app.registered_commands += table_commands.app.registered_commands
-
-
-def _progress():
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, TextColumn("left"), TimeRemainingColumn(), disable=not sys.stderr.isatty())
 
 
 def _rules(legal_check: bool = False):
@@ -45,7 +31,7 @@ def pruning(depth: Annotated[int, typer.Option(help="Plies.", min=2, max=12)] = 
     for name in ("step", "positions visited", "of minimax", "seconds", "million/s", "value as minimax", "move as good"):
         table.add_column(name, justify="left" if name == "step" else "right")
     first = 0
-    with _progress() as bar:
+    with progress_bar(counted=True) as bar:
         task = bar.add_task("searching", total=step_count())
         for row in steps(_rules(), depth):
             first = first or row.nodes
@@ -78,7 +64,7 @@ def tune(
     from asobiba.baselines.animal_shogi.search_rules import TERMS, WEIGHTS
 
     ruleset = _rules()
-    with _progress() as bar:
+    with progress_bar(counted=True) as bar:
         task = bar.add_task("self-play", total=games // 2 * 2)
         weights = tuning.fit(ruleset, games, depth, seed=seed, progress=lambda n: bar.advance(task, n))
         task = bar.add_task("match", total=match)

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asobiba.progress import progress_bar
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
 
     from asobiba.baselines.animal_shogi.solver.published import Line
 
@@ -28,16 +31,8 @@ class _Bars:
     """A progress bar per phase, with the time left."""
 
     def __init__(self) -> None:
-        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
         self._tasks: dict[str, TaskID] = {}
-        self.progress = Progress(
-            TextColumn("{task.description:36}"),
-            BarColumn(),
-            TextColumn("{task.percentage:3.0f} %"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
+        self.progress = progress_bar()
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         if phase not in self._tasks:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from asobiba.progress import progress_bar
 
 app = typer.Typer(help="The analysis of Bao: endless moves, repetitions, exact values.", no_args_is_help=True)
 
@@ -27,25 +28,12 @@ def _show(table) -> None:
     Console().print(shown)
 
 
-def _progress():
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, disable=not sys.stderr.isatty())
-
-
 def _database(holes: int, seeds: int, endless: str):
     """The database, with a progress bar over its boards while it is built."""
     from asobiba.baselines.bao.boards import board_count, tables
     from asobiba.baselines.bao.endgame import stored_database
 
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task(f"boards of up to {seeds} seeds", total=int(board_count(tables(holes, endless)[0], seeds)))
         return stored_database(holes, seeds, endless, lambda line: bar.advance(task, line["boards"]))
 
@@ -96,10 +84,10 @@ def enumerate_values(holes: Holes = 6, start: str = "alternate", endless: Endles
     counts = starting_counts(holes, start)
     if counts is None:
         raise GameParameterError("a random start has no value of its own; give a board")
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("reachable boards", total=sum(counts) + 1)
         wanted, reached = reachable_boards(holes, counts, lambda *_: bar.advance(task))
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("values", total=sum(counts))
         database = build(holes, sum(counts), endless, lambda _: bar.advance(task), wanted)
     at = board_rank(tables(holes, endless)[0], *pack(counts))
@@ -211,7 +199,7 @@ def reproduce(
     """Works out everything that the documentation states about Bao and writes it down."""
     from asobiba.baselines.bao.reproduction import write
 
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("reproducing", total=None)
         write(output, seeds, positions, six, lambda what: bar.update(task, description=what))
     typer.echo(f"{output} written")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from asobiba.progress import progress_bar
+
 app = typer.Typer(help="Battleship: the published tables, replayed.", no_args_is_help=True)
 
 
@@ -26,14 +28,6 @@ def reproduce(
 ) -> None:
     """Replay the paper's tables: attack and placement strategies, paper beside measured."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
     from rich.table import Table as RichTable
 
     from asobiba.baselines.battleship.published import cells
@@ -47,11 +41,7 @@ def reproduce(
             path.parent.mkdir(parents=True, exist_ok=True)
     results = Results(keep, number)
     console = Console()
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=console) as bar:
+    with progress_bar(counted=True) as bar:
         done = sum(cell.key in results.duels for cell in cells())
         task = bar.add_task("games", total=number * len(list(cells())), completed=number * done)
         play_all(results, lambda cell, n: bar.update(task, advance=n, description=cell.key))

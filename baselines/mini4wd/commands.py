@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from asobiba.progress import progress_bar
+
 app = typer.Typer(help="Mini 4WD: published figures, controllers, courses, recordings.", no_args_is_help=True)
-
-
-def _progress():
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, disable=not sys.stderr.isatty())
 
 
 @app.command()
@@ -46,7 +34,7 @@ def reproduce(
         "",
     ]
     lines += ["| figure | unit | published | range | ours | agrees | source |", "|---|---|--:|--:|--:|---|---|"]
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("running", total=16)
         for f in figures():
             cells = [f.name, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
@@ -112,7 +100,7 @@ def controllers(
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
     results = Results(Plan(courses, first, cars, car, randomise, seed), runs, keep)
-    with _progress() as bar:
+    with progress_bar() as bar:
         for name in names:
             task = bar.add_task(name, total=courses)
             results.drive(name, lambda n, task=task: bar.advance(task, n))

@@ -1,0 +1,24 @@
+"""The progress bar of long commands."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+def progress_bar(counted: bool = False) -> Progress:
+    """A bar with the time spent and the time left, on the standard error stream; nothing where that is no terminal.
+
+    Args:
+        counted: whether steps are counted in words (`3/116`) or as a percentage.
+    """
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn() if counted else TextColumn("{task.percentage:3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
