@@ -65,7 +65,9 @@ class SeatBatch:
         self.final_learners = np.zeros(n, np.int64)
         self._groups: list[_Group] = []
         self._compiled: KernelAgent | None = None
-        if not self.alone:
+        if self.alone:
+            self.batch.viewers[...] = 0
+        else:
             self._set_opponents(opponent)
         self._bind()
         self.seed(0)
@@ -151,6 +153,8 @@ class SeatBatch:
         if seed is not None:
             self.seed(seed)
         batch = self.batch
+        if self.alone:
+            return batch.reset(select=select)
         chosen = batch._everywhere if select is None else np.ascontiguousarray(select, np.uint8)
         batch.exchange(keep=select is not None)
         if self._compiled is not None:
@@ -172,7 +176,9 @@ class SeatBatch:
             batch.actions[self._all, self.learners] = actions
         elif actions is not batch.actions:
             batch.take_actions(actions)
-        if self._compiled is None:
+        if self.alone:
+            batch.step(batch.actions)
+        elif self._compiled is None:
             self._step()
         else:
             if batch.strict:
@@ -236,7 +242,7 @@ class SeatBatch:
         """The others play until it is the learners' turn; returns what the learners got."""
         batch = self.batch
         gained = np.zeros(self.num_envs, np.float32)
-        if self.alone or self.ruleset.simultaneous:
+        if self.ruleset.simultaneous:
             return gained
         while True:
             waiting = active & ~self._over() & (self.states["to_move"] != self.learners)
