@@ -19,6 +19,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import bare
 import games
 import numba
 import numpy as np
@@ -50,8 +51,8 @@ def single_cases() -> list[Case]:
 
 
 def vector_cases() -> list[Case]:
-    """Many environments through gymnasium.make_vec, and OpenSpiel from Python."""
-    cases = []
+    """Many environments through gymnasium.make_vec, OpenSpiel from Python, and connect four as a bare loop."""
+    cases = [Case("bare Numba loop of connect four, 1024 games, 1 thread", lambda: bare.connect_four(1024))]
     for threads in (1, 2):
         for count in (1, 64, 1024, 8192):
             cases.append(
@@ -82,7 +83,11 @@ def game_cases() -> list[Case]:
 def flat_cases() -> list[Case]:
     """Cost per step over batch sizes."""
     return [
-        Case(f"{count} environments", lambda count=count: games.vector("battleship", count, 2, placement="r"))
+        Case(
+            f"{count} environments, {threads} thread{'s' * (threads > 1)}",
+            lambda count=count, threads=threads: games.vector("battleship", count, threads, placement="r"),
+        )
+        for threads in (1, 2)
         for count in (256, 512, 1024, 2048, 4096, 8192, 16384)
     ]
 
