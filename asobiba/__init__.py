@@ -1,6 +1,6 @@
 """asobiba (遊び場, "playground"): reinforcement-learning environments for games that no other collection has.
 
-Importing it enters every game into Gymnasium's and PettingZoo's registries:
+Importing it enters every game into Gymnasium's registry and, from PettingZoo 1.27 on, into PettingZoo's:
 
     import asobiba, gymnasium, pettingzoo
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from asobiba.api.registration import register as _register
+from asobiba.api.registration import register_when_imported as _register_when_imported
 
 if TYPE_CHECKING:
     from asobiba.api.batch import Batch as Batch
@@ -51,4 +51,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_register()
+_register_when_imported()

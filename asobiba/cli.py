@@ -1,25 +1,26 @@
 """The command line: `asobiba --help`.
 
-Commands are found late: those of a game lie in the package of its agents (`baselines/<game>/commands.py`, a
-`typer.Typer` called `app`) and are called as `asobiba GAME VERB` or `asobiba VERB GAME`; other packages add commands
-by entry points of the group `asobiba.commands`.
+Commands are found late: those of a game lie in the package of its agents (`commands.py`, a `typer.Typer` called `app`)
+and are called as `asobiba GAME VERB` or `asobiba VERB GAME`; other packages add commands by entry points of the group
+`asobiba.commands`. Nothing but typer is imported before a command runs.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-_GAMES, _COMMANDS = "asobiba.games", "asobiba.commands"
+_GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
 _LATE = {"train": ("asobiba.learn.commands", "train")}
-"""Commands whose module is imported when they are called: name -> module, function or `typer.Typer`."""
 
 
 def _command(thing: Any, name: str) -> Any:
@@ -34,39 +35,121 @@ def _command(thing: Any, name: str) -> Any:
 
 
 @cache
-def _game_packages() -> dict[str, str]:
-    """The package that declares each game, without importing any."""
-    return {entry.name: entry.value.partition(":")[0] for entry in entry_points(group=_GAMES)}
+def _game_packages() -> dict[str, list[str]]:
+    """Where the commands of each game may lie, without importing anything: the packages of its agents, then its own."""
+    agents = [(entry.name, entry.value.partition(":")[0]) for entry in entry_points(group=_AGENTS)]
+    found = {}
+    for entry in entry_points(group=_GAMES):
+        name, package = entry.name.partition("-v")[0], entry.value.partition(":")[0]
+        found[name] = list(dict.fromkeys([*(place for game, place in agents if game == name), package]))
+    return found
 
 
 @cache
 def _game_group(game: str) -> Any:
     """The commands that a game brings, or `None`."""
-    package = _game_packages()[game]
-    places = [package.replace(".envs.", ".baselines."), package] if ".envs." in package else [package]
-    for place in places:
-        try:
-            spec = importlib.util.find_spec(f"{place}.commands")
-        except ModuleNotFoundError:
-            continue
-        if spec is not None:
+    for place in _game_packages()[game]:
+        folder = _folder(place)
+        if folder is not None and (folder / "commands.py").is_file():
             return _command(importlib.import_module(f"{place}.commands").app, game)
     return None
 
 
-def _verbs(game: str) -> dict[str, Any]:
-    group = _game_group(game)
-    return {} if group is None else group.commands
+def _folder(package: str) -> Path | None:
+    """Where a package lies; none of its parents but the first is imported, and those of this one cost nothing."""
+    parent, _, last = package.rpartition(".")
+    try:
+        if parent in ("", "asobiba.baselines", "asobiba.envs"):
+            spec = importlib.util.find_spec(parent or last)
+            places = spec.submodule_search_locations if spec else None
+            return Path(next(iter(places))) / (last if parent else "") if places else None
+    except ModuleNotFoundError:
+        return None
+    above = _folder(parent)
+    return above / last if above else None
+
+
+@cache
+def _late() -> dict[str, tuple[str, str]]:
+    """Commands whose module is imported when they are called: name -> module, function or `typer.Typer`."""
+    plugins = entry_points(group=_COMMANDS)
+    return {**_LATE, **{entry.name: (entry.module, entry.attr) for entry in plugins}}
+
+
+def _summary(module: str, attribute: str) -> str:
+    """The first lines of the help of a function or of a `typer.Typer(help=...)`, read from the source of its module."""
+    package, _, name = module.rpartition(".")
+    file = (_folder(package) or Path()) / f"{name}.py"
+    for node in ast.parse(file.read_text(encoding="utf-8")).body if file.is_file() else []:
+        if isinstance(node, ast.FunctionDef) and node.name == attribute:
+            return (ast.get_docstring(node) or "").partition("\n\n")[0]
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute:
+            for keyword in node.value.keywords if isinstance(node.value, ast.Call) else []:
+                if keyword.arg == "help":
+                    return str(ast.literal_eval(keyword.value))
+    return ""
+
+
+@cache
+def verbs_of(game: str) -> dict[str, str]:
+    """The commands of a game and the first line of their help, read from their source: importing agents takes seconds."""
+    for place in _game_packages()[game]:
+        folder = _folder(place)
+        if folder is None or not (folder / "commands.py").is_file():
+            continue
+        found = {}
+        for file in [folder / "commands.py", *sorted(folder.glob("*_commands.py"))]:
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.FunctionDef) and (name := _command_name(node)):
+                    found[name] = (ast.get_docstring(node) or "").partition("\n")[0]
+        return found
+    return {}
+
+
+def _command_name(function: ast.FunctionDef) -> str | None:
+    """The name of the command that a function decorated with `@app.command(...)` is, or `None`."""
+    for decorator in function.decorator_list:
+        call = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if not (isinstance(call, ast.Attribute) and call.attr == "command"):
+            continue
+        given = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
+        return str(given.value) if isinstance(given, ast.Constant) else function.name.replace("_", "-")
+    return None
+
+
+def _games_with(verb: str) -> list[str]:
+    """The games that have a command; of several with the same agents the one with the shortest name."""
+    found: dict[str, str] = {}
+    for game in sorted(_game_packages(), key=lambda name: (len(name), name)):
+        if verb in verbs_of(game):
+            found.setdefault(_game_packages()[game][0], game)
+    return sorted(found.values())
 
 
 class _Verb(TyperGroup):
     """`asobiba VERB GAME`: the games that bring this command."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _verbs(cmd_name).get(self.name or "") if cmd_name in _game_packages() else None
+        if self.name not in (verbs_of(cmd_name) if cmd_name in _game_packages() else {}):
+            games = ", ".join(_games_with(self.name or ""))
+            ctx.fail(f"{cmd_name!r} is no game that has {self.name}; these have: {games}")
+        return _game_group(cmd_name).commands[self.name]
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [game for game in sorted(_game_packages()) if self.name in _verbs(game)]
+        return _games_with(self.name or "")
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        # typer's own would import every game for the list
+        from rich.console import Console
+        from rich.table import Table
+
+        console, verb = Console(), self.name or ""
+        console.print(f"\n Usage: asobiba {verb} GAME [OPTIONS] ...\n", highlight=False)
+        table = Table("game", "what it does", title=f"{verb} is there for", title_justify="left", expand=True)
+        for game in _games_with(verb):
+            table.add_row(game, verbs_of(game)[verb])
+        console.print(table)
+        console.print(f" Options: asobiba {verb} GAME --help\n", highlight=False)
 
 
 class _Asobiba(TyperGroup):
@@ -74,24 +157,33 @@ class _Asobiba(TyperGroup):
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
-        if cmd_name in _LATE:
-            module, attribute = _LATE[cmd_name]
+        if cmd_name in _late():
+            module, attribute = _late()[cmd_name]
             return _command(getattr(importlib.import_module(module), attribute), cmd_name)
-        for entry in entry_points(group=_COMMANDS):
-            if entry.name == cmd_name:
-                return _command(entry.load(), cmd_name)
         if cmd_name in _game_packages():
-            group = _game_group(cmd_name)
-            if group is None:
+            if not verbs_of(cmd_name):
                 ctx.fail(f"{cmd_name} is a game that brings no commands of its own; see: asobiba --help")
-            return group
-        if any(cmd_name in _verbs(game) for game in sorted(_game_packages())):
+            return _game_group(cmd_name)
+        if _games_with(cmd_name):
             return _Verb(name=cmd_name, help=f"{cmd_name}, for one of the games that have it.", no_args_is_help=True)
         return None
 
     def list_commands(self, ctx: Any) -> list[str]:
-        plugins = [entry.name for entry in entry_points(group=_COMMANDS)]
-        return list(dict.fromkeys([*super().list_commands(ctx), *_LATE, *plugins]))
+        return list(dict.fromkeys([*super().list_commands(ctx), *_late()]))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for name, (module, attribute) in _late().items():  # stand-ins, for the list only
+            self.commands[name] = TyperCommand(name, help=_summary(module, attribute))
+        super().format_help(ctx, formatter)
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title="Commands of the games: asobiba COMMAND GAME", title_justify="left", expand=True)
+        table.add_column("command", style="cyan", no_wrap=True)
+        table.add_column("games")
+        for verb in sorted({verb for game in _game_packages() for verb in verbs_of(game)}):
+            table.add_row(verb, ", ".join(_games_with(verb)))
+        Console().print(table)
 
 
 app = typer.Typer(
@@ -101,7 +193,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Games, their classical agents, and the league that ranks them.\n\n"
-    "Games may bring commands of their own: asobiba GAME --help.",
+    "Games bring commands of their own: asobiba GAME --help.",
     epilog="Begin with: [bold]asobiba games[/bold], then [bold]asobiba agents GAME[/bold], "
     "[bold]asobiba play GAME[/bold], [bold]asobiba match GAME AGENT AGENT -n 1000[/bold] or "
     "[bold]asobiba league run GAME[/bold].",
@@ -148,8 +240,9 @@ def doctor() -> None:
 
 
 def _add_arena() -> None:
-    from asobiba.arena import commands
+    from asobiba.arena import commands, contest
 
+    assert contest.league is commands.league  # which it adds commands to
     app.command("match")(commands.match)
     app.add_typer(commands.league, name="league")
     app.command("play")(commands.play)
@@ -161,16 +254,18 @@ _add_arena()
 
 def main() -> None:
     """The entry point of the `asobiba` command. Errors made on purpose end it with exit code 2, without a traceback."""
-    from asobiba.core.errors import AsobibaError
-
     try:
         typer.main.get_command(app)(prog_name="asobiba")
-    except (AsobibaError, FileNotFoundError) as error:
-        print(f"Error: {error}", file=sys.stderr)
-        sys.exit(2)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(141)
+    except Exception as error:
+        from asobiba.core.errors import AsobibaError  # what it costs to import, an answer to --help need not wait for
+
+        if not isinstance(error, (AsobibaError, FileNotFoundError)):
+            raise
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         sys.exit(130)

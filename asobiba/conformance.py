@@ -25,7 +25,7 @@ from asobiba.api.render import ansi, svg
 from asobiba.core import states
 from asobiba.core.errors import IllegalAction, NotationError, PositionError, StateBytesError
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.state import BY_RULES, EVERYBODY, ILLEGAL_ACTION, STEP_LIMIT
+from asobiba.core.state import BY_RULES, EVERYBODY, HEADER, ILLEGAL_ACTION, STEP_LIMIT, culprit
 
 GAMES, STEPS = 8, 150
 SECTIONS = (
@@ -73,6 +73,10 @@ def declaration(game: Game) -> None:
         assert has == ruleset.hidden, (
             f"information is {game.information!r}, and rules.{kernel} is {'there' if has else 'missing'}"
         )
+    assert hasattr(game.rules, "valid"), "rules.valid is missing: it says whether a record from outside is a state"
+    assert hasattr(game.rules, "replacement") == (game.faults == "replace"), (
+        f"faults is {game.faults!r}, so rules.replacement should {'exist' if game.faults == 'replace' else 'not exist'}"
+    )
     assert hasattr(game.rules, "legal") == ruleset.discrete, "games of discrete actions, and no others, have `legal`"
     for field in (*(ruleset.dtype.names or ()), *(ruleset.params.dtype.names or ())):
         assert not hasattr(np.record, field), f"rename field {field!r}: NumPy's records have an attribute of that name"
@@ -120,13 +124,22 @@ def laws(game: Game) -> None:
 
 def _check_position(ruleset: Ruleset, batch: Batch) -> None:
     to_move = batch.states["to_move"]
+    acting = np.ones((len(batch.states), 1), bool)
     if ruleset.simultaneous:
-        assert (to_move == EVERYBODY).all(), f"all players act at once, but to_move is {to_move}"
+        assert (to_move == EVERYBODY).all(), f"several players may act at once, but to_move is {to_move}"
+        acting = np.ones((len(batch.states), ruleset.seats), bool)
+        if ruleset.game.turns == "some":
+            acting = batch.states["acting"] != 0
+            assert acting.any(axis=1).all(), "the game goes on, but nobody acts"
+            if ruleset.game.leaves:
+                assert not (acting & (batch.states["left"] != 0)).any(), "a player acts who has left"
     else:
         assert ((to_move >= 0) & (to_move < ruleset.num_players)).all(), f"to_move is {to_move}"
     if ruleset.discrete:
-        assert np.isin(batch.masks, (0, 1)).all(), "a mask holds something else than 0 and 1"
-        assert batch.masks.any(axis=-1).all(), "nobody has won or lost, but a player has no legal action"
+        masks = batch.masks if ruleset.simultaneous else batch.masks[:, None]
+        assert np.isin(masks, (0, 1)).all(), "a mask holds something else than 0 and 1"
+        assert masks.any(axis=-1)[acting].all(), "nobody has won or lost, but a player has no legal action"
+        assert not masks[~acting].any(), "a player who does not act has legal actions"
     observations = batch.observations
     box = ruleset.observation_space
     assert np.isfinite(observations).all(), "an observation is not finite"
@@ -145,13 +158,13 @@ def everything_is_written(game: Game) -> None:
             results = []
             for poison in (0, 1):
                 out = np.full((1, ruleset.observation_size), poison, ruleset.observation_space.dtype)
-                engine.observe_one(one, 0, ruleset.params, seat, out)
+                engine.observe_all(one, ruleset.params, np.array([seat]), out)
                 results.append(out.tobytes())
             assert results[0] == results[1], f"observe leaves entries unwritten for {ruleset.players[seat]}"
         masks = []
         for poison in (0, 1, 77):
             mask = np.full((1, *ruleset.mask_shape), poison, np.int8)
-            engine.mask_one(one, 0, ruleset.params, mask)
+            engine.write_masks(one, ruleset.params, mask)
             masks.append(mask.tobytes())
         assert masks[0] == masks[1] == masks[2], "legal leaves entries unwritten"
         assert one[0].tobytes() == state.tobytes(), "observe or legal changes the state"
@@ -173,19 +186,25 @@ def chance(game: Game) -> None:
 
 
 def illegal_actions(game: Game) -> None:
-    """An illegal action costs its player `illegal_reward` and ends the game; in strict play it raises."""
+    """An illegal action ends the game and costs its player `illegal_reward`, or is replaced and counted, as declared; in
+    strict play it raises."""
     ruleset = game.ruleset()
     for state in random_states(ruleset, count=6):
         if states.is_over(state):
             continue
-        player = max(int(state["to_move"]), 0)
+        player = int(ruleset.actors(state)[0])
         if ruleset.discrete:
             illegal: Any = ruleset.num_actions
             if ruleset.simultaneous:
-                illegal = [ruleset.num_actions] * ruleset.num_players
+                illegal = [ruleset.num_actions] * ruleset.seats
         else:
             illegal = np.full(ruleset.actions_shape, np.nan, ruleset.action_dtype)
         after = states.step(ruleset, state, illegal, strict=False)
+        if game.faults == "replace":
+            assert int(after["end_reason"]) != ILLEGAL_ACTION, "an illegal action ended a game that replaces it"
+            assert after["faults"][player] == state["faults"][player] + 1, "a replaced action was not counted"
+            continue
+        assert culprit(after) == player, f"the culprit on record is {culprit(after)}, not {player}"
         assert after["terminated"], "an illegal action did not end the game"
         assert int(after["end_reason"]) == ILLEGAL_ACTION, "an illegal action ended the game for another reason"
         assert np.isclose(after["rewards"][player], game.illegal_reward), f"its player got {after['rewards'][player]}"
@@ -236,7 +255,7 @@ def views(game: Game) -> None:
             assert (states.observation(ruleset, view, seat) == seen).all(), (
                 f"{name} observes something else in its view than in the state"
             )
-            if ruleset.simultaneous or int(state["to_move"]) == seat:
+            if seat in ruleset.actors(state):
                 mine = (seat,) if ruleset.simultaneous else ()
                 assert (states.action_mask(ruleset, view)[mine] == states.action_mask(ruleset, state)[mine]).all(), (
                     f"{name} has other legal actions in its view than in the state"
@@ -292,7 +311,7 @@ def resampled_games_go_on(game: Game) -> None:
     for number, state in enumerate(random_states(ruleset, count=4)):
         if states.is_over(state):
             continue
-        seat = max(int(state["to_move"]), 0)
+        seat = int(ruleset.actors(state)[0])
         full = states.resample(ruleset, state, seat, number)
         batch = Batch(ruleset, 4, autoreset="disabled", threads=1)
         batch.set_states(full)
@@ -319,6 +338,32 @@ def bytes_and_copies(game: Game) -> None:
             except StateBytesError:
                 continue
             raise AssertionError(f"bytes that are no state of {game.name} were accepted: {bad[:60]!r}")
+
+
+def records_from_outside(game: Game) -> None:
+    """Every state of random play is valid; whatever the bytes of a record, it is refused or can be played on."""
+    ruleset = game.ruleset()
+    found = list(random_states(ruleset, seed=4, count=40))
+    states.require_valid(ruleset, np.array(found, ruleset.dtype))
+    generator = np.random.default_rng(11)
+    for number in range(400):
+        data = np.frombuffer(found[number % len(found)].tobytes(), np.uint8).copy()
+        count = int(generator.integers(1, 4)) if number % 8 else len(data)
+        data[generator.integers(0, len(data), count)] = generator.integers(0, 256, count)
+        record = np.frombuffer(data.tobytes(), ruleset.dtype)
+        try:
+            states.require_valid(ruleset, record)
+        except StateBytesError:
+            continue
+        batch = Batch(ruleset, 1, autoreset="disabled", threads=1)
+        batch.set_states(record[0])
+        for seat in range(ruleset.num_players):
+            states.observation(ruleset, record[0], seat)
+            view = states.view_of(ruleset, record[0], seat)
+            if ruleset.hidden:
+                states.resample(ruleset, view, seat, number)
+        for _ in range(5):
+            batch.step(batch.sample_actions())
 
 
 def batches_of_every_size(game: Game) -> None:
@@ -419,8 +464,13 @@ def pictures(game: Game) -> None:
 def documentation(game: Game) -> None:
     """The package's docstring has Gymnasium's sections in order, and a history that knows the version."""
     text = importlib.import_module(game.package).__doc__ or ""
-    found = re.findall(r"^## (.+)$", text, re.M)
+    found = [name for name in re.findall(r"^## (.+)$", text, re.M) if name != "State"]
     assert tuple(found) == SECTIONS, f"sections are {found}, expected {list(SECTIONS)}"
+    state = re.search(r"^## State\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    assert state is not None, "there is no section State, which says what the rules keep (fields, units)"
+    kept = [name for name in game.ruleset().dtype.names or () if name not in (*HEADER, "acting", "left", "faults")]
+    missing = [name for name in kept if not name.startswith("_pad") and f"`{name}`" not in state[1]]
+    assert not missing, f"the section State does not tell of {', '.join(missing)}"
     history = text[text.index("## Version History") :]
     assert re.search(rf"\bv{game.version} \(\d{{4}}-\d{{2}}-\d{{2}}\)", history), (
         f"the Version History has no dated line for v{game.version}"
@@ -455,6 +505,7 @@ CHECKS: dict[str, Callable[[Game], None]] = {
         views,
         resampled_games_go_on,
         bytes_and_copies,
+        records_from_outside,
         batches_of_every_size,
         single_steps,
         notation,

@@ -72,17 +72,22 @@ def playthrough(ruleset: Ruleset, seed: int, actions: list[Any]) -> str:
 def verify(game: Game, text: str) -> None:
     """Plays a playthrough again. Raises `GoldenMismatch` with the first line that comes out differently."""
     ruleset = game.ruleset()
-    found = re.search(r"^seed: (\d+)$", text, re.M)
-    if found is None:
-        raise GoldenMismatch(f"this is no playthrough of {game.name}: it has no line 'seed: NUMBER'")
-    actions = [_read_action(ruleset, match) for match in re.findall(r"^\d+ \| [^|]* \| ([^|]*) \|", text, re.M)]
-    again = playthrough(ruleset, int(found[1]), actions).splitlines()
+    again = playthrough(ruleset, *read(ruleset, text)).splitlines()
     written = text.splitlines()
     for number, (old, new) in enumerate(zip(written, again, strict=False), 1):
         if old != new:
             raise GoldenMismatch(f"{game.name}, line {number}: written {old!r}, played {new!r}")
     if len(again) != len(written):
         raise GoldenMismatch(f"{game.name}: {len(written)} lines are written, {len(again)} were played")
+
+
+def read(ruleset: Ruleset, text: str) -> tuple[int, list[Any]]:
+    """The seed and the actions of a playthrough. Raises `GoldenMismatch` for text that is none."""
+    found = re.search(r"^seed: (\d+)$", text, re.M)
+    if found is None:
+        raise GoldenMismatch(f"this is no playthrough of {ruleset.game.name}: it has no line 'seed: NUMBER'")
+    actions = [_read_action(ruleset, match) for match in re.findall(r"^\d+ \| [^|]* \| ([^|]*) \|", text, re.M)]
+    return int(found[1]), actions
 
 
 def _board(ruleset: Ruleset, state: np.void) -> list[str]:

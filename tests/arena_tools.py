@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from asobiba.arena.store import Result
+from asobiba.arena.results import Result
 
 FOLDER = Path(__file__).parent
 ROGUES = FOLDER / "league_rogues"
@@ -19,10 +19,13 @@ ENVIRONMENT = {
 COMMAND = [sys.executable, "-m", "asobiba.cli"]
 
 
-def asobiba(*arguments: object, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def asobiba(
+    *arguments: object, stdin: str = "", cwd: Path | None = None, columns: int = 200
+) -> subprocess.CompletedProcess[str]:
     """Runs the command line in a process of its own."""
+    environment = {**ENVIRONMENT, "COLUMNS": str(columns)}
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, text=True, env=ENVIRONMENT, cwd=cwd,
+        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, text=True, env=environment, cwd=cwd,
         timeout=300, check=False,
     )  # fmt: skip
 

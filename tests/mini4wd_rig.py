@@ -29,6 +29,7 @@ class Sensed:
     temperature: float = 25.0
     battery: float = 2.9
     pulses: int = 0
+    pulse_age: float | None = None
 
 
 class Bench:
@@ -39,6 +40,7 @@ class Bench:
         self.time = 0.0
         self.drives: list[tuple[float, Drive]] = []
         self.pulses = 0
+        self.battery = 2.9
 
     def advance(self, seconds: float, drive: Drive) -> None:
         if not self.drives or self.drives[-1][1] != drive:
@@ -48,7 +50,7 @@ class Bench:
             self.pulses += round(drive.duty * 2)
 
     def sense(self) -> Sensed:
-        return Sensed(self.raw, pulses=self.pulses)
+        return Sensed(self.raw, battery=self.battery, pulses=self.pulses)
 
 
 def _debian_file(path: str, package: str) -> None:

@@ -6,13 +6,14 @@ import random
 
 import numpy as np
 import pytest
-from animal_shogi_reference import SlowGame, perft
+from record_tools import try_records
 
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game, states
 from asobiba.core.laws import close_step
 from asobiba.envs.animal_shogi import notation, rules
 from asobiba.envs.animal_shogi.board import TARGET, flip
 from asobiba.envs.animal_shogi.position import board_of, set_up
+from asobiba.envs.animal_shogi.reference import ReferenceGame, perft
 
 GAME = game("animal_shogi")
 RULES = GAME.ruleset()
@@ -68,12 +69,12 @@ def test_perft_by_the_rules():
 
 
 def test_perft_by_the_slow_implementation():
-    assert [perft(SlowGame(), depth) for depth in range(1, 7)] == PERFT[:6]
+    assert [perft(ReferenceGame(), depth) for depth in range(1, 7)] == PERFT[:6]
 
 
 @pytest.mark.slow
 def test_perft_slow():
-    assert [perft(SlowGame(), depth) for depth in (7, 8)] == PERFT[6:]
+    assert [perft(ReferenceGame(), depth) for depth in (7, 8)] == PERFT[6:]
 
 
 @pytest.mark.parametrize(
@@ -82,11 +83,11 @@ def test_perft_slow():
 )
 def test_perft_of_the_variants(parameters, slow):
     counts = [perft_by_rules(depth, **parameters) for depth in range(1, 7)]
-    assert counts[:5] == [perft(SlowGame(**slow), depth) for depth in range(1, 6)]
+    assert counts[:5] == [perft(ReferenceGame(**slow), depth) for depth in range(1, 6)]
     assert counts[5] == {"try_rule": 72004, "legal_check": 12636}[next(iter(parameters))]
 
 
-def action_of(game: SlowGame, move) -> int:
+def action_of(game: ReferenceGame, move) -> int:
     """The number of a slow move: squares from the mover's left corner."""
 
     def square(at):
@@ -108,12 +109,13 @@ def play_random_games(count: int, seed: int, parameters: dict, slow: dict, carel
     ruleset = GAME.ruleset(**parameters)
     engine, generator = ruleset.engine, random.Random(seed)
     record, masks, blank = ruleset.zeros(), np.zeros((1, 132), np.int8), ruleset.zeros()
+    actions = np.zeros(1, np.int64)
     ends: dict[str, int] = {}
     for _ in range(count):
-        engine.begin_one(record, 0, ruleset.params, blank)
-        slow_game = SlowGame(**slow)
+        engine.begin_all(record, ruleset.params, blank)
+        slow_game = ReferenceGame(**slow)
         while True:
-            engine.mask_one(record, 0, ruleset.params, masks)
+            engine.write_masks(record, ruleset.params, masks)
             moves = {action_of(slow_game, move): move for move in slow_game.moves()}
             assert sorted(moves) == np.flatnonzero(masks[0]).tolist()
             assert record["to_move"][0] == slow_game.mover
@@ -121,10 +123,10 @@ def play_random_games(count: int, seed: int, parameters: dict, slow: dict, carel
                 break
             choices = sorted(moves)
             if not parameters.get("legal_check") and generator.random() > careless:
-                quiet = [a for a in choices if slow_game._leaves_lion_safe(moves[a])]
+                quiet = [a for a in choices if slow_game.leaves_lion_safe(moves[a])]
                 choices = quiet or choices
-            action = generator.choice(choices)
-            engine.advance_one(record, 0, ruleset.params, action, masks)
+            action = actions[0] = generator.choice(choices)
+            engine.advance_all(record, ruleset.params, actions, masks)
             slow_game.play(moves[action])
             assert record["occurrences"][0] == slow_game.seen[slow_game.position()]
             assert bool(record["terminated"][0]) == (slow_game.result is not None)
@@ -431,3 +433,10 @@ def test_the_picture_marks_what_matters():
     targets = {path[-1] for path in draw.clicks(RULES, state).values()}
     assert picture.count("fill='#2e8b57'") == len(targets)
     assert draw.clicks(RULES, state)[96 + 8] == ["hand-first-C", "C2"]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"legal_check": True, "try_rule": "next_move"}], ids=str)
+def test_records_with_changed_bytes_never_pass_for_what_they_are_not(parameters):
+    valid, invalid = try_records(GAME.ruleset(**parameters))
+    assert valid > 100
+    assert invalid > 1000

@@ -7,14 +7,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from animal_shogi_reference import SlowGame, perft, slow_position, turned
+from animal_shogi_tools import slow_position, turned
 
 from asobiba.baselines.animal_shogi.solver import index, lookup, moves, reach, retrograde, solve, statistics
+from asobiba.baselines.animal_shogi.solver import published as published_analysis
 from asobiba.baselines.animal_shogi.solver.index import SIZE, WHOLE_GAME, material_code, material_counts
 from asobiba.baselines.animal_shogi.solver.perft import perft as solver_perft
 from asobiba.baselines.animal_shogi.solver.published import Line, as_markdown
 from asobiba.core import compiled, game
 from asobiba.core.states import is_over, legal_actions, new_state, step
+from asobiba.envs.animal_shogi.reference import ReferenceGame, perft
 
 RULESET = game("animal_shogi").ruleset()
 
@@ -86,7 +88,7 @@ def test_moves_agree_with_the_rules_over_random_games():
 
 def test_perft_of_the_solver_agrees_with_the_slow_rules():
     counts = solver_perft(8)
-    assert counts[:5] == [perft(SlowGame(), depth) for depth in range(1, 6)]
+    assert counts[:5] == [perft(ReferenceGame(), depth) for depth in range(1, 6)]
     assert counts == [4, 17, 123, 976, 8_122, 71_677, 635_117, 5_684_459]
 
 
@@ -128,7 +130,7 @@ def test_a_larger_sub_game_does_not_contradict_itself():
 
 def test_positions_of_the_first_plies():
     """Positions within four plies of the start, against a breadth-first search by the slow rules."""
-    seen, frontier = set(), [SlowGame(try_at_once=False)]
+    seen, frontier = set(), [ReferenceGame(try_at_once=False)]
     for _ in range(5):
         following = []
         for slow in frontier:
@@ -222,13 +224,15 @@ def test_counts_have_names_and_can_be_stored():
     assert json.loads(json.dumps(found)) == found
 
 
-def test_the_page_names_what_differs():
+def test_the_page_names_what_differs(monkeypatch):
     counted = {
         **statistics.summary(made_up_totals(), (2, 3, 4)),
         "mates": [0, 5],
         "table": {"bytes": 7, "sha256": "abc"},
     }
-    page = as_markdown(counted, [Line("a", "1", "1"), Line("b", "2", "3", "why")])
+    lines = [Line("a", "1", "1"), Line("b", "2", "3", "why")]
+    monkeypatch.setattr(published_analysis, "comparison", lambda counted, measured: lines)
+    page = as_markdown(counted, {})
     assert "| a | 1 | 1 | yes |  |" in page
     assert "| b | 2 | 3 | no | why |" in page
     assert "1 of 2 lines are equal" in page

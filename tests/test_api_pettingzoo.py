@@ -121,7 +121,7 @@ def test_illegal_and_wrong_actions():
     assert env.state_bytes() == before
     push = Parallel("toy_push")
     push.reset(seed=0)
-    with pytest.raises(IllegalAction, match=r"shape \(2, 1\)"):
+    with pytest.raises(IllegalAction, match=r"shape \(1,\)"):
         push.step({"player_0": [0.0, 1.0], "player_1": [0.0, 0.0]})
     push = Parallel("toy_push", strict=True)
     push.reset(seed=0)

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import asobiba
-from asobiba.api import SeatBatch, SeatEnv
+from asobiba.api import SeatEnv, Seating
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.core import Agent, GameParameterError, IllegalAction, UnknownAgent, game, make_agent
 
@@ -64,8 +64,8 @@ def trajectory(env, steps, seed=5, reset_seed=11, choose_seed=3):
 def test_compiled_and_python_opponents_play_the_same_games(name, opponent):
     compiled = SeatEnv(name, opponent=opponent)
     python = SeatEnv(name, opponent=InPython(make_agent(game(name), opponent)))
-    assert compiled._compiled
-    assert not python._compiled
+    assert compiled._batch.compiled
+    assert not python._batch.compiled
     assert trajectory(compiled, 60) == trajectory(python, 60)
 
 
@@ -90,7 +90,7 @@ def opponents_of_every_kind(name, opponent, n):
 @pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
 def test_batch_plays_the_single_games(name, opponent, kind, autoreset):
     n, steps = 5, 30
-    batch = SeatBatch(
+    batch = Seating(
         game(name).ruleset(),
         n,
         opponent=opponents_of_every_kind(name, opponent, n)[kind],
@@ -148,7 +148,7 @@ def test_learner_gets_both_outcomes_on_its_own_last_step(name, opponent):
             assert reward == pytest.approx(float(env.record["rewards"][env.learner])) or not env.ruleset.simultaneous
             last.append(reward)
             _, info = env.reset()
-    if not env._alone:
+    if not env._batch.alone:
         assert max(last) > 0 > min(last)
 
 

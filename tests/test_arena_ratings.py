@@ -13,18 +13,13 @@ import numpy as np
 import pytest
 from arena_tools import result
 
-from asobiba.arena.ratings import (
-    ELO,
-    bradley_terry,
-    fit_davidson,
+from asobiba.arena.ratings import ELO, bradley_terry, fit_davidson, mean_return, outcomes, wilson
+from asobiba.arena.wwg import (
     match_points,
-    mean_return,
-    outcomes,
     points_table,
     simple_degree,
     weighted_degree,
     weighted_winning_degree,
-    wilson,
 )
 
 TABLE_3 = {

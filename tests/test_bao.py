@@ -7,13 +7,15 @@ import pyspiel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_tools import try_records
 
 from asobiba.api import openspiel
 from asobiba.core import GameParameterError, NotationError, PositionError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
 from asobiba.envs.bao import GAME, draw, notation
 from asobiba.envs.bao.layout import layout
-from asobiba.envs.bao.sowing import after_move, drops, is_endless, sowings
+from asobiba.envs.bao.reference import ReferenceGame
+from asobiba.envs.bao.sowing import drops, is_endless, sowings
 
 
 def state_of(text, **parameters):
@@ -52,34 +54,53 @@ def test_opening_with_d_on_4x2():
 
 
 @pytest.mark.parametrize(
-    "parameters",
-    [{}, {"holes": 4}, {"holes": 16, "start": "full"}],
+    ("parameters", "games"),
+    [
+        ({}, 25),
+        ({"endless": "loses", "repetition": "first_loses", "occurrences": 2, "start": "random"}, 25),
+        ({"holes": 4, "start": "random"}, 60),
+        ({"holes": 4, "start": "random", "endless": "draws", "repetition": "second_loses"}, 60),
+        ({"holes": 16, "start": "full"}, 2),
+    ],
     ids=str,
 )
-def test_kernels_agree_with_the_slow_sowing(parameters):
+def test_the_rules_and_the_reference_play_the_same_game(parameters, games):
+    """Masks, boards, stores, repetitions, results: every ply of random games, some thousand in all."""
     ruleset = GAME.ruleset(**parameters)
-    holes, rng, moves = ruleset.num_actions, np.random.default_rng(1), 0
-    for seed in range(5):
+    holes, rng, plies = ruleset.num_actions, np.random.default_rng(1), 0
+    names = {1: "a row is empty", 2: "repetition", 3: "endless", 4: "blocked"}
+    settings = {k: v for k, v in parameters.items() if k in ("endless", "repetition", "occurrences")}
+    for seed in range(games):
         state = new_state(ruleset, seed)
-        while not is_over(state):
-            counts, player = notation.counts_of(ruleset, state), int(state["to_move"])
+        game = ReferenceGame(notation.counts_of(ruleset, state), **settings)
+        while True:
             mask = action_mask(ruleset, state)
-            row = range(player * holes, (player + 1) * holes)
-            assert mask.tolist() == [int(counts[k] > 0 and not is_endless(counts, k)) for k in row]
+            assert [int(state["to_move"]) * holes + k for k in np.flatnonzero(mask)] == game.moves()
+            if is_over(state):
+                break
             action = int(rng.choice(np.flatnonzero(mask)))
-            board, last, captured = after_move(counts, player * holes + action)
-            before, state, moves = state, step(ruleset, state, action), moves + 1
-            stores = before["stores"].astype(int)
-            stores[player] += captured
-            if not state["terminated"]:
-                assert notation.counts_of(ruleset, state) == board
-                assert int(state["last_end"]) == last
-            elif int(state["outcome"]) == 1:
-                assert not any(board[:holes]) or not any(board[holes:])
-                stores += [sum(board[:holes]), sum(board[holes:])]
-                assert np.sign(stores[0] - stores[1]) == state["rewards"][0] == -state["rewards"][1]
-            assert stores.tolist() == state["stores"].tolist()
-    assert moves > 20
+            hole = int(state["to_move"]) * holes + action
+            state, plies = step(ruleset, state, action), plies + 1
+            game.play(hole)
+            assert int(state["to_move"]) == game.mover
+            assert state["stores"].tolist() == game.stores
+            assert game.last == (
+                hole,
+                int(state["last_end"]) if state["last_end"] >= 0 else None,
+                state["last_captured"],
+            )
+            if game.result is None or game.result[1] != "endless":
+                assert notation.counts_of(ruleset, state) == game.board
+            if game.result is None:
+                assert not state["terminated"]
+                assert int(state["occurrences"]) == game.times()
+            else:
+                winner, reason = game.result
+                assert names[int(state["outcome"])] == reason
+                assert state["rewards"].tolist() == [0 if winner is None else 1 - 2 * (winner != k) for k in (0, 1)]
+            if state["truncated"]:
+                break
+    assert plies > 5 * games
 
 
 @settings(max_examples=60, deadline=None)
@@ -255,3 +276,10 @@ def test_an_endless_move_is_animated_up_to_its_limit():
     ruleset, state = state_of(ENDLESS, holes=4, endless="draws")
     frames = draw.frames(ruleset, state, 0, play(ruleset, state, "a"))
     assert 10 < len(frames) <= 241
+
+
+@pytest.mark.parametrize("parameters", [{}, {"holes": 4, "start": "random"}], ids=str)
+def test_records_with_changed_bytes_never_pass_for_what_they_are_not(parameters):
+    valid, invalid = try_records(GAME.ruleset(**parameters))
+    assert valid > 100
+    assert invalid > 100

@@ -299,7 +299,7 @@ def test_agents_in_order_of_strength():
 def test_agents_name_what_is_wrong():
     with pytest.raises(GameParameterError, match="from 0 to 20; got 99"):
         make_agent(GAME, "alpha_beta:endgame=99")
-    with pytest.raises(GameParameterError, match="simulations is at least 1"):
+    with pytest.raises(GameParameterError, match="simulations is a whole number, at least 1"):
         make_agent(GAME, "uct:simulations=0")
     with pytest.raises(GameParameterError, match="up to 4 holes"):
         make_agent(GAME, "perfect").reset(GAME.ruleset(), 0, 0)

@@ -6,28 +6,39 @@ import itertools
 
 import numpy as np
 import pytest
+from record_tools import try_records
 
 from asobiba.core import GameParameterError, NotationError, PositionError, game
-from asobiba.core.states import observation
+from asobiba.core.states import new_state, observation, resample, seed_states, view_of
 from asobiba.envs.battleship import ATTACK, GAME, draw, notation
+from asobiba.envs.battleship.reference import ReferenceGame
 
 SMALL = {"height": 5, "width": 6, "fleet": (3, 2, 2)}
 
 
-def start(ruleset, seed=0):
-    states = ruleset.zeros()
-    masks = np.zeros((1, ruleset.num_actions), np.int8)
-    observations = np.zeros((1, ruleset.observation_size), np.int8)
-    ruleset.engine.seed_one(states, 0, np.uint64(seed), np.uint64(0))
-    ruleset.engine.reset_one(states, 0, ruleset.params, ruleset.zeros(), masks, observations)
-    return states, masks, observations
+class Table:
+    """A game on the table: its record `states` (1,) and the mask `masks` (1, actions)."""
 
+    def __init__(self, ruleset, seed=0):
+        self.ruleset = ruleset
+        self.masks = np.zeros((1, ruleset.num_actions), np.int8)
+        self.states = ruleset.zeros()
+        self.states[0] = new_state(ruleset, seed)
+        self.mask()
 
-def play(ruleset, states, masks, observations, *moves):
-    for move in moves:
-        action = notation.text_to_action(ruleset, states[0], move)
-        assert masks[0][action], f"{move} is illegal"
-        ruleset.engine.step_one(states, 0, ruleset.params, action, masks, observations)
+    def mask(self):
+        self.ruleset.engine.write_masks(self.states, self.ruleset.params, self.masks)
+
+    def step(self, action):
+        actions = np.array([action])
+        self.ruleset.engine.advance_all(self.states, self.ruleset.params, actions, self.masks)
+        self.mask()
+
+    def play(self, *moves):
+        for move in moves:
+            action = notation.text_to_action(self.ruleset, self.states[0], move)
+            assert self.masks[0][action], f"{move} is illegal"
+            self.step(action)
 
 
 FLEET = (
@@ -40,64 +51,58 @@ FLEET = (
 
 
 def placed(**parameters):
-    ruleset = GAME.ruleset(**parameters)
-    states, masks, observations = start(ruleset)
-    play(ruleset, states, masks, observations, *FLEET, *FLEET)
-    return ruleset, states, masks, observations
+    table = Table(GAME.ruleset(**parameters))
+    table.play(*FLEET, *FLEET)
+    return table
 
 
 def test_placement_counts_of_an_empty_board():
-    ruleset = GAME.ruleset()
-    states, masks, observations = start(ruleset)
-    counts = [masks.sum()]
-    for move in FLEET[:4]:
-        play(ruleset, states, masks, observations, move)
-    assert counts == [120]
+    table = Table(GAME.ruleset())
+    assert table.masks.sum() == 120
     for size, legal in zip((5, 4, 3, 2), (120, 140, 160, 180), strict=True):
-        one = GAME.ruleset(fleet=(size,))
-        assert start(one)[1].sum() == legal
+        assert Table(GAME.ruleset(fleet=(size, 1, 1, 1, 1))).masks.sum() == legal
 
 
 def test_answers_and_end():
-    ruleset, states, masks, observations = placed()
-    assert masks.sum() == 100
+    table = placed()
+    assert table.masks.sum() == 100
     for column in "ABCDE":
-        play(ruleset, states, masks, observations, f"{column}1", f"{column}6")
-    seen = ruleset.channels(observation(ruleset, states[0], 0))
+        table.play(f"{column}1", f"{column}6")
+    seen = table.ruleset.channels(observation(table.ruleset, table.states[0], 0))
     assert seen["hits"][0, 0].tolist() == [1] * 5 + [0] * 5
     assert seen["sinkings"].sum() == 1
     assert seen["sinkings"][0, 0, 4] == 1
     assert seen["afloat"].tolist() == [0, 1, 1, 1, 1]
     assert seen["misses"].sum() == 0
-    other = ruleset.channels(observation(ruleset, states[0], 1))
+    other = table.ruleset.channels(observation(table.ruleset, table.states[0], 1))
     assert other["misses"].sum() == 5
     assert other["own_afloat"].tolist() == [0, 1, 1, 1, 1]
     rest = [f"{c}{r}" for r, n in zip((2, 3, 4, 5), (4, 3, 3, 2), strict=True) for c in "ABCDE"[:n]]
     for k, cell in enumerate(rest):
-        play(ruleset, states, masks, observations, cell)
+        table.play(cell)
         if k < len(rest) - 1:
-            play(ruleset, states, masks, observations, f"{'ABCDEFGHIJ'[k % 10]}{8 + k // 10}")
-    state = states[0]
+            table.play(f"{'ABCDEFGHIJ'[k % 10]}{8 + k // 10}")
+    state = table.states[0]
     assert state["terminated"]
     assert state["rewards"].tolist() == [1, -1]
-    assert not masks.any()
+    assert not table.masks.any()
     assert state["steps"] == 10 + 2 * 17 - 1
 
 
 def test_a_hit_shoots_again():
-    ruleset, states, masks, observations = placed(hit_again=True)
-    play(ruleset, states, masks, observations, "A1")
-    assert states["to_move"][0] == 0
-    play(ruleset, states, masks, observations, "J10")
-    assert states["to_move"][0] == 1
+    table = placed(hit_again=True)
+    table.play("A1")
+    assert table.states["to_move"][0] == 0
+    table.play("J10")
+    assert table.states["to_move"][0] == 1
 
 
 @pytest.mark.parametrize(("sunk", "marks"), [("kind", {"B5": 5}), ("only", {"B5": 6}), ("place", {"A5": 5, "B5": 5})])
 def test_what_is_told_of_a_sunk_ship(sunk, marks):
-    ruleset, states, masks, observations = placed(sunk=sunk)
-    play(ruleset, states, masks, observations, "A5", "J1", "B5")
-    seen = ruleset.channels(observation(ruleset, states[0], 0))
-    found = {notation.cell_to_text(ruleset, c): v for c, v in enumerate(seen["sinkings"].ravel()) if v}
+    table = placed(sunk=sunk)
+    table.play("A5", "J1", "B5")
+    seen = table.ruleset.channels(observation(table.ruleset, table.states[0], 0))
+    found = {notation.cell_to_text(table.ruleset, c): v for c, v in enumerate(seen["sinkings"].ravel()) if v}
     assert found == marks
     assert seen["afloat"].sum() == 4
     assert seen["afloat"].tolist() == [1, 1, 1, 1, 0]
@@ -144,7 +149,7 @@ def test_placement_mask_against_a_slow_count(touching):
 
     rng = np.random.default_rng(0)
     for _ in range(12):
-        states, masks, observations = start(ruleset)
+        table = Table(ruleset)
         chosen = []
         for ship in range(3):
             expected = [
@@ -152,10 +157,56 @@ def test_placement_mask_against_a_slow_count(touching):
                 for place, cells in options(sizes[ship]).items()
                 if all(compatible(cells, other) for other in chosen) and completable([*chosen, cells], ship + 1)
             ]
-            assert np.flatnonzero(masks[0]).tolist() == expected
+            assert np.flatnonzero(table.masks[0]).tolist() == expected
             action = int(rng.choice(expected))
             chosen.append(_cells(ruleset, action, sizes[ship]))
-            ruleset.engine.step_one(states, 0, ruleset.params, action, masks, observations)
+            table.step(action)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "games"),
+    [
+        ({}, 1),
+        ({"touching": "corners", "sunk": "only", "hit_again": True}, 1),
+        ({"height": 4, "width": 5, "fleet": (4, 3, 2), "sunk": "place"}, 15),
+        ({"height": 4, "width": 5, "fleet": (4, 3, 2), "touching": "never", "hit_again": True}, 15),
+    ],
+    ids=str,
+)
+def test_the_rules_and_the_reference_play_the_same_game(parameters, games):
+    """Masks, answers, ships afloat, whose turn it is, and who wins: every action of random games."""
+    table = Table(GAME.ruleset(**parameters))
+    width, rng, actions = int(table.ruleset.params["width"][0]), np.random.default_rng(4), 0
+    for seed in range(games):
+        table = Table(table.ruleset, seed)
+        reference = ReferenceGame(**parameters)
+        ships = len(reference.sizes)
+        while True:
+            legal = np.flatnonzero(table.masks[0]).tolist()
+            assert legal == reference.actions()
+            if reference.winner is not None:
+                break
+            assert table.states["to_move"][0] == reference.mover
+            action = int(rng.choice(legal))
+            table.step(action)
+            reference.play(action)
+            actions += 1
+            state = table.states[0]
+            for side in range(2):
+                told = {
+                    divmod(cell, width): "miss" if answer == 1 else "hit" if answer == 2 else f"sunk {answer - 2}"
+                    for cell, answer in enumerate(state["answers"][side].tolist())
+                    if answer
+                }
+                expected = reference.told[side]
+                if reference.sunk == "only":
+                    expected = {c: f"sunk {ships + 1}" if text == "sunk" else text for c, text in expected.items()}
+                assert told == expected
+                if len(reference.fleets[side]) == ships:
+                    assert state["afloat"][side] == len(reference.afloat(side))
+        assert table.states["terminated"][0]
+        assert table.states["rewards"][0].tolist() == [1 - 2 * (reference.winner != k) for k in (0, 1)]
+    assert actions > 25 * games
 
 
 @pytest.mark.parametrize(
@@ -164,12 +215,12 @@ def test_placement_mask_against_a_slow_count(touching):
 def test_delegated_placement(strategy):
     ruleset = GAME.ruleset(placement=strategy)
     for seed in range(20):
-        states, masks, _ = start(ruleset, seed)
-        assert masks[0].sum() == 100
+        table = Table(ruleset, seed)
+        assert table.masks[0].sum() == 100
         for side in range(2):
             ships = [
                 _cells(ruleset, place, size)
-                for place, size in zip(states["places"][0, side], (5, 4, 3, 3, 2), strict=True)
+                for place, size in zip(table.states["places"][0, side], (5, 4, 3, 3, 2), strict=True)
             ]
             assert len({c for ship in ships for c in ship}) == 17
             if strategy.startswith("ed"):
@@ -190,18 +241,18 @@ def test_delegated_placement(strategy):
 
 def test_random_placement_is_uniform():
     """All fleets of a small board are drawn equally often (chi-squared, 99.9 %)."""
-    ruleset = GAME.ruleset(height=3, width=3, fleet=(3, 2), placement="r")
+    ruleset = GAME.ruleset(height=4, width=5, fleet=(4, 4, 4), placement="r")
+    states = ruleset.zeros(4000)
+    seed_states(states, 0)
+    ruleset.engine.begin_all(states, ruleset.params, ruleset.zeros())
     counts = {}
-    for seed in range(4000):
-        states, _, _ = start(ruleset, seed)
-        for side in range(2):
-            key = tuple(states["places"][0, side].tolist())
-            counts[key] = counts.get(key, 0) + 1
+    for places in states["places"].reshape(8000, 3).tolist():
+        counts[tuple(places)] = counts.get(tuple(places), 0) + 1
+    options = {place: set(_cells(ruleset, place, 4)) for place in range(40) if _fits(place, 4)}
     fleets = {
-        (a, b)
-        for a in range(18)
-        for b in range(18)
-        if _fits(a, 3) and _fits(b, 2) and not set(_cells(ruleset, a, 3)) & set(_cells(ruleset, b, 2))
+        fleet
+        for fleet in itertools.product(options, repeat=3)
+        if not any(options[a] & options[b] for a, b in itertools.combinations(fleet, 2))
     }
     assert set(counts) == fleets
     expected = 8000 / len(fleets)
@@ -211,8 +262,8 @@ def test_random_placement_is_uniform():
 
 
 def _fits(place, size):
-    row, column = divmod(place % 9, 3)
-    return row + size <= 3 if place >= 9 else column + size <= 3
+    row, column = divmod(place % 20, 5)
+    return row + size <= 4 if place >= 20 else column + size <= 5
 
 
 def consistent_fleets(ruleset, state, side):
@@ -266,29 +317,27 @@ def consistent_fleets(ruleset, state, side):
 @pytest.mark.parametrize("sunk", ["kind", "only", "place"])
 @pytest.mark.parametrize("touching", ["allowed", "corners"])
 def test_resampling_is_uniform_over_what_fits(sunk, touching):
-    ruleset = ATTACK.ruleset(height=4, width=4, fleet=(3, 2, 2), sunk=sunk, touching=touching)
+    ruleset = GAME.ruleset(height=4, width=5, fleet=(4, 3, 2), sunk=sunk, touching=touching, placement="r")
     rng = np.random.default_rng(5)
     for seed in range(3):
-        states, masks, observations = start(ruleset, seed)
-        for _ in range(4 + 2 * seed):
-            action = int(rng.choice(np.flatnonzero(masks[0])))
-            ruleset.engine.step_one(states, 0, ruleset.params, action, masks, observations)
-            if states["terminated"][0]:
+        table = Table(ruleset, seed)
+        for _ in range(2 * (5 + 2 * seed)):
+            table.step(int(rng.choice(np.flatnonzero(table.masks[0]))))
+            if table.states["terminated"][0]:
                 break
-        fleets = consistent_fleets(ruleset, states[0], 0)
-        view = states.copy()
-        ruleset.engine.hide_one(view, 0, ruleset.params, 0)
-        assert (view["places"][0, 1] == -1).all()
-        counts = dict.fromkeys(fleets, 0)
+        fleets = consistent_fleets(ruleset, table.states[0], 0)
+        view = view_of(ruleset, table.states[0], 0)
+        assert (view["places"][1] == -1).all()
         draws = 40 * len(fleets)
-        for k in range(draws):
-            drawn = view.copy()
-            ruleset.engine.seed_one(drawn, 0, np.uint64(k), np.uint64(9))
-            ruleset.engine.resample_one(drawn, 0, ruleset.params, 0)
-            counts[tuple(drawn["places"][0, 1].tolist())] += 1
-            again = drawn.copy()
-            ruleset.engine.hide_one(again, 0, ruleset.params, 0)
-            assert again.tobytes() == view.tobytes()
+        drawn = np.repeat(np.array([view], ruleset.dtype), draws)
+        seed_states(drawn, 9000)
+        seats = np.zeros(draws, np.int64)
+        ruleset.engine.resample_all(drawn, ruleset.params, seats)
+        counts = dict.fromkeys(fleets, 0)
+        for places in drawn["places"][:, 1].tolist():
+            counts[tuple(places)] += 1
+        ruleset.engine.hide_all(drawn, ruleset.params, seats)
+        assert all(again.tobytes() == view.tobytes() for again in drawn)
         statistic = sum((n - 40) ** 2 / 40 for n in counts.values())
         degrees = max(len(fleets) - 1, 1)
         assert statistic < degrees + 3.7 * np.sqrt(2 * degrees) + 9
@@ -300,36 +349,32 @@ def test_resampling_is_uniform_over_what_fits(sunk, touching):
 def test_a_resampled_state_keeps_the_view_and_plays_on(parameters):
     ruleset = GAME.ruleset(**parameters)
     rng = np.random.default_rng(1)
-    states, masks, observations = start(ruleset, 3)
+    table = Table(ruleset, 3)
     for step in range(400):
-        if states["terminated"][0]:
+        if table.states["terminated"][0]:
             break
-        action = int(rng.choice(np.flatnonzero(masks[0])))
-        ruleset.engine.step_one(states, 0, ruleset.params, action, masks, observations)
+        action = int(rng.choice(np.flatnonzero(table.masks[0])))
+        table.step(action)
         if step % 5 == 0:
             for seat in range(2):
-                view = states.copy()
-                ruleset.engine.hide_one(view, 0, ruleset.params, seat)
-                drawn = view.copy()
-                ruleset.engine.seed_one(drawn, 0, np.uint64(step), np.uint64(1))
-                ruleset.engine.resample_one(drawn, 0, ruleset.params, seat)
-                again = drawn.copy()
-                ruleset.engine.hide_one(again, 0, ruleset.params, seat)
-                assert again.tobytes() == view.tobytes()
-                assert drawn["left"][0, 1 - seat].sum() == states["left"][0, 1 - seat].sum()
-    assert states["terminated"][0]
+                state = table.states[0]
+                view = view_of(ruleset, state, seat)
+                drawn = resample(ruleset, view, seat, step)
+                assert view_of(ruleset, drawn, seat).tobytes() == view.tobytes()
+                assert drawn["unhit"][1 - seat].sum() == state["unhit"][1 - seat].sum()
+    assert table.states["terminated"][0]
 
 
 def test_attack_rewards():
     ruleset = ATTACK.ruleset()
-    states, masks, observations = start(ruleset, 1)
+    table = Table(ruleset, 1)
     total = 0.0
     for cell in range(100):
-        ruleset.engine.step_one(states, 0, ruleset.params, cell, masks, observations)
-        total += float(states["rewards"][0, 0])
-        if states["terminated"][0]:
+        table.step(cell)
+        total += float(table.states["rewards"][0, 0])
+        if table.states["terminated"][0]:
             break
-    assert states["terminated"][0]
+    assert table.states["terminated"][0]
     assert total == pytest.approx(-(cell + 1) / 100, abs=1e-5)
 
 
@@ -365,32 +410,32 @@ def test_fleet_as_text_is_the_same_game():
 def test_notation_both_ways_over_whole_games(name):
     ruleset = game(name).ruleset()
     rng = np.random.default_rng(2)
-    states, masks, observations = start(ruleset, 5)
-    while not states["terminated"][0]:
-        action = int(rng.choice(np.flatnonzero(masks[0])))
-        text = notation.action_to_text(ruleset, states[0], action)
-        assert notation.text_to_action(ruleset, states[0], text) == action
-        ruleset.engine.step_one(states, 0, ruleset.params, action, masks, observations)
-        if states["steps"][0] % 17 == 0 or states["terminated"][0]:
-            read = notation.text_to_state(ruleset, notation.state_to_text(ruleset, states[0]))
+    table = Table(ruleset, 5)
+    while not table.states["terminated"][0]:
+        action = int(rng.choice(np.flatnonzero(table.masks[0])))
+        text = notation.action_to_text(ruleset, table.states[0], action)
+        assert notation.text_to_action(ruleset, table.states[0], text) == action
+        table.step(action)
+        if table.states["steps"][0] % 17 == 0 or table.states["terminated"][0]:
+            read = notation.text_to_state(ruleset, notation.state_to_text(ruleset, table.states[0]))
             for field in ruleset.dtype.names:
                 if not field.startswith(("rng", "_pad")):
-                    assert np.array_equal(read[field], states[0][field]), field
-    assert ("over" in notation.board_text(ruleset, states[0])) == (name == "battleship")
+                    assert np.array_equal(read[field], table.states[0][field]), field
+    assert ("over" in notation.board_text(ruleset, table.states[0])) == (name == "battleship")
 
 
 @pytest.mark.parametrize("text", ["", "K1", "A11", "A0", "4B", "B-4", "carrier"])
 def test_text_that_is_no_shot(text):
     ruleset = GAME.ruleset(placement="r")
     with pytest.raises(NotationError, match="A1 to J10"):
-        notation.text_to_action(ruleset, start(ruleset)[0][0], text)
+        notation.text_to_action(ruleset, Table(ruleset).states[0], text)
 
 
 @pytest.mark.parametrize("text", ["A1", "A1 sideways", "destroyer A1 across", "carrier Z9 down"])
 def test_text_that_is_no_placement(text):
     ruleset = GAME.ruleset()
     with pytest.raises(NotationError):
-        notation.text_to_action(ruleset, start(ruleset)[0][0], text)
+        notation.text_to_action(ruleset, Table(ruleset).states[0], text)
 
 
 @pytest.mark.parametrize(
@@ -421,11 +466,29 @@ def test_text_that_is_no_position():
 
 
 def test_pictures_hide_what_a_seat_does_not_know():
-    ruleset, states, _, _ = placed()
-    view = states.copy()
-    ruleset.engine.hide_one(view, 0, ruleset.params, 0)
-    everything = draw.svg(ruleset, states[0])
+    table = placed()
+    ruleset = table.ruleset
+    view = np.array([view_of(ruleset, table.states[0], 0)])
+    everything = draw.svg(ruleset, table.states[0])
     assert everything.count("#5f7285") == 10
-    assert draw.svg(ruleset, states[0], seat=0) == draw.svg(ruleset, view[0], seat=0)
+    assert draw.svg(ruleset, table.states[0], seat=0) == draw.svg(ruleset, view[0], seat=0)
     assert draw.svg(ruleset, view[0], seat=0).count("#5f7285") == 5
-    assert notation.board_text(ruleset, states[0], 0) == notation.board_text(ruleset, view[0], 0)
+    assert notation.board_text(ruleset, table.states[0], 0) == notation.board_text(ruleset, view[0], 0)
+
+
+TIGHT = {"height": 4, "width": 5, "fleet": (4, 3, 2)}
+
+
+@pytest.mark.parametrize(
+    ("declared", "parameters"),
+    [
+        (GAME, TIGHT),
+        (GAME, {**TIGHT, "touching": "corners", "sunk": "only"}),
+        (GAME, {**TIGHT, "hit_again": True, "sunk": "place", "placement": "r"}),
+        (ATTACK, {}),
+    ],
+)
+def test_records_with_changed_bytes_never_pass_for_what_they_are_not(declared, parameters):
+    valid, invalid = try_records(declared.ruleset(**parameters), 2000)
+    assert valid > 20
+    assert invalid > 1000

@@ -75,15 +75,23 @@ def test_every_agent_finishes_every_variant():
             assert (rows[:, [2, 4]].max(axis=1) == sum(SMALL["fleet"])).all()
 
 
-def test_strategies_rank_as_published():
-    """The paper's order, each step far outside the sampling error of 300 games."""
+def test_strategies_hit_as_often_as_the_page_says():
+    """Bands of 0.3 points around the page's figures of 100,000 games, which would see the gap to the paper's 36.7 of CB."""
     ruleset = game("battleship").ruleset()
-    rates = {}
-    for name in ("r", "rnb", "cb", "mp"):
+    page = {"r": 20.79, "rnb": 31.44, "cb": 36.31, "mp": 37.82}
+    for name, rate in page.items():
         agent = make_agent(ruleset.game, name)
-        duel = play_duel(ruleset, agent, agent, 300, 5)
-        rates[name] = sum(duel.hits) / sum(duel.shots)
-    assert rates["r"] < 0.23 < 0.29 < rates["rnb"] < 0.335 < 0.345 < rates["cb"] < rates["mp"] < 0.40
+        duel = play_duel(ruleset, agent, agent, 3000, 5)
+        assert abs(100 * sum(duel.hits) / sum(duel.shots) - rate) < 0.3
+
+
+def test_largest_first_is_a_choice_of_its_own():
+    ruleset = game("battleship").ruleset(**SMALL)
+    pair = [make_agent(ruleset.game, text) for text in ("cb", "cb:largest_first=true", "mp:largest_first=true")]
+    plain, other, mp = (play_games(ruleset, agent, agent, games=40, seed=3) for agent in pair)
+    assert (plain != other).any()
+    assert (other[:, [2, 4]].max(axis=1) == sum(SMALL["fleet"])).all()
+    assert (mp[:, [2, 4]].max(axis=1) == sum(SMALL["fleet"])).all()
 
 
 def test_random_shots_take_as_long_as_theory_says():
@@ -125,6 +133,7 @@ def test_exact_counting_beats_the_other_strategies_on_a_small_board():
     [
         ("mp:x=-1", "whole number from 0 to 128"),
         ("mp:x=many", "whole number"),
+        ("cb:largest_first=3", "true or false"),
         ("la:look=9", "whole number from 1 to 4"),
         ("la:prune=0", "whole number"),
         ("mp:ships=0", "whole number"),
@@ -235,15 +244,18 @@ def test_results_survive_a_killed_run(tmp_path):
     results = Results(path, 10)
     listed = list(cells())
     for cell in listed:
-        results.add(cell, Duel(10, (6, 4), (500, 480), (170, 160)))
+        games = results.games_of(cell)
+        results.add(
+            cell, Duel(games, (games // 2, games - games // 2), (50 * games, 48 * games), (17 * games, 16 * games))
+        )
     text = path.read_text()
     path.write_text(text[:-20])
     again = Results(path, 10)
-    assert len(again.duels) == len(listed) - 1
+    assert len(again.duels) == len({cell.key for cell in listed}) - 1
     assert again.duels[listed[0].key] == results.duels[listed[0].key]
     assert not Results(path, 20).duels
     tables = report(results)
-    assert [len(table.rows) for table in tables] == [57, 16, 14, 8, 8, 8]
+    assert [len(table.rows) for table in tables] == [57, 24, 16, 14, 8, 8, 8]
     assert "| paper | measured |" in tables[0].markdown()
 
 

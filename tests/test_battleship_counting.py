@@ -93,10 +93,11 @@ def plain_count(rules, state):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"height": 5, "width": 5, "fleet": (3, 2)},
+        # Boards of 20 cells with three ships share one compiled engine.
+        {"height": 5, "width": 4, "fleet": (4, 3, 2)},
         {"height": 5, "width": 4, "fleet": (3, 2, 2)},
-        {"height": 4, "width": 4, "fleet": (2, 2, 1)},
-        {"height": 5, "width": 5, "fleet": (3, 2, 2), "touching": "never"},
+        {"height": 2, "width": 10, "fleet": (2, 2, 1)},
+        {"height": 5, "width": 4, "fleet": (3, 2, 2), "touching": "never"},
         {"height": 5, "width": 4, "fleet": (3, 2, 2), "touching": "corners"},
         {"height": 4, "width": 5, "fleet": (3, 2, 2), "sunk": "only"},
         {"height": 4, "width": 5, "fleet": (3, 2, 2), "sunk": "place"},

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
 
 import pytest
+from arena_tools import ENVIRONMENT
 
 from asobiba.core import Agent, GameParameterError, IllegalAction, game
-from asobiba.protocols.browser import PageServer, Table
+from asobiba.protocols.browser import PageServer, Table, _Handler
 
 RULES = game("animal_shogi").ruleset()
 
@@ -117,6 +124,27 @@ def test_an_agent_that_fails_is_named():
     assert table.describe()["note"] == "broken failed: RuntimeError: no idea"
 
 
+def test_play_serves_the_page_of_any_game(tmp_path):
+    command = "from asobiba.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "play", "toy_nim", "--browser", "--port", "0", "--seed", "3"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **ENVIRONMENT, "BROWSER": "true"},
+    )
+    try:
+        assert process.stdout is not None
+        url = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+        assert url is not None
+        with urllib.request.urlopen(url[0] + "state") as answer:
+            shown = json.loads(answer.read())
+        assert shown["svg"].startswith("<svg")
+        assert shown["moves"]
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
 def test_impossible_tables():
     with pytest.raises(GameParameterError, match="seat is from -1"):
         Table(RULES, "random", 2)
@@ -124,3 +152,60 @@ def test_impossible_tables():
     with pytest.raises(GameParameterError, match="port 0 takes a free one"):
         PageServer(Table(RULES, "random"), server.server_address[1])
     server.server_close()
+
+
+def raw(server, body, length=None, path="/play"):
+    """The code and the JSON that a body gets, sent as it is."""
+    with socket.create_connection(server.server_address, 30) as connection:
+        head = f"POST {path} HTTP/1.0\r\nHost: 127.0.0.1:{server.server_address[1]}\r\n"
+        connection.sendall(head.encode() + f"Content-Length: {length or len(body)}\r\n\r\n".encode() + body)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+    head, _, content = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(content)
+
+
+def test_bodies_that_are_too_large_too_deep_or_no_numbers_are_refused(served, capsys):
+    server = served(RULES, "random", -1)
+    for body, length in (
+        (b"[" * 9000, None),
+        (b'{"action": ' * 900, None),
+        (b'{"action": Infinity}', None),
+        (b'{"action": NaN, "ply": 0}', None),
+        (b'{"action": 1e400}', None),
+        (b'{"action": true}', None),
+        (b'{"action": "' + b"9" * 5000 + b'"}', None),
+        (b"\xff\xfe", None),
+        (b"{}", 10**9),
+        (b"[1]", None),
+        (b"{}", None),
+    ):
+        code, answer = raw(server, body, length)
+        assert code == 400, body[:20]
+        assert answer["error"]
+    assert "Traceback" not in capsys.readouterr().err
+    assert json.loads(ask(server, "state"))["ply"] == 0
+
+
+def test_many_tabs_at_once_are_all_served(served):
+    server = served(RULES, "random", -1)
+    answers = []
+
+    def tab():
+        for path in ("/new", "/undo", "/new"):
+            answers.append(raw(server, b"{}", path=path)[0])
+
+    threads = [threading.Thread(target=tab) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 180
+
+
+def test_a_connection_that_says_nothing_is_closed(served, monkeypatch):
+    monkeypatch.setattr(_Handler, "timeout", 0.2)
+    server = served(RULES, "random", -1)
+    with socket.create_connection(server.server_address, 30) as connection:
+        assert connection.recv(10) == b""

@@ -58,6 +58,48 @@ def test_a_league_goes_on_where_it_stopped(league):
     assert (league / "page.html").exists()
 
 
+def test_the_table_fits_80_columns_unless_it_is_asked_to_be_wide(league):
+    narrow = asobiba("league", "table", "toy_nim", cwd=league, columns=80).stdout
+    assert max(map(len, narrow.splitlines())) <= 80
+    for word in ("#", "agent", "Elo", "±", "score", "games", "bouton"):
+        assert word in narrow
+    wide = asobiba("league", "table", "toy_nim", "--wide", cwd=league).stdout
+    for word in ("95 % interval", "tied with", "ms/move", "score of the row against"):
+        assert word in wide
+
+
+def test_verify_plays_the_league_again(league):
+    done = asobiba("league", "verify", "toy_nim", cwd=league)
+    assert done.returncode == 0
+    assert "4 of 4 matches were played again: 0 do not agree" in done.stdout
+
+
+def test_a_strategy_is_submitted_and_gets_its_place(league, tmp_path):
+    strategy = tmp_path / "mine.py"
+    strategy.write_text(
+        "import numpy as np\nfrom asobiba.core import Agent\n\n\nclass Mine(Agent):\n"
+        "    def reset(self, ruleset, seat, seed):\n        pass\n\n"
+        "    def act(self, view, legal):\n        return int(np.flatnonzero(legal)[0])\n"
+    )
+    done = asobiba("league", "submit", "toy_nim", strategy, "-n", 2, "-j", 1, cwd=league)
+    assert done.returncode == 0, done.stderr
+    assert "takes place" in done.stdout
+    assert "file:runs/league/submissions/toy_nim/mine-" in done.stdout
+    bad = tmp_path / "empty.py"
+    bad.write_text("x = 1\n")
+    done = asobiba("league", "submit", "toy_nim", bad, cwd=league)
+    assert done.returncode == 2
+    assert "0 classes that are agents" in done.stderr
+
+
+def test_who_is_better_and_how_schedules_compare():
+    done = asobiba("league", "test", "toy_nim", "bouton", "random", "--elo1", 100, "-j", 1)
+    assert done.returncode == 0, done.stderr
+    assert "bouton stands about 100 Elo above random" in done.stdout
+    done = asobiba("league", "simulate", "--agents", 30, "-n", 10, "--schedule", "swiss")
+    assert "rank correlation" in done.stdout
+
+
 def test_replay_as_text_and_picture(league):
     text = asobiba("replay", "toy_nim", 1, cwd=league).stdout
     assert "1. first:" in text
@@ -107,9 +149,11 @@ def test_a_person_plays_with_numbers():
     ("arguments", "message"),
     [
         (("agents", "chess"), "No game is called 'chess'"),
-        (("match", "toy_nim", "random", "boutom"), "Did you mean 'bouton'"),
+        (("match", "toy_nim", "random", "boutom"), "No agent of toy_nim is called 'boutom'"),
         (("match", "toy_nim", "random"), "has 2 seats, 1 agents were given"),
         (("match", "toy_nim", "random", "raises:depth=3"), "has no parameter 'depth'"),
+        (("match", "toy_nim", "random", "usi:true"), "has no USI notation"),
+        (("match", "toy_nim", "random", "process:./no_such_program"), "cannot start"),
         (("match", "toy_nim", "random", "bouton", "-p", "heap=3"), "Did you mean 'heaps'"),
         (("match", "toy_nim", "random", "bouton", "-p", "heaps"), "expected KEY=VALUE"),
         (("match", "toy_nim", "random", "bouton", "-p", "heaps=0"), "at least 1"),

@@ -19,7 +19,7 @@ from asobiba.core import (
     Layout,
     StateBytesError,
     UnknownGame,
-    engine,
+    cache,
     game,
     kernel,
     random_below,
@@ -276,7 +276,7 @@ def test_a_kernel_compiled_in_another_way_meets_no_stale_cache():
         return 1 / x
 
     ways = [kernel(rule), numba.njit(error_model="python")(rule), numba.njit(error_model="python")(rule)]
-    first, second, again = [engine.fingerprint([way]) for way in ways]
+    first, second, again = [cache.fingerprint([way]) for way in ways]
     assert first != second == again
 
 
@@ -303,13 +303,13 @@ def test_the_hot_loops_count_no_references(name, tmp_path):
     code = (
         "import asobiba\n"
         "from asobiba.core import game\n"
-        "from asobiba.api import Batch, SeatBatch, batch\n"
+        "from asobiba.api import Batch, Seating, batch\n"
         "from asobiba.core.engine import agent_engine_for\n"
         f"ruleset = game({name!r}).ruleset()\n"
         "b = Batch(ruleset, 4); b.reset(1); b.sample_actions()\n"
-        "s = SeatBatch(ruleset, 4); s.reset(1)\n"
-        "agent = agent_engine_for(ruleset.game, s._compiled.policy)\n"
-        "for loop in (batch._sample_games, ruleset.engine.run_games, agent.run_range):\n"
+        "s = Seating(ruleset, 4); s.reset(1)\n"
+        "agent = agent_engine_for(ruleset.game, *[a.policy for a in s.opponents])\n"
+        "for loop in (batch._sample_games, ruleset.engine.run_range, agent.run_range):\n"
         "    (text,) = loop.inspect_llvm().values()\n"
         "    print(text.count('define '), text.count('NRT_'))\n"
     )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
+import re
+import signal
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner
 
 from asobiba.api.sb3 import SB3VecEnv
+from asobiba.cli import app
 from asobiba.core import agent_declarations, make_agent
 from asobiba.core.registry import game
-from asobiba.learn import training
+from asobiba.learn import reporting, training
 from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
-from asobiba.learn.config import ConfigError, load_config
+from asobiba.learn.config import ConfigError, load_config, read_settings
 from asobiba.learn.evaluation import evaluate, summarise
 from asobiba.learn.networks import BoardNetwork
 
@@ -33,8 +36,7 @@ def small_config(**changes):
 
 
 def weights(folder):
-    with zipfile.ZipFile(folder / "policy.zip") as archive:
-        return torch.load(io.BytesIO(archive.read("policy.pth")), weights_only=True)
+    return load_file(folder / "policy.safetensors")
 
 
 class Stopped(Exception):
@@ -51,7 +53,15 @@ def straight(tmp_path_factory):
 def test_a_run_leaves_policy_configuration_record_and_curves(straight):
     folder, results = straight
     names = {path.name for path in folder.iterdir()}
-    assert {"policy.zip", "config.yml", "run.json", "curve.csv", "practice.csv", "curve.svg", "tensorboard"} <= names
+    assert {
+        "policy.safetensors",
+        "config.yml",
+        "run.json",
+        "curve.csv",
+        "practice.csv",
+        "curve.svg",
+        "tensorboard",
+    } <= names
     assert [r.seat for r in results] == [*game("toy_nim").players, "all"]
     assert len((folder / "curve.csv").read_text().splitlines()) == 2
     assert list((folder / "tensorboard").rglob("events*"))
@@ -118,7 +128,7 @@ def test_training_beats_random_play(tmp_path):
 
 def test_a_saved_policy_is_an_agent(straight):
     nim = game("toy_nim")
-    agent = make_agent(nim, f"sb3:{straight[0] / 'policy.zip'}")
+    agent = make_agent(nim, f"sb3:{straight[0] / 'policy.safetensors'}")
     ruleset = nim.ruleset()
     agent.reset(ruleset, 0, 0)
     from asobiba.core.states import action_mask, new_state, view_of
@@ -132,7 +142,7 @@ def test_a_saved_policy_is_an_agent(straight):
 
 
 def test_a_policy_of_another_game_is_refused(straight):
-    agent = PolicyAgent(load_policy(straight[0] / "policy.zip"))
+    agent = PolicyAgent(load_policy(straight[0] / "policy.safetensors"))
     with pytest.raises(PolicyFileError, match="was trained on"):
         agent.reset(game("toy_kuhn").ruleset(), 0, 0)
 
@@ -143,7 +153,7 @@ def test_files_that_hold_no_policy(tmp_path):
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"not a zip")
     with pytest.raises(PolicyFileError, match="no policy that Stable-Baselines3 saved"):
-        load_policy(broken)
+        load_policy(broken, trust=True)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +168,8 @@ def test_files_that_hold_no_policy(tmp_path):
         ("opponents: []", "at least one agent"),
         ("num_envs: 0", "at least 1"),
         ("train_on: {name: nim}", "expected {game: NAME"),
+        ("learning_rate: 0.1", "(?s)belongs under learner.*--set learner.learning_rate=0.1"),
+        ("games: 20", "belongs under evaluation"),
     ],
 )
 def test_bad_configuration_files(tmp_path, text, message):
@@ -165,6 +177,68 @@ def test_bad_configuration_files(tmp_path, text, message):
     file.write_text(text)
     with pytest.raises(ConfigError, match=message):
         load_config(game("toy_nim"), file)
+
+
+def test_single_values_are_set_by_name():
+    found = read_settings(["learner.learning_rate=1e-4", "learner.n_steps=8", "total_steps=64", "opponents=[self]"])
+    config = load_config(game("toy_nim"), **found)
+    assert config["learner"]["learning_rate"] == 1e-4
+    assert config["learner"]["n_steps"] == 8
+    assert config["learner"]["batch_size"] == 1024
+    assert (config["total_steps"], config["opponents"]) == (64, ["self"])
+    for text in ("learner.learning_rate", "=3", "a=[", "seed=1 seed"):
+        with pytest.raises(ConfigError):
+            load_config(game("toy_nim"), **read_settings([text]))
+    with pytest.raises(ConfigError, match="was given as a value"):
+        read_settings(["learner=1", "learner.n_steps=8"])
+
+
+def test_an_interrupt_saves_a_checkpoint_and_the_next_start_goes_on(straight, tmp_path):
+    said = []
+
+    def say(line):
+        said.append(line)
+        if line.startswith("Interrupt"):
+            signal.raise_signal(signal.SIGINT)
+
+    class Interrupting(training._Snapshots):
+        def _on_rollout_start(self):
+            if self.num_timesteps == 1024:
+                say("Interrupt")
+
+    config = small_config(total_steps=2048)
+    original, training._Snapshots = training._Snapshots, Interrupting
+    try:
+        with pytest.raises(training.Interrupted):
+            training.train(game("toy_nim"), config, tmp_path, say=say)
+    finally:
+        training._Snapshots = original
+    assert said[-1].startswith("Checkpoint saved at 1,024 of 2,048 steps")
+    training.train(game("toy_nim"), config, tmp_path, say=say)
+    assert said[-1].startswith("Going on from 1,024 of 2,048 steps")
+    ours, theirs = weights(tmp_path), weights(straight[0])
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_the_report_says_reward_scores_speed_and_time_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(reporting, "_LINE_EVERY", 0.0)
+    said = []
+    config = small_config(total_steps=2048)
+    training.train(game("toy_nim"), config, tmp_path, say=said.append)
+    assert re.search(
+        r"1,536 of 2,048 steps  reward -?[\d.]+  random \d+ %  [\d,]+ steps/s  about \d+ s left", "".join(said)
+    )
+
+
+def test_the_command_shows_returns_of_one_player_beside_the_best_classical_agent(tmp_path):
+    done = CliRunner().invoke(
+        app,
+        ["train", "toy_walk", "-o", str(tmp_path / "run"), "--steps", "256"]
+        + [part for name in ("num_envs=4", "learner.n_steps=16", "evaluation.games=10") for part in ("--set", name)],
+    )
+    assert done.exit_code == 0, done.output
+    assert "the best classical agent" in done.output
+    assert "score" not in done.output
 
 
 def test_intervals_of_an_evaluation():

@@ -88,7 +88,7 @@ def test_it_answers_reports_and_obeys(wire):
     wire.pass_time(0.05)
     assert wire.newest().link_timed_out
     hello = wire.greet()
-    assert (hello.session, hello.version, hello.sensor) == (SESSION, 1, 0x68)
+    assert (hello.session, hello.version, hello.sensor) == (SESSION, 2, 0x68)
     assert (hello.telemetry_period, hello.link_timeout, hello.reverse_limit) == (0.01, 0.2, 0.1)
     assert (hello.acceleration_scale, hello.rate_scale) == (2048.0, 16.4)
     for drive, shares in [

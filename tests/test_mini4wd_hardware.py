@@ -6,6 +6,7 @@ import json
 import os
 import re
 import warnings
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -26,7 +27,7 @@ from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.commands import app
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv, parse_axes
-from asobiba.envs.mini4wd.hardware.identify import IdentificationError, excitation, identify
+from asobiba.envs.mini4wd.hardware.identify import IdentificationError, excitation, identify, read_run
 from asobiba.envs.mini4wd.hardware.keys import Keys
 from asobiba.envs.mini4wd.hardware.limits import Governor, Limits
 from asobiba.envs.mini4wd.hardware.monitor import HeadingMap
@@ -52,8 +53,8 @@ def finish(env, action):
 
 
 def test_spaces_are_those_of_the_simulated_game():
-    real = gymnasium.make("asobiba/Mini4WDHardware-v0", backend="sim", clock=VirtualClock(), window=6, tachometer=True)
-    game = gymnasium.make("asobiba/Mini4WD-v0", window=6, tachometer=True, control_ms=20, sample_ms=10)
+    real = gymnasium.make("asobiba/Mini4WDHardware-v1", backend="sim", clock=VirtualClock(), window=6, tachometer=True)
+    game = gymnasium.make("asobiba/Mini4WD-v1", window=6, tachometer=True)
     assert real.observation_space == game.observation_space
     assert real.action_space == game.action_space
     observation, _ = real.reset(seed=1)
@@ -69,7 +70,7 @@ def test_spaces_are_those_of_the_simulated_game():
 
 
 def test_gymnasium_accepts_it():
-    env = gymnasium.make("asobiba/Mini4WDHardware-v0", backend="sim", clock=VirtualClock(), randomise="none")
+    env = gymnasium.make("asobiba/Mini4WDHardware-v1", backend="sim", clock=VirtualClock(), randomise="none")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it is unwrapped, and has no picture
         check_env(env.unwrapped, skip_render_check=True)
@@ -103,10 +104,14 @@ def test_a_lap_with_other_settings(settings):
     infos, _, terminated = finish(env, np.array([0.6, 0.0], np.float32)[: env.action_space.shape[0]])
     assert terminated
     assert infos[-1]["cause"] == "finished"
-    assert (infos[-1]["lost"], infos[-1]["bad_frames"]) == (0, 0)
+    assert infos[-1]["bad_frames"] == 0
     if "codec" in settings:
+        assert env.profile.name == "rt_ai_chip"
         assert infos[-1]["round_trip_ms"] is None
-        assert all(info["frames"] == 1 for info in infos)
+        assert all(info["frames"] == 1 for info in infos if info["stale_ms"] < 50)
+        assert infos[-1]["lost"] < 0.05 * len(infos)  # its Bluetooth loses one in a hundred
+    else:
+        assert infos[-1]["lost"] <= 1  # at most the frame that was under way at the reset
     env.close()
 
 
@@ -324,6 +329,7 @@ def identification_log(tmp_path_factory):
     return log, car
 
 
+@pytest.mark.slow
 def test_known_parameters_are_recovered_within_5_percent(identification_log, capsys):
     log, car = identification_log
     found = identify(log, "stock", lane=1)
@@ -333,7 +339,20 @@ def test_known_parameters_are_recovered_within_5_percent(identification_log, cap
     assert max(abs(error) for error in errors.values()) < 0.05
     assert found.after["heading (rad)"] < 0.03 < found.before["heading (rad)"]
     assert found.after["voltage (V)"] < 0.005
-    assert all(0 < found.errors[name] < 0.05 * found.values[name] for name in FACTORS)
+    assert all(0 < found.errors[name] < 0.15 * found.values[name] for name in FACTORS)
+    assert sum(low <= car.values[name] <= high for name, (low, high) in found.intervals.items()) >= len(FACTORS) - 1
+    # The bridge of the default profile shorts the motor between its pulses, and the run tells.
+    assert found.decay_costs[1] < 0.5 * found.decay_costs[0]
+
+
+@pytest.mark.slow
+def test_what_a_run_does_not_reveal_is_named(identification_log):
+    run = read_run(identification_log[0])
+    short = replace(run, **{name: getattr(run, name)[:150] for name in ("times", "heading", "voltage")}, distance=None,
+                    duties=run.duties[: int(run.times[149] * 1000)], modes=run.modes[: int(run.times[149] * 1000)])  # fmt: skip
+    found = identify(short, "stock", ["mass", "torque_constant", "brake_friction"], lane=1)
+    assert "brake_friction" in found.hidden  # the course is flat, and the first second and a half leave no slope behind
+    assert "interval" in found.hidden["brake_friction"] or "together with" in found.hidden["brake_friction"]
 
 
 def test_what_cannot_be_identified_says_why(tmp_path, identification_log):
@@ -451,5 +470,7 @@ def test_replay_and_identify_commands(tmp_path, identification_log):
 def test_a_body_and_a_program_are_a_car():
     body = SimulatedBody(seed=1, course="junior", randomise="none")
     transport = SimulatedTransport(CarProgram(AsobibaCodec(), body), VirtualClock())
+    transport.open()
     transport.sleep_until(0.5)
-    assert len(AsobibaCodec().read(transport.read(0.5)[1])) == 50
+    # A frame every 10 ms; the last may still be on the wire.
+    assert len(AsobibaCodec().read(transport.read(0.5)[1])) in (49, 50)

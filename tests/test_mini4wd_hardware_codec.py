@@ -27,7 +27,8 @@ def telemetry(number: int = 0, time: float = 1.0, **changes) -> Telemetry:
         "session": 7, "number": number, "car_time": time, "acknowledged": 3, "age": 0.0042,
         "drive": Drive(DriveMode.FORWARD, 0.5), "link_timed_out": False, "reverse_limited": False,
         "sensor_fault": False, "acceleration": (0, 0, 0), "rate": (0, 0, 0), "raw": (1, -2, -2048, 32767, -32768, 0),
-        "temperature": 25.0, "battery": 2.9, "pulses": 12, "damaged": 1, "refused": 2,
+        "temperature": 25.0, "battery": 2.9, "pulses": 12, "pulse_age": 0.0123,
+        "battery_low": True, "damaged": 1, "refused": 2,
     }  # fmt: skip
     return Telemetry(**{**values, **changes})
 
@@ -62,9 +63,20 @@ def test_own_protocol_carries_every_field():
     assert received.raw == sent.raw
     assert received.acceleration[2] == -1.0
     assert received.rate[0] == pytest.approx(32767 / 16.4)
-    for name in ("session", "number", "car_time", "acknowledged", "battery", "pulses", "damaged", "refused"):
+    for name in (
+        "session",
+        "number",
+        "car_time",
+        "acknowledged",
+        "battery",
+        "pulses",
+        "battery_low",
+        "damaged",
+        "refused",
+    ):
         assert getattr(received, name) == getattr(sent, name)
     assert received.age == pytest.approx(sent.age, abs=1e-5)
+    assert received.pulse_age == pytest.approx(sent.pulse_age, abs=1e-5)
     assert received.drive.duty == pytest.approx(0.5, abs=1e-4)
     hello = Hello(9, 1, 0x69, 0.01, 0.2, 0.1, 4, 2049.2, 14.29)
     assert host.read(car.answer(hello)) == [hello]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from asobiba.core.game import Game
-
 if TYPE_CHECKING:
     from pettingzoo import AECEnv, ParallelEnv
+
+    from asobiba.core.game import Game
 
 _LAZY = {
     "Batch": "asobiba.api.batch",
     "SeatEnv": "asobiba.api.seat",
-    "SeatBatch": "asobiba.api.seats",
+    "Seating": "asobiba.api.seating",
     "VectorEnv": "asobiba.api.vector",
     "SB3VecEnv": "asobiba.api.sb3",
     "AEC": "asobiba.api.pettingzoo",

@@ -1,4 +1,4 @@
-"""Many games at once in the compiled engine: what the vector environments, training and evaluation stand on."""
+"""Many games at once in the compiled engine: what the environments, training, evaluation and leagues stand on."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ import numpy as np
 from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Ruleset
 from asobiba.core.kernels import compiled, entry_point
-from asobiba.core.laws import AUTORESET_DISABLED, AUTORESET_NEXT_STEP, AUTORESET_SAME_STEP
-from asobiba.core.random import random_legal, seed_keys
+from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
+from asobiba.core.loops.arrays import NO_AGENTS, Games, Table
+from asobiba.core.loops.games import BEGIN, OBSERVE, STEP, STEP_BLIND
+from asobiba.core.random import Stream, random_legal, random_uniform, seed_keys
 from asobiba.core.state import SAMPLER, outcome_dtype
-from asobiba.core.states import require_legal
+from asobiba.core.states import as_seed, require_legal, require_valid
+from asobiba.core.targets import INLINED, again, most_threads
 
-# As in the engine's modules: rows of arrays are lent without counting references to them.
-_inner = numba.njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
-_random_legal = _inner(getattr(random_legal, "py_func", random_legal))
-BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
-_MODES = {"disabled": AUTORESET_DISABLED, "next_step": AUTORESET_NEXT_STEP, "same_step": AUTORESET_SAME_STEP}
+__all__ = ["BEGIN", "OBSERVE", "STEP", "STEP_BLIND", "Batch", "Recycler", "checked_select", "require_threads"]
+
+# As in the loops over games: rows of arrays are lent without counting references to them.
+_inner = numba.njit(**INLINED)
+_random_legal = again(random_legal, **INLINED)
+_random_uniform = again(random_uniform, **INLINED)
+_MODES = {"disabled": DISABLED, "next_step": NEXT_STEP, "same_step": SAME_STEP}
 _RECYCLED, _WORTH_THREADS = 8, 256
 _forked = False
 
@@ -81,6 +86,26 @@ def _sample_joint(masks, samplers, actions):
             actions[i, k] = _random_legal(samplers[i], masks[i, k])
 
 
+@compiled()
+def _sample_box(low, high, samplers, actions):
+    # actions: (n, numbers); low and high repeat for each player of a joint action.
+    for i in range(actions.shape[0]):
+        for j in range(actions.shape[1]):
+            k = j % low.shape[0]
+            actions[i, j] = low[k] + (high[k] - low[k]) * _random_uniform(samplers[i])
+
+
+def checked_select(select: Any, count: int) -> np.ndarray:
+    """Which of `count` games are meant, as `(count,)` uint8. Raises `GameParameterError` for another shape or dtype."""
+    given = np.asarray(select)
+    if given.shape != (count,) or given.dtype.kind not in "biu":
+        raise GameParameterError(
+            f"select must be a ({count},) array of bool, one for each game, not of shape {given.shape} and dtype "
+            f"{given.dtype}"
+        )
+    return np.ascontiguousarray(given != 0).view(np.uint8)
+
+
 class Recycler:
     """Hands out arrays of one shape; one is written again only when nobody else holds it any more."""
 
@@ -127,11 +152,12 @@ class Batch:
 
     Attributes:
         states: `(n,)` records.
-        masks: `(n, num_actions)` int8, the mover's legal actions; `(n, players, num_actions)` where all act at once.
-        observations: `(n, observation_size)`, the mover's view; `(n, players, size)` where all act at once.
+        masks: `(n, num_actions)` int8, the mover's legal actions; `(n, seats, num_actions)` where several may act at once.
+        observations: `(n, observation_size)`, the mover's view; `(n, seats, size)` where several may act at once (the
+            rows of those who do not act are old).
         outcomes: `(n,)` records of what follows, which are views of its fields:
         rewards: `(n, players)` float32 of the last step.
-        gains: `(n,)` float32, the reward of the player who acted in the last step (player 0's where all act).
+        gains: `(n,)` float32, the reward of the player who acted in the last step (player 0's in joint games).
         movers: `(n,)` int8, who acted in the last step.
         terminated, truncated: `(n,)` bool of the last step.
         reasons: `(n,)` uint8, index into `asobiba.core.state.END_REASONS`.
@@ -155,21 +181,20 @@ class Batch:
             raise GameParameterError(f"num_envs must be at least 1, not {num_envs}")
         if autoreset not in _MODES:
             raise GameParameterError(f"autoreset must be one of {', '.join(_MODES)}, not {autoreset!r}")
-        most_threads: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-        if threads is not None and not 1 <= threads <= most_threads:
-            raise GameParameterError(f"threads must lie between 1 and {most_threads}, not {threads}")
+        most = most_threads()
+        if threads is not None and not 1 <= threads <= most:
+            raise GameParameterError(f"threads must lie between 1 and {most}, not {threads}")
         self.ruleset = ruleset
         self.num_envs = n = int(num_envs)
         self.autoreset = autoreset
         self.mode = _MODES[autoreset]
-        self.threads = threads or (1 if n < _WORTH_THREADS else most_threads)
+        self.threads = threads or (1 if n < _WORTH_THREADS else most)
         self.strict = strict
         self.params = self._checked_params(params)
-        players = ruleset.num_players
         dtype = ruleset.observation_space.dtype
         self.states = ruleset.zeros(n)
         self._mask_arrays = Recycler((n, *ruleset.mask_shape), np.int8)
-        self._observation_arrays = Recycler((n, *ruleset.observations_shape), dtype)
+        self._observation_arrays = Recycler((n, *self._observed_shape()), dtype)
         self.recycle = recycle
         self.masks = self._mask_arrays.take()
         self.observations = self._observation_arrays.take()
@@ -177,7 +202,7 @@ class Batch:
             self.observations.shape if autoreset == "same_step" else self.observations[:1].shape, dtype
         )
         self.final_states = ruleset.zeros(n if autoreset == "same_step" else 1)
-        self._outcome_arrays = Recycler((n,), outcome_dtype(players))
+        self._outcome_arrays = Recycler((n,), outcome_dtype(ruleset.seats))
         self.outcomes = self._outcome_arrays.take()
         self.viewers = np.full(n, -1, np.int8)
         self.actions = np.zeros((n, *ruleset.actions_shape), ruleset.action_dtype)
@@ -198,6 +223,9 @@ class Batch:
             )
         return params
 
+    def _observed_shape(self) -> tuple[int, ...]:
+        return self.ruleset.observations_shape
+
     def bind(self, alone: Any, in_threads: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """The machine code to call with arguments of these types: `alone`, or `in_threads` with the threads before."""
         if self.threads == 1:
@@ -207,12 +235,15 @@ class Batch:
     def _bind(self) -> None:
         self.engine = self.ruleset.engine
         self._blank = self.ruleset.zeros()
-        self._run: Any = None
+        self._loops: dict[str, Any] = {}
         self._sample: Any = None
+        self._arrays: Games | None = None
 
     @property
     def rewards(self) -> np.ndarray:
-        return self.outcomes["rewards"]
+        rewards = self.outcomes["rewards"]
+        players = self.ruleset.num_players
+        return rewards if rewards.shape[1] == players else rewards[:, :players]
 
     @property
     def gains(self) -> np.ndarray:
@@ -236,11 +267,13 @@ class Batch:
 
     def seed(self, seed: int, offset: int = 0) -> None:
         """Game `i` plays as a single environment that is reset with `seed + i`."""
-        seeds = (np.arange(self.num_envs, dtype=np.uint64) + np.uint64(offset)) + np.uint64(int(seed) & (2**64 - 1))
-        self.states["rng_key"] = seed_keys(seeds, 0)
-        self.states["rng_counter"] = 0
-        self.samplers["rng_key"] = seed_keys(seeds, 2)
-        self.samplers["rng_counter"] = 0
+        self._seed(np.arange(self.num_envs, dtype=np.uint64) + np.uint64(offset) + as_seed(seed), slice(None))
+
+    def _seed(self, seeds: np.ndarray, where: Any) -> None:
+        # `seeds`: (n,) uint64, one for each game; only those of the games `where` are used.
+        for records, stream in ((self.states, Stream.GAME), (self.samplers, Stream.SAMPLER)):
+            records["rng_key"][where] = seed_keys(seeds[where], stream)
+            records["rng_counter"][where] = 0
 
     def reset(self, seed: int | None = None, select: np.ndarray | None = None) -> np.ndarray:
         """Begins new episodes, in all games or where `select` (`(n,)` bool) is set; returns the observations.
@@ -249,7 +282,7 @@ class Batch:
         """
         if seed is not None:
             self.seed(seed)
-        select = self._everywhere if select is None else np.ascontiguousarray(select, np.uint8)
+        select = self._everywhere if select is None else checked_select(select, self.num_envs)
         self.exchange(keep=select is not self._everywhere)
         self.run(BEGIN, select)
         self.outcomes[select != 0] = 0
@@ -263,7 +296,7 @@ class Batch:
         still until it is reset.
 
         Raises:
-            IllegalAction: in strict mode, naming the first illegal action.
+            IllegalAction: in strict mode, naming the first illegal action; for actions of another shape or dtype.
         """
         if actions is not self.actions:
             self.take_actions(actions)
@@ -293,12 +326,15 @@ class Batch:
     def take_actions(self, actions: np.ndarray) -> None:
         """Copies actions into `Batch.actions`. Raises `IllegalAction` for another shape or dtype."""
         given = np.asarray(actions)
-        if given.shape != self.actions.shape or not np.can_cast(given.dtype, self.actions.dtype, "same_kind"):
+        self._check_actions(given, self.actions.shape)
+        self.actions[...] = given
+
+    def _check_actions(self, given: np.ndarray, shape: tuple[int, ...]) -> None:
+        if given.shape != shape or not np.can_cast(given.dtype, self.actions.dtype, "same_kind"):
             raise IllegalAction(
-                f"{self.num_envs} games of {self.ruleset.game.name} take actions of shape {self.actions.shape} "
+                f"{self.num_envs} games of {self.ruleset.game.name} take actions of shape {shape} "
                 f"and dtype {self.actions.dtype}, not of shape {given.shape} and dtype {given.dtype}"
             )
-        self.actions[...] = given
 
     def require_legal(self) -> None:
         """Raises `IllegalAction` if an action in `Batch.actions` is illegal."""
@@ -307,16 +343,19 @@ class Batch:
             if not (state["terminated"] or state["truncated"]):
                 require_legal(self.ruleset, state, self.masks[i], self.actions[i])
 
-    def run(
-        self, op: int, select: np.ndarray | None = None, mode: int | None = None, masks: np.ndarray | None = None
-    ) -> None:
-        """One compiled call over the games (see `templates/game.py.txt`)."""
-        if self.threads > 1:
-            require_threads()
-        arguments = (
-            op,
-            self.mode if mode is None else mode,
-            self._everywhere if select is None else select,
+    def _require_legal_at(self, i: int, seat: int) -> None:
+        # One player's part of the joint action of game i.
+        joint = self.actions[i].copy()
+        for k in self.ruleset.actors(self.states[i]):
+            if k != seat:
+                joint[k] = np.argmax(self.masks[i, k]) if self.ruleset.discrete else 0
+        require_legal(self.ruleset, self.states[i], self.masks[i], joint)
+
+    def games(self, masks: np.ndarray | None = None) -> Games:
+        """The arrays as the loops take them; `masks`: those of the states before a step, if they are others."""
+        if self._arrays is not None:
+            return self._arrays
+        games = Games(
             self.states,
             self.params,
             self._blank,
@@ -329,25 +368,47 @@ class Batch:
             self.finals,
             self.final_states,
         )
-        if self._run is None:
-            self._run = self.bind(self.engine.run_batch, self.engine.run_batch_in_threads, arguments)
-        self._run(*arguments)
+        if not self.recycle:
+            self._arrays = games
+        return games
+
+    def run(
+        self, op: int, select: np.ndarray | None = None, mode: int | None = None, masks: np.ndarray | None = None
+    ) -> int | None:
+        """One compiled call over the games (see `asobiba.core.loops.games`); on one thread it returns the first game's
+        summary."""
+        return self._call(op, select, mode, self.games(masks), self.engine, NO_AGENTS)
+
+    def _call(
+        self, op: int, select: np.ndarray | None, mode: int | None, games: Games, engine: Any, table: Table
+    ) -> int | None:
+        if self.threads > 1:
+            require_threads()
+        arguments = (
+            op,
+            self.mode if mode is None else mode,
+            self._everywhere if select is None else select,
+            games,
+            table,
+        )
+        loop = self._loops.get(engine.__name__)
+        if loop is None:
+            loop = self._loops[engine.__name__] = self.bind(engine.run, engine.run_in_threads, arguments)
+        return loop(*arguments)
 
     def sample_actions(self) -> np.ndarray:
         """A uniform legal action for every game (`Batch.actions`, overwritten by the next call).
 
-        Every game draws from its own generator, which `seed` starts. Finished games get -1. Continuous actions are
-        uniform over the box.
+        Every game draws from its own generator, which `seed` starts. Finished games, and players who do not act, get -1.
+        Continuous actions are uniform over the box.
         """
         if not self.ruleset.discrete:
             box: Any = self.ruleset.action_space
-            unit = np.random.Generator(
-                np.random.Philox(int(self.samplers["rng_key"][0] ^ self.samplers["rng_counter"][0]))
-            )
-            self.samplers["rng_counter"] += np.uint64(1)
-            self.actions[...] = box.low + (box.high - box.low) * unit.random(self.actions.shape)
+            _sample_box(box.low.ravel(), box.high.ravel(), self.samplers, self.actions.reshape(self.num_envs, -1))
         elif self.ruleset.simultaneous:
             _sample_joint(self.masks, self.samplers, self.actions)
+        elif self.engine.DRAWS:
+            self.engine.sample_all(self.states, self.params, self.masks, self.samplers, self.actions)
         else:
             if self.threads > 1:
                 require_threads()
@@ -362,22 +423,34 @@ class Batch:
         self.run(OBSERVE)
 
     def set_states(self, states: np.ndarray | np.void, select: Any = slice(None)) -> None:
-        """Puts copies of state records into the games (all, or those of an index)."""
-        if np.asarray(states).dtype != self.states.dtype:
-            raise GameParameterError(f"these records are no states of {self.ruleset!r}")
-        self.states[select] = states
+        """Puts copies of state records into the games: all, or those of `select` (an index, a slice, a mask).
+
+        Raises:
+            StateBytesError: if one of them is no state of these rules.
+            GameParameterError: if there are fewer or more records than games that are meant.
+        """
+        self._put(states, select)
         self.exchange()
         self.refresh()
         self.terminated[...] = self.states["terminated"] != 0
         self.truncated[...] = self.states["truncated"] != 0
         self.reasons[...] = self.states["end_reason"]
 
+    def _put(self, states: Any, select: Any) -> None:
+        where = np.arange(self.num_envs)[select]
+        where = np.atleast_1d(where)
+        params = self.params if len(self.params) == 1 else self.params[where]
+        records = require_valid(self.ruleset, states, params if len(params) in (1, np.size(states)) else None)
+        if len(records) not in (1, len(where)):
+            raise GameParameterError(f"{len(records)} states were given for {len(where)} games")
+        self.states[where] = records
+
     def clone(self) -> Batch:
         """A batch that shares nothing with this one and continues identically."""
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("engine", "_blank", "_run", "_sample")
+        derived = ("engine", "_blank", "_loops", "_sample", "_arrays")
         return {key: value for key, value in self.__dict__.items() if key not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,24 +1,34 @@
-"""Games of discrete, sequential decisions as OpenSpiel games, so that OpenSpiel's algorithms run on them.
+"""Games of discrete actions as OpenSpiel games, so that OpenSpiel's algorithms run on them.
 
     import pyspiel
     from asobiba.api import openspiel
 
     openspiel.register()
-    game = pyspiel.load_game("asobiba_battleship")
+    game = pyspiel.load_game("asobiba_battleship(height=3,width=3,fleet=2;1)")
 
-The parameters of a game that are numbers, booleans or text are OpenSpiel game parameters. Where the start or a step
-draws random numbers, the OpenSpiel game has a chance node of `chance_outcomes` equally likely outcomes (a game
-parameter), each of which seeds the generator anew for that one event: chance is sampled that often, and nobody who
-holds a state knows the draws to come.
+The parameters of a game are OpenSpiel game parameters: numbers, booleans and text as they are, sequences as text with
+semicolons (commas too, where the parameters are given as a dictionary), and `none` where the default is `None`. Three
+more are the adaptor's own:
+
+* `chance_outcomes`: where the start or a step draws random numbers, there is a chance node of so many equally likely
+  outcomes, each of which seeds the generator anew for that one event: chance is sampled that often, and nobody who
+  holds a state knows the draws to come.
+* `horizon`: the game is broken off after so many steps, with what was won until then (0: at its own longest). With it
+  trees become small enough to be walked through whole.
+
+Where all rewards are paid at the end (the greatest return is that of one step) the reward model says so, as OpenSpiel's
+Monte-Carlo tree search requires. Where several players act at once there is a simultaneous node; players who do not
+act have no legal actions there, and what is given for them is ignored.
 """
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
+import yaml
 
+from asobiba.api.openspiel_state import Moment, SpielObserver, begin, tensor_shape
 from asobiba.core import states
 from asobiba.core.errors import GameParameterError, MissingExtra
 from asobiba.core.game import Game, Ruleset
@@ -31,6 +41,7 @@ except ImportError:
     raise MissingExtra("open-spiel", "openspiel") from None
 
 CHANCE_OUTCOMES = 64
+_LARGEST_TENSOR = 1 << 22
 _registered: dict[str, Game] = {}
 
 
@@ -40,8 +51,8 @@ def short_name(game: Game) -> str:
 
 
 def playable(game: Game) -> bool:
-    """Whether the game has an OpenSpiel form: one player acts at a time, and actions are discrete."""
-    return game.turns == "sequential" and game.ruleset().discrete
+    """Whether the game has an OpenSpiel form: its actions are discrete."""
+    return game.ruleset().discrete
 
 
 def register(*wanted: Game) -> list[str]:
@@ -53,23 +64,44 @@ def register(*wanted: Game) -> list[str]:
     names = []
     for game in wanted or [g for g in games() if playable(g)]:
         if not playable(game):
-            raise GameParameterError(
-                f"{game.name} has no OpenSpiel form: that takes discrete actions and one player at a time"
-            )
+            raise GameParameterError(f"{game.name} has no OpenSpiel form: that takes discrete actions")
         name = short_name(game)
         if name not in _registered:
-            pyspiel.register_game(_game_type(game.ruleset()), _game_class(game))
+            pyspiel.register_game(_game_type(game.ruleset(), 0), _game_class(game))
             _registered[name] = game
         names.append(name)
     return names
 
 
+def _as_spiel(value: Any) -> Any:
+    """A default as OpenSpiel holds it, or `None` for one that it cannot hold."""
+    if value is None:
+        return "none"
+    if isinstance(value, (tuple, list)) and all(isinstance(part, (int, float, str)) for part in value):
+        return ";".join(map(str, value))
+    return value if isinstance(value, (bool, int, float, str)) else None
+
+
+def _from_spiel(default: Any, value: Any) -> Any:
+    """What the game takes, from what OpenSpiel holds."""
+    if isinstance(value, str) and isinstance(default, (tuple, list)):
+        return tuple(yaml.safe_load(f"[{value.replace(';', ',')}]"))
+    if isinstance(value, str) and default is None:
+        return None if value in ("", "none") else yaml.safe_load(value)
+    return value
+
+
 def _spiel_parameters(game: Game) -> dict[str, Any]:
-    kept = {k: v for k, v in game.parameters.items() if isinstance(v, (bool, int, float, str))}
-    return {**kept, "chance_outcomes": CHANCE_OUTCOMES}
+    kept = {name: held for name, value in game.parameters.items() if (held := _as_spiel(value)) is not None}
+    return {**kept, "chance_outcomes": CHANCE_OUTCOMES, "horizon": 0}
 
 
-def _game_type(ruleset: Ruleset) -> pyspiel.GameType:
+def _pays_at_the_end(ruleset: Ruleset) -> bool:
+    """Whether no player can be paid more than once: then it is at the end."""
+    return ruleset.return_range == tuple(ruleset.game.reward_range)
+
+
+def _game_type(ruleset: Ruleset, tensor_size: int) -> pyspiel.GameType:
     kinds = pyspiel.GameType
     game, players = ruleset.game, ruleset.num_players
     utility = {
@@ -80,17 +112,17 @@ def _game_type(ruleset: Ruleset) -> pyspiel.GameType:
     return kinds(
         short_name=short_name(game),
         long_name=game.title,
-        dynamics=kinds.Dynamics.SEQUENTIAL,
+        dynamics=kinds.Dynamics.SEQUENTIAL if game.turns == "sequential" else kinds.Dynamics.SIMULTANEOUS,
         chance_mode=kinds.ChanceMode.EXPLICIT_STOCHASTIC if ruleset.chance else kinds.ChanceMode.DETERMINISTIC,
         information=kinds.Information.PERFECT_INFORMATION
         if game.information == "perfect"
         else kinds.Information.IMPERFECT_INFORMATION,
         utility=utility,
-        reward_model=kinds.RewardModel.REWARDS,
+        reward_model=kinds.RewardModel.TERMINAL if _pays_at_the_end(ruleset) else kinds.RewardModel.REWARDS,
         max_num_players=max(players, 16),
         min_num_players=1,
         provides_information_state_string=True,
-        provides_information_state_tensor=False,
+        provides_information_state_tensor=tensor_size <= _LARGEST_TENSOR,
         provides_observation_string=True,
         provides_observation_tensor=True,
         parameter_specification=_spiel_parameters(game),
@@ -111,8 +143,16 @@ class SpielGame(pyspiel.Game):
         game = self.declaration
         given = dict(params or {})
         outcomes = int(given.pop("chance_outcomes", CHANCE_OUTCOMES))
-        self.ruleset: Ruleset = game.ruleset(**given)
+        horizon = int(given.pop("horizon", 0))
+        defaults = game.parameters
+        self.ruleset: Ruleset = game.ruleset(**{k: _from_spiel(defaults.get(k), v) for k, v in given.items()})
+        if outcomes < 1 or horizon < 0:
+            raise GameParameterError(
+                f"chance_outcomes is {outcomes} and horizon {horizon}; expected at least 1 outcome, and a horizon from 0"
+            )
         self.chance_outcomes_count = outcomes if self.ruleset.chance else 0
+        self.horizon = min(horizon or self.ruleset.max_steps, self.ruleset.max_steps)
+        self.start = states.new_state(self.ruleset, 0)
         low, high = self.ruleset.return_range
         info = pyspiel.GameInfo(
             num_distinct_actions=self.ruleset.num_actions,
@@ -121,79 +161,120 @@ class SpielGame(pyspiel.Game):
             min_utility=float(low),
             max_utility=float(high),
             utility_sum=0.0 if game.utility == "zero_sum" else None,
-            max_game_length=self.ruleset.max_steps,
+            max_game_length=self.horizon,
         )
-        super().__init__(_game_type(self.ruleset), info, params or {})
+        size = int(np.prod(tensor_shape(self.ruleset, self.horizon)))
+        super().__init__(_game_type(self.ruleset, size), info, params or {})
 
     def new_initial_state(self) -> SpielState:
         return SpielState(self)
 
-    def make_py_observer(self, iig_obs_type: Any = None, params: dict[str, Any] | None = None) -> SpielObserver:
-        return SpielObserver(self.ruleset, params)
+    def make_py_observer(
+        self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: dict[str, Any] | None = None
+    ) -> SpielObserver:
+        recall = iig_obs_type is not None and iig_obs_type.perfect_recall
+        return SpielObserver(self.ruleset, self.horizon if recall else None, params)
 
 
 class SpielState(pyspiel.State):
-    """A state record as an OpenSpiel state."""
+    """A state record, and the way to it, as an OpenSpiel state."""
 
     def __init__(self, game: SpielGame):
         super().__init__(game)
         self._ruleset = game.ruleset
         self._outcomes = game.chance_outcomes_count
+        self._horizon = game.horizon
+        self._pending: Any = None  # the action that waits for chance
+        self._waits = bool(game.start["rng_counter"])  # the start itself is drawn
+        self._moment: Moment | None = None if self._waits else begin(game.ruleset, game.start)
+        self._start = game.start
         self._returns = np.zeros(game.ruleset.num_players)
-        self._pending: int | None = None  # the action that waits for chance
-        self._start = states.new_state(game.ruleset, 0)
-        self._record = self._start
-        self._waits = bool(self._start["rng_counter"])  # the start itself is drawn
+
+    @property
+    def _record(self) -> np.void:
+        return self._start if self._moment is None else self._moment.record
 
     @property
     def record(self) -> np.void:
         """A copy of the state record."""
         return self._record.copy()
 
+    @property
+    def moment(self) -> Moment | None:
+        """The position and how it came about; `None` before the start is drawn."""
+        return self._moment
+
+    def _actors(self) -> list[int]:
+        """The players who act now."""
+        mask = states.action_mask(self._ruleset, self._record)
+        if mask.ndim == 1:
+            return [int(self._record["to_move"])]
+        return np.flatnonzero(mask.any(1)).tolist()
+
     def current_player(self) -> int:
         if self._waits:
             return pyspiel.PlayerId.CHANCE
         if self.is_terminal():
             return pyspiel.PlayerId.TERMINAL
-        return int(self._record["to_move"])
+        if not self._ruleset.simultaneous:
+            return int(self._record["to_move"])
+        actors = self._actors()
+        return actors[0] if len(actors) == 1 else pyspiel.PlayerId.SIMULTANEOUS
 
     def is_terminal(self) -> bool:
-        return not self._waits and states.is_over(self._record)
+        return not self._waits and (states.is_over(self._record) or int(self._record["steps"]) >= self._horizon)
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         return [(k, 1.0 / self._outcomes) for k in range(self._outcomes)]
 
     def _legal_actions(self, player: int) -> list[int]:
-        if player != self.current_player():
+        if self.is_terminal() or self._waits:
             return []
-        return states.legal_actions(self._ruleset, self._record).tolist()
+        if not self._ruleset.simultaneous and player != int(self._record["to_move"]):
+            return []
+        return states.legal_actions(self._ruleset, self._record, player).tolist()
 
     def _apply_action(self, action: int) -> None:
         if self._waits:
-            self._waits = False
-            if self._pending is None:
-                self._record = states.new_state(self._ruleset, action + 1)
-                return
-            pending, self._pending = self._pending, None
-            before = self._record.copy()
-            before["rng_key"] = seed_keys([action], int(before["steps"]) + 4)[0]
-            before["rng_counter"] = 0
-            self._become(states.step(self._ruleset, before, pending))
-            return
+            self._draw(action)
+        elif self._ruleset.simultaneous:  # only one player acts
+            (actor,) = self._actors()
+            self._apply_actions([action if k == actor else 0 for k in range(actor + 1)])
+        else:
+            self._advance({int(self._record["to_move"]): action}, action)
+
+    def _apply_actions(self, actions: list[int]) -> None:
+        joint = np.zeros(self._ruleset.seats, np.int64)
+        joint[: len(actions)] = actions
+        self._advance({k: actions[k] for k in self._actors()}, joint)
+
+    def _advance(self, done: dict[int, int], action: Any) -> None:
         after = states.step(self._ruleset, self._record, action)
         if after["rng_counter"] != self._record["rng_counter"]:
-            self._waits, self._pending = True, action
+            self._waits, self._pending = True, (done, action)
         else:
-            self._become(after)
+            self._become(done, after)
 
-    def _become(self, record: np.void) -> None:
-        self._record = record
-        self._returns += record["rewards"]
+    def _draw(self, outcome: int) -> None:
+        self._waits = False
+        if self._moment is None:
+            self._moment = begin(self._ruleset, states.new_state(self._ruleset, outcome + 1))
+            return
+        (done, action), self._pending = self._pending, None
+        before = self._record.copy()
+        before["rng_key"] = seed_keys([outcome], int(before["steps"]) + 4)[0]
+        before["rng_counter"] = 0
+        self._become(done, states.step(self._ruleset, before, action))
+
+    def _become(self, done: dict[int, int], record: np.void) -> None:
+        assert self._moment is not None
+        self._moment = self._moment.after(self._ruleset, done, record)
+        self._returns = self._returns + record["rewards"]
 
     def _action_to_string(self, player: int, action: int) -> str:
         if player == pyspiel.PlayerId.CHANCE:
             return f"chance {action}"
-        if self._ruleset.game.notation is None:
+        if self._ruleset.game.notation is None or self._ruleset.simultaneous:
             return str(action)
         return self._ruleset.notation.action_to_text(self._ruleset, self._record, action)
 
@@ -206,22 +287,20 @@ class SpielState(pyspiel.State):
         return self._returns.tolist()
 
     def information_state_string(self, player: int | None = None) -> str:
-        """Everything that a player has seen and done: a digest of its views, in order."""
+        """Everything that a player has seen and done: a digest of its views and actions, in order."""
         player = self.current_player() if player is None else player
-        digest = hashlib.sha256()
-        replay = self.get_game().new_initial_state()
-        seen = None
-        for mover, action in [(None, 0), *((pair.player, pair.action) for pair in self.full_history())]:
-            if mover is not None:
-                replay.apply_action(action)
-                if mover == player:
-                    digest.update(f"action {action};".encode())
-            if not replay._waits:
-                view = states.view_of(self._ruleset, replay._record, player).tobytes()
-                if view != seen:
-                    digest.update(view)
-                    seen = view
-        return f"player {player}: {digest.hexdigest()}"
+        return f"player {player}: {'' if self._moment is None else self._moment.knows[player].hex()}"
+
+    def resample_from_infostate(self, player: int, random: Any) -> SpielState:
+        """A state that `player` cannot tell from this one: what is hidden from him is drawn anew by the rules.
+
+        The history stays that of this state, so that what was drawn must not be serialised.
+        """
+        drawn = self.clone()
+        if self._moment is not None and self._ruleset.hidden:
+            record = states.resample(self._ruleset, self._record, player, int(random() * 2**53))
+            drawn._moment = self._moment.imagined(self._ruleset, player, record)
+        return drawn
 
     def observation_string(self, player: int | None = None) -> str:
         player = self.current_player() if player is None else player
@@ -232,25 +311,3 @@ class SpielState(pyspiel.State):
 
         text = ansi(self._ruleset, self._record)
         return f"{text}\n(chance, after {self._pending})" if self._waits else text
-
-
-class SpielObserver:
-    """The learning observation of a game, by its named channels."""
-
-    def __init__(self, ruleset: Ruleset, params: dict[str, Any] | None = None):
-        if params:
-            raise GameParameterError(f"the observer of {ruleset.game.name} takes no parameters, not {params}")
-        self._ruleset = ruleset
-        self.tensor = np.zeros(ruleset.observation_size, np.float32)
-        self.dict = ruleset.channels(self.tensor)
-
-    def set_from(self, state: SpielState, player: int) -> None:
-        if state._waits and state._pending is None:
-            self.tensor.fill(0)  # nothing is dealt yet
-        else:
-            self.tensor[:] = states.observation(self._ruleset, state._record, player)
-
-    def string_from(self, state: SpielState, player: int) -> str:
-        self.set_from(state, player)
-        parts = (f"{name}:{' '.join(f'{x:g}' for x in values.ravel())}" for name, values in self.dict.items())
-        return f"player {player} {'; '.join(parts)}"

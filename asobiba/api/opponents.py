@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,13 @@ import numpy as np
 from asobiba.core.agents import Agent, make_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Ruleset
-from asobiba.core.kernels import compiled
-from asobiba.core.random import begin_control
+from asobiba.core.random import ANY_SEAT
 
+Player = str | Agent | Callable[[np.void, np.ndarray], Any]
+"""The text of a registered agent (`name` or `name:parameter=value`), an agent, or a function `(view, legal) -> action`."""
 
-@compiled()
-def draw_episode(control, i, players):
-    """`begin_control` for `control[i]`, from Python."""
-    return begin_control(control[i], players)
-
-
-Opponent = str | Agent | Callable[[np.void, np.ndarray], Any]
+Opponent = Player | Mapping[str | int, Player] | tuple[Player, ...]
+"""Who plays the seats that the learner does not: one for all of them, or one for each seat, by name or in order."""
 
 
 class FunctionAgent(Agent):
@@ -38,22 +34,22 @@ class FunctionAgent(Agent):
         return self.function(view, legal)
 
 
-def as_agent(ruleset: Ruleset, opponent: Opponent) -> Agent:
+def as_agent(ruleset: Ruleset, player: Player) -> Agent:
     """The agent that is meant: a registered one by its text, an `Agent` (copied), or a function.
 
     Raises:
         UnknownAgent, GameParameterError: for text that names none.
         TypeError: for anything else.
     """
-    if isinstance(opponent, str):
-        return make_agent(ruleset.game, opponent)
-    if isinstance(opponent, Agent):
-        return copy.deepcopy(opponent)
-    if callable(opponent):
-        return FunctionAgent(opponent)
+    if isinstance(player, str):
+        return make_agent(ruleset.game, player)
+    if isinstance(player, Agent):
+        return copy.deepcopy(player)
+    if callable(player):
+        return FunctionAgent(player)
     raise TypeError(
         f"opponent must be the text of a registered agent, an asobiba.core.Agent or a function (view, legal) -> action, "
-        f"not {opponent!r}"
+        f"not {player!r}"
     )
 
 
@@ -68,8 +64,8 @@ def seat_number(ruleset: Ruleset, seat: str | int) -> int:
     Raises:
         GameParameterError: for a seat that the game does not have.
     """
-    if seat == "random":
-        return -1
+    if isinstance(seat, str) and seat == "random":
+        return ANY_SEAT
     if isinstance(seat, (int, np.integer)) and not isinstance(seat, bool) and 0 <= seat < ruleset.num_players:
         return int(seat)
     names = {name: k for k, name in enumerate(("first", "second")[: ruleset.num_players])}
@@ -80,3 +76,52 @@ def seat_number(ruleset: Ruleset, seat: str | int) -> int:
         f"{ruleset.game.name} has no seat {seat!r}: choose {', '.join(map(repr, names))}, 'random', "
         f"or a number below {ruleset.num_players}"
     )
+
+
+def at_each_seat(ruleset: Ruleset, opponent: Opponent, learner: int) -> list[Player | None]:
+    """Who plays each seat where the learner does not; `None` at a seat that only the learner (`learner`) takes.
+
+    Raises:
+        GameParameterError: if a seat has nobody, or is no seat of the game.
+    """
+    players = ruleset.num_players
+    if isinstance(opponent, Mapping):
+        found: list[Player | None] = [None] * players
+        for seat, player in opponent.items():
+            number = seat_number(ruleset, seat)
+            if number < 0:
+                raise GameParameterError(f"an opponent sits at a seat of {ruleset.players}, not at {seat!r}")
+            found[number] = player
+    elif isinstance(opponent, tuple):
+        if len(opponent) != players:
+            raise GameParameterError(
+                f"{len(opponent)} opponents were given for the {players} seats of {ruleset.game.name}: give one for all, "
+                "one for each seat in order (None at the learner's), or a mapping from seats to opponents"
+            )
+        found = list(opponent)
+    else:
+        found = [opponent] * players
+    if learner >= 0:
+        found[learner] = None
+    empty = [ruleset.players[k] for k, player in enumerate(found) if player is None and k != learner]
+    if empty:
+        raise GameParameterError(
+            f"nobody plays {', '.join(empty)} of {ruleset.game.name}: name an opponent for each seat that the learner "
+            "may leave to others"
+        )
+    return found
+
+
+def in_each_game(ruleset: Ruleset, count: int, opponent: Opponent | Sequence[Opponent]) -> list[Opponent]:
+    """The opponent of each of `count` games; a list is one for each.
+
+    Raises:
+        GameParameterError: if their number is another.
+    """
+    if isinstance(opponent, Sequence) and not isinstance(opponent, (str, tuple)):
+        if len(opponent) != count:
+            raise GameParameterError(
+                f"{len(opponent)} opponents were given for {count} games; give one, or one for each game"
+            )
+        return list(opponent)
+    return [opponent] * count

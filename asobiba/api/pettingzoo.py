@@ -9,10 +9,12 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv, ParallelEnv
 
+from asobiba.api.batch import Batch
 from asobiba.api.render import Renderer, check_mode
+from asobiba.api.seating import one_action
 from asobiba.api.single import SingleGame, as_ruleset
 from asobiba.api.spaces import action_space, masked_observation_space
-from asobiba.core.errors import GameParameterError
+from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import SUMMARY_MOVER, SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_REWARDED, SUMMARY_TERMINATED
 from asobiba.core.state import END_REASONS
@@ -35,7 +37,7 @@ class _PettingZooGame(SingleGame):
         ruleset = as_ruleset(game, parameters)
         if max_cycles is not None and max_cycles < 1:
             raise GameParameterError(f"max_cycles must be at least 1, not {max_cycles}")
-        self._allocate(ruleset)
+        self._allocate(Batch(ruleset, 1, autoreset="disabled", threads=1))
         self._reports = bool(ruleset.layout.info)
         self.metadata = {
             "render_modes": ["human", "rgb_array", "ansi", "svg"],
@@ -55,6 +57,7 @@ class _PettingZooGame(SingleGame):
         self._renderer = Renderer(ruleset)
         self._last_action: Any = None
         self._no_mask = np.zeros(ruleset.mask_shape[-1:], np.int8)
+        self._leaves = ruleset.game.leaves
 
     def observation_space(self, agent: str) -> spaces.Space:
         return self.observation_spaces[agent]
@@ -65,18 +68,30 @@ class _PettingZooGame(SingleGame):
     def _observe(self, agent: str) -> Any:
         seat = self._seats[agent]
         ruleset = self.ruleset
-        if ruleset.simultaneous:
-            observation = self._observation[seat].copy()
-            mask = self._mask[seat].copy()
-        elif seat == (self._summary & SUMMARY_MOVER) - 1:
-            observation = self._observation.copy()
-            mask = self._mask.copy()
+        acts = self._acts(seat)
+        if acts:
+            observation = (self._observation[seat] if ruleset.simultaneous else self._observation).copy()
+            mask = (self._mask[seat] if ruleset.simultaneous else self._mask).copy()
         else:
-            other = np.empty_like(self._observations)
-            self._engine.observe_one(self._states, 0, self._params, seat, other)
-            observation = other[0]
+            one = np.empty((1, ruleset.observation_size), self._observations.dtype)
+            self._batch.engine.observe_all(self._states, self._batch.params, np.array([seat]), one)
+            observation = one[0]
             mask = self._no_mask.copy()
         return {"observation": observation, "action_mask": mask} if ruleset.discrete else observation
+
+    def _acts(self, seat: int) -> bool:
+        # Whether the loop has written this seat's observation: it acts now (or, at the end, it acted last).
+        turns = self.ruleset.game.turns
+        if turns == "some":
+            return bool(self._states["acting"][0, seat]) and not self._summary & SUMMARY_OVER
+        return turns == "simultaneous" or seat == (self._summary & SUMMARY_MOVER) - 1
+
+    def _actors(self) -> list[str]:
+        """The agents who act now, in the order of their seats."""
+        return [self.possible_agents[k] for k in self.ruleset.actors(self._states[0])]
+
+    def _gone(self, agent: str) -> bool:
+        return self._leaves and bool(self._states["left"][0, self._seats[agent]])
 
     def _everybody_reports(self) -> dict[str, dict[str, Any]]:
         return {agent: self._reported(seat) for agent, seat in self._seats.items()}
@@ -123,14 +138,13 @@ class AEC(_PettingZooGame, AECEnv):
         self._integer = ruleset.discrete and ruleset.actions_shape == ()
         self._joint = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
         self._decisions_left = -1
+        self._waiting: list[str] = []  # who else acts in this step of a joint game
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begins a new game. Without a seed the generator of the last game goes on."""
         self._seed(seed)
         self._last_action = None
-        self._summary = self._engine.reset_one(
-            self._states, 0, self._params, self._blank, self._masks, self._observations
-        )
+        self._begin()
         self._start_agents()
 
     def _start_agents(self) -> None:
@@ -144,8 +158,18 @@ class AEC(_PettingZooGame, AECEnv):
         self.truncations = dict.fromkeys(agents, over != 0 and not over & SUMMARY_TERMINATED)
         self.infos = self._everybody_reports()
         self._skip_agent_selection = None
-        self.agent_selection = agents[(self._summary & SUMMARY_MOVER) - 1] if self._sequential else agents[0]
+        self._next_agent()
         self._decisions_left = -1 if self.max_cycles is None else self.max_cycles * len(agents)
+
+    def _next_agent(self) -> None:
+        if self._sequential:
+            self.agent_selection = self.possible_agents[(self._summary & SUMMARY_MOVER) - 1]
+            return
+        self._waiting = self._actors()
+        if self._waiting:
+            self.agent_selection = self._waiting.pop(0)
+        elif self.agents:
+            self.agent_selection = self.agents[0]
 
     def set_state(self, state: np.void) -> None:
         super().set_state(state)
@@ -180,7 +204,7 @@ class AEC(_PettingZooGame, AECEnv):
         if not self.agents:
             raise ResetNeeded("the game is over and every agent has left: call reset()")
         agent = self.agent_selection
-        if self._summary & SUMMARY_OVER:
+        if self._summary & SUMMARY_OVER or (self._leaves and self.terminations[agent]):
             self._was_dead_step(action)
             self._rewards_clear = True
             return
@@ -196,13 +220,13 @@ class AEC(_PettingZooGame, AECEnv):
             self._advance(action)
         else:
             seat = self._seats[agent]
-            self._joint[seat] = self._one_action(action)
+            self._joint[seat] = one_action(self.ruleset, action)
             self._cumulative_rewards[agent] = 0.0
             if not self._rewards_clear:
                 self._clear_rewards()
                 self._rewards_clear = True
-            if seat + 1 < len(self.possible_agents):
-                self.agent_selection = self.possible_agents[seat + 1]
+            if self._waiting:
+                self.agent_selection = self._waiting.pop(0)
                 self._count()
                 return
             if self.strict:
@@ -211,33 +235,33 @@ class AEC(_PettingZooGame, AECEnv):
         if self.render_mode == "human":
             self.render()
 
-    def _one_action(self, action: Any) -> Any:
-        try:
-            array = np.asarray(action, self._joint.dtype)
-        except (TypeError, ValueError):
-            array = None
-        if array is None or array.shape != self._joint.shape[1:]:
-            return as_action(self.ruleset, action)  # says what is wrong
-        return array
-
     def _advance(self, action: Any) -> None:
         self._last_action = action
-        self._summary = summary = self._engine.step_one(
-            self._states, 0, self._params, action, self._masks, self._observations
-        )
-        agents = self.possible_agents
-        self.agent_selection = agents[(summary & SUMMARY_MOVER) - 1] if self._sequential else agents[0]
+        super()._advance(action)
+        summary = self._summary
+        self._next_agent()
         if summary & SUMMARY_REWARDED:
-            for agent, reward in zip(agents, self._rewards.tolist(), strict=True):
-                self.rewards[agent] = reward
-                self._cumulative_rewards[agent] += reward
+            for agent, reward in zip(self.possible_agents, self._rewards.tolist(), strict=False):
+                if not self._leaves or agent in self.rewards:
+                    self.rewards[agent] = reward
+                    self._cumulative_rewards[agent] += reward
             self._rewards_clear = False
         if self._reports:
-            self.infos = self._everybody_reports()
+            self.infos = {agent: self._reported(self._seats[agent]) for agent in self.agents}
         if summary & SUMMARY_OVER:
             self._finish(bool(summary & SUMMARY_TERMINATED), END_REASONS[summary >> SUMMARY_REASON_SHIFT])
-        elif self._decisions_left >= 0:
+            return
+        if self._leaves:
+            self._remove_gone()
+        if self._decisions_left >= 0:
             self._count()
+
+    def _remove_gone(self) -> None:
+        # As PettingZoo prescribes: who has left takes the step None before anybody else acts.
+        for agent in self.agents:
+            if self._gone(agent):
+                self.terminations[agent] = True
+        self._deads_step_first()
 
     def _count(self) -> None:
         if self._decisions_left < 0:
@@ -250,10 +274,13 @@ class AEC(_PettingZooGame, AECEnv):
             self._finish(False, "max_cycles")
 
     def _finish(self, terminated: bool, reason: str) -> None:
-        agents = self.possible_agents
-        self.terminations = dict.fromkeys(agents, terminated)
-        self.truncations = dict.fromkeys(agents, not terminated)
-        self.infos = {agent: {**info, "end_reason": reason} for agent, info in self._everybody_reports().items()}
+        agents = self.agents
+        self.terminations = {agent: terminated or self._gone(agent) for agent in agents}
+        self.truncations = {agent: not self.terminations[agent] for agent in agents}
+        reports = self._everybody_reports()
+        self.infos = {agent: {**reports[agent], "end_reason": reason} for agent in agents}
+        if self._leaves and self.agent_selection not in agents:
+            self.agent_selection = agents[0]
 
 
 class Parallel(_PettingZooGame, ParallelEnv):
@@ -281,7 +308,7 @@ class Parallel(_PettingZooGame, ParallelEnv):
                 f"the players of {self.ruleset.game.name} move in turn, so it has no parallel environment; "
                 f'use pettingzoo.make("aec", "{self.ruleset.game.id}")'
             )
-        self._joint = np.zeros((1, *self.ruleset.actions_shape), self.ruleset.action_dtype)
+        self._joint = np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
         self._cycles = 0
 
     def reset(
@@ -290,9 +317,7 @@ class Parallel(_PettingZooGame, ParallelEnv):
         """Begins a new game. Without a seed the generator of the last game goes on."""
         self._seed(seed)
         self._last_action = None
-        self._summary = self._engine.reset_one(
-            self._states, 0, self._params, self._blank, self._masks, self._observations
-        )
+        self._begin()
         self.agents = self.possible_agents[:]
         self._cycles = 0
         return self._everybody_observes(), self._everybody_reports()
@@ -316,40 +341,47 @@ class Parallel(_PettingZooGame, ParallelEnv):
             if not actions:
                 return {}, {}, {}, {}, {}
             raise ResetNeeded("the game is over: call reset()")
-        agents = self.possible_agents
-        if self.ruleset.simultaneous:
-            action = as_action(self.ruleset, [actions[agent] for agent in agents])
-        else:
-            action = as_action(self.ruleset, actions[agents[0]])
+        agents = self.agents
+        action = (
+            self._joint_action(actions) if self.ruleset.simultaneous else as_action(self.ruleset, actions[agents[0]])
+        )
         if self.strict:
             require_legal(self.ruleset, self._states[0], self._mask, action)
         self._last_action = action
-        self._summary = summary = self._engine.step_one(
-            self._states, 0, self._params, action, self._masks, self._observations
-        )
+        self._advance(action)
+        summary = self._summary
         self._cycles += 1
-        info: dict[str, Any] = {}
-        if summary & SUMMARY_OVER:
-            info = {"end_reason": END_REASONS[summary >> SUMMARY_REASON_SHIFT]}
-        elif self._cycles == self.max_cycles:
+        reason = END_REASONS[summary >> SUMMARY_REASON_SHIFT]
+        if not summary & SUMMARY_OVER and self._cycles == self.max_cycles:
             self._states["truncated"] = 1
             self._summary = summary = summary | (SUMMARY_OVER & ~SUMMARY_TERMINATED)
             self._masks[:] = 0
-            info = {"end_reason": "max_cycles"}
+            reason = "max_cycles"
         terminated = bool(summary & SUMMARY_TERMINATED)
         truncated = bool(summary & SUMMARY_OVER) and not terminated
         if self.render_mode == "human":
             self.render()
+        reports = self._everybody_reports()
+        rewards = dict(zip(self.possible_agents, self._rewards.tolist(), strict=False))
+        gone = {agent: self._gone(agent) for agent in agents}
         result = (
-            self._everybody_observes(),
-            dict(zip(agents, self._rewards.tolist(), strict=True)),
-            dict.fromkeys(agents, terminated),
-            dict.fromkeys(agents, truncated),
-            {agent: {**own, **info} for agent, own in self._everybody_reports().items()},
+            {agent: self._observe(agent) for agent in agents},
+            {agent: rewards[agent] for agent in agents},
+            {agent: terminated or gone[agent] for agent in agents},
+            {agent: truncated and not gone[agent] for agent in agents},
+            {agent: {**reports[agent], "end_reason": reason} for agent in agents},
         )
-        if terminated or truncated:
-            self.agents = []
+        self.agents = [] if terminated or truncated else [agent for agent in agents if not gone[agent]]
         return result
+
+    def _joint_action(self, actions: dict[str, Any]) -> Any:
+        actors = self._actors()
+        missing = [agent for agent in actors if agent not in actions]
+        if missing:
+            raise IllegalAction(f"{', '.join(missing)} must act in this step of {self.ruleset.game.name}")
+        for agent in actors:
+            self._joint[self._seats[agent]] = one_action(self.ruleset, actions[agent])
+        return self._joint
 
 
 def aec(game: str, **kwargs: Any) -> AEC:

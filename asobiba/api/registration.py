@@ -1,23 +1,46 @@
 """Enters the games into Gymnasium's and PettingZoo's registries, without importing any of them.
 
+Neither library is imported for it: where one is there already, the games are entered at once, else as soon as it is
+imported. So `import asobiba` and the command line start without them. PettingZoo has a registry from 1.27 on; with an
+older one the games are made by `asobiba.envs.GAME.env(...)`.
+
 Environments that are no game in the engine, such as real hardware, are entry points of the group
 `asobiba.environments`: the name is the Gymnasium id after `asobiba/`, the value a class.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
-from asobiba.core.registry import game_ids
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 ENVIRONMENTS = "asobiba.environments"
 
 
 def register() -> None:
-    """Enters every game that is not entered yet."""
+    """Enters every game that is not entered yet, in those of the two libraries that are imported."""
+    if "asobiba.core" in sys.modules and _REGISTRY not in sys.modules:
+        return  # the core is being imported, and imports a library itself; it tells when its registry is there
+    for library, enter in _LIBRARIES.items():
+        if library in sys.modules:
+            enter()
+
+
+def register_when_imported() -> None:
+    """The same now, and for a library that is imported later, then."""
+    if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Watcher())
+    register()
+
+
+def _enter_gymnasium() -> None:
+    from importlib.metadata import entry_points
+
     import gymnasium
-    from pettingzoo import aec_registry, parallel_registry
-    from pettingzoo import register as register_pettingzoo
+
+    from asobiba.core.registry import game_ids
 
     for entry in entry_points(group=ENVIRONMENTS):
         if (identity := f"asobiba/{entry.name}") not in gymnasium.registry:
@@ -38,7 +61,51 @@ def register() -> None:
                 order_enforce=False,  # the environments see to both themselves
                 disable_env_checker=True,
             )
-        if ids.pettingzoo not in aec_registry:
-            register_pettingzoo("aec", ids.pettingzoo, "asobiba.api.pettingzoo:AEC", kwargs={"game": name})
-        if ids.pettingzoo not in parallel_registry:
-            register_pettingzoo("parallel", ids.pettingzoo, "asobiba.api.pettingzoo:Parallel", kwargs={"game": name})
+
+
+def _enter_pettingzoo() -> None:
+    import pettingzoo
+
+    from asobiba.core.registry import game_ids
+
+    if not hasattr(pettingzoo, "aec_registry"):  # before 1.27
+        return
+    for name, ids in game_ids().items():
+        if ids.pettingzoo not in pettingzoo.aec_registry:
+            pettingzoo.register("aec", ids.pettingzoo, "asobiba.api.pettingzoo:AEC", kwargs={"game": name})
+        if ids.pettingzoo not in pettingzoo.parallel_registry:
+            pettingzoo.register("parallel", ids.pettingzoo, "asobiba.api.pettingzoo:Parallel", kwargs={"game": name})
+
+
+_LIBRARIES: dict[str, Callable[[], None]] = {"gymnasium": _enter_gymnasium, "pettingzoo": _enter_pettingzoo}
+_REGISTRY = "asobiba.core.registry"
+
+
+class _Watcher:
+    """A finder that finds nothing of its own; enters the games when a library, or the core's registry, has been loaded."""
+
+    def __init__(self) -> None:
+        self._asking: set[str] = set()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not (fullname in _LIBRARIES or fullname == _REGISTRY) or fullname in self._asking:
+            return None
+        self._asking.add(fullname)
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self._asking.discard(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_enter(module: ModuleType) -> None:
+            execute(module)
+            if fullname == _REGISTRY:
+                module.listeners.append(register)  # for games that are added later
+            register()
+
+        spec.loader.exec_module = execute_and_enter  # type: ignore[method-assign]
+        return spec

@@ -11,7 +11,7 @@ import numpy as np
 
 from asobiba.api.opponents import Opponent
 from asobiba.api.render import Renderer, check_mode
-from asobiba.api.seats import SeatBatch
+from asobiba.api.seating import Seating
 from asobiba.api.single import as_ruleset, fresh_seed
 from asobiba.api.spaces import action_space
 from asobiba.core.errors import MissingExtra
@@ -76,7 +76,7 @@ class SB3VecEnv(VecEnv):
         ruleset = as_ruleset(game, parameters)
         check_mode(render_mode)
         self.ruleset = ruleset
-        self.games = SeatBatch(
+        self.games = Seating(
             ruleset,
             num_envs,
             opponent=opponent,
@@ -160,7 +160,7 @@ class SB3VecEnv(VecEnv):
         """The learners' legal actions, `(n, num_actions)` bool. Raises `AttributeError` for continuous actions."""
         if not self.ruleset.discrete:
             raise AttributeError(f"{self.ruleset.game.name} has continuous actions and therefore no masks")
-        return self.games.masks.astype(np.bool_)
+        return self.games.learner_masks.astype(np.bool_)
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether every game has this attribute: `action_masks` where actions are discrete, `render_mode`."""

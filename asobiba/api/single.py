@@ -1,4 +1,4 @@
-"""One game in the compiled engine, as the environments of one game at a time hold it."""
+"""One game in the compiled engine, as the environments of one game at a time hold it: a batch of one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from asobiba.api.batch import Batch
 from asobiba.core import states
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.laws import SUMMARY_MOVER, SUMMARY_OVER
+from asobiba.core.laws import (
+    SUMMARY_MOVER,
+    SUMMARY_OVER,
+    SUMMARY_REASON_SHIFT,
+    SUMMARY_REWARDED,
+    SUMMARY_TERMINATED,
+    SUMMARY_TRUNCATED,
+)
+from asobiba.core.loops.games import BEGIN, STEP
 from asobiba.core.registry import game as find_game
 
 
@@ -34,30 +43,42 @@ class SingleGame:
     """What every environment of one game can do with its state; the base of the single-game adaptors."""
 
     ruleset: Ruleset
+    _batch: Batch
 
-    def _allocate(self, ruleset: Ruleset) -> None:
-        self.ruleset = ruleset
-        self._states = ruleset.zeros()
-        self._masks = np.zeros((1, *ruleset.mask_shape), np.int8)
-        self._observations = np.zeros((1, *ruleset.observations_shape), ruleset.observation_space.dtype)
-        self._params = ruleset.params
+    def _allocate(self, batch: Batch) -> None:
+        """Takes the batch of one game that holds the state."""
+        self.ruleset = batch.ruleset
+        self._batch = batch
         self._seeded = False
         self._summary = SUMMARY_OVER
         self._bind()
 
     def _bind(self) -> None:
-        # Views and compiled functions, which are not copied or pickled.
-        self._engine = self.ruleset.engine
-        self._blank = self.ruleset.zeros()
-        self._mask = self._masks[0]
-        self._observation = self._observations[0]
-        self._rewards = self._states["rewards"][0]
+        # Views, which are not copied or pickled.
+        batch = self._batch
+        self._states, self._masks, self._observations = batch.states, batch.masks, batch.observations
+        self._mask = batch.masks[0]
+        self._observation = batch.observations[0]
+        self._rewards = batch.outcomes["rewards"][0]
+
+    def _run(self, op: int) -> None:
+        summary = self._batch.run(op)
+        assert summary is not None
+        self._summary = summary
+
+    def _begin(self) -> None:
+        self._run(BEGIN)
+        self._batch.outcomes[:] = 0
+
+    def _advance(self, action: Any) -> None:
+        self._batch.actions[0] = action
+        self._run(STEP)
 
     def _seed(self, seed: int | None) -> None:
         if seed is None and not self._seeded:
             seed = fresh_seed()
         if seed is not None:
-            self._engine.seed_one(self._states, 0, states.as_seed(seed), 0)
+            self._batch.seed(seed)
             self._seeded = True
 
     @property
@@ -70,16 +91,25 @@ class SingleGame:
         return {name: self._states[field][0][seat].copy() for name, field in self.ruleset.layout.info.items()}
 
     def set_state(self, state: np.void) -> None:
-        """Continues from a copy of this state record (of `record`, `view_of`, `resample` or `from_bytes`).
+        """Continues from a copy of this state record (of `record`, `resample` or `from_bytes`).
 
         Raises:
             StateBytesError: if it is no state of these rules.
         """
-        if getattr(state, "dtype", None) != self.ruleset.dtype:
-            raise states.StateBytesError(f"this is no state of {self.ruleset!r}: {state!r}")
-        self._states[0] = state
+        self._batch.set_states(state)
         self._seeded = True
-        self._summary = self._engine.refresh_one(self._states, 0, self._params, self._masks, self._observations)
+        self._look()
+
+    def _look(self) -> None:
+        # What `run` returns, after the state was changed otherwise.
+        state = self._states[0]
+        self._summary = (
+            (int(state["to_move"]) + 1)
+            | (SUMMARY_TERMINATED if state["terminated"] else 0)
+            | (SUMMARY_TRUNCATED if state["truncated"] else 0)
+            | (SUMMARY_REWARDED if state["rewards"].any() else 0)
+            | (int(state["end_reason"]) << SUMMARY_REASON_SHIFT)
+        )
 
     def state_bytes(self) -> bytes:
         """The state as bytes, with a header that names the game, its version and its parameters."""
@@ -107,10 +137,10 @@ class SingleGame:
 
     @property
     def to_move(self) -> int:
-        """The seat to act, or -1 where all act at once."""
+        """The seat to act, or -1 where several may act at once."""
         return (self._summary & SUMMARY_MOVER) - 1
 
-    _DERIVED = ("_engine", "_blank", "_mask", "_observation", "_rewards")
+    _DERIVED = ("_states", "_masks", "_observations", "_mask", "_observation", "_rewards")
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in self._DERIVED}

@@ -16,12 +16,11 @@ from gymnasium.vector.utils import batch_space
 from asobiba.api.batch import Batch
 from asobiba.api.opponents import Opponent
 from asobiba.api.render import MODES, Renderer, check_mode
-from asobiba.api.seats import SeatBatch
+from asobiba.api.seating import Seating
 from asobiba.api.single import as_ruleset, fresh_seed
 from asobiba.api.spaces import action_space
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.random import seed_keys
 
 _MODES = {
     AutoresetMode.NEXT_STEP: "next_step",
@@ -98,7 +97,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             "recycle": True,
         }
         self.self_play = isinstance(opponent, str) and opponent == "self"
-        self.games: Batch | SeatBatch
+        self.games: Batch
         if self.self_play:
             if ruleset.simultaneous:
                 raise GameParameterError(
@@ -109,7 +108,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 raise GameParameterError('seat has no meaning with opponent="self"')
             self.games = Batch(ruleset, num_envs, **shared)
         else:
-            self.games = SeatBatch(ruleset, num_envs, opponent=opponent, seat=seat, **shared)
+            self.games = Seating(ruleset, num_envs, opponent=opponent, seat=seat, **shared)
         self.single_observation_space = copy.deepcopy(ruleset.observation_space)
         self.single_action_space = action_space(ruleset)
         self._begun = False
@@ -162,25 +161,18 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             seeds = np.array([int(s) & (2**64 - 1) for s in seed], np.uint64)
         else:
             seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(int(seed) & (2**64 - 1))
-        where = slice(None) if select is None else select
-        batch = self.games if isinstance(self.games, Batch) else self.games.batch
-        streams = [(batch.states, 0), (batch.samplers, 2)]
-        if isinstance(self.games, SeatBatch):
-            streams.append((self.games.control, 1))
-        for records, stream in streams:
-            records["rng_key"][where] = seed_keys(seeds[where], stream)
-            records["rng_counter"][where] = 0
+        self.games._seed(seeds, slice(None) if select is None else select)
 
     def _infos(self) -> dict[str, Any]:
         games = self.games
         infos: dict[str, Any] = {"end_reason": games.reasons, "_end_reason": self._present}
         if self.ruleset.discrete:
-            infos["action_mask"] = games.masks
+            infos["action_mask"] = games.learner_masks if isinstance(games, Seating) else games.masks
             infos["_action_mask"] = self._present
-        if isinstance(games, SeatBatch):
+        if isinstance(games, Seating):
             for name, values in games.reported().items():
                 infos[name], infos["_" + name] = values, self._present
-        if isinstance(games, Batch):
+        if self.self_play:
             infos["rewards"] = games.rewards
             infos["mover"] = games.movers
             infos["_rewards"] = infos["_mover"] = self._present
@@ -214,7 +206,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 infos["final_obs"], infos["_final_obs"] = final, done
                 reasons = np.where(done, games.reasons, 0).astype(np.uint8)
                 final_info = {"end_reason": reasons, "_end_reason": done}
-                if isinstance(games, SeatBatch):
+                if isinstance(games, Seating):
                     for name, values in games.reported(final=True).items():
                         final_info[name], final_info["_" + name] = values, done
                 infos["final_info"] = final_info
@@ -231,7 +223,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def action_masks(self) -> np.ndarray:
         """The legal actions, `(n, num_actions)` bool."""
-        return self.games.masks.astype(np.bool_)
+        games = self.games
+        return (games.learner_masks if isinstance(games, Seating) else games.masks).astype(np.bool_)
 
     @property
     def states(self) -> np.ndarray:
@@ -249,7 +242,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     def render(self) -> tuple[Any, ...] | None:
         """One picture per game, in `render_mode`; "human" shows the first game."""
-        seats = self.games.learners if isinstance(self.games, SeatBatch) else None
+        seats = self.games.learners if isinstance(self.games, Seating) else None
         count = 1 if self.render_mode == "human" else self.num_envs
         pictures = tuple(
             self._renderer.render(self.render_mode, self.states[i], seat=None if seats is None else int(seats[i]))
@@ -260,5 +253,5 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the window and the opponents."""
         self._renderer.close()
-        if isinstance(self.games, SeatBatch):
+        if isinstance(self.games, Seating):
             self.games.close()

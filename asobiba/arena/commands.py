@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from asobiba.arena.executors import Executor
+    from asobiba.arena.results import Results
     from asobiba.arena.store import Store
     from asobiba.core import Ruleset
 
@@ -23,6 +25,16 @@ TimeLimit = Annotated[
     float, typer.Option(min=0.001, metavar="SECONDS", help="An agent that thinks longer about a move loses.")
 ]
 ExecutorName = Annotated[str, typer.Option("--executor", help="Who plays: local (processes) or ray.")]
+Wide = Annotated[bool, typer.Option("--wide", help="All columns, and who scores how much against whom.")]
+Undamaged = Annotated[bool, typer.Option("--undamaged", help="Leave out matches that do not agree with their digests.")]
+Trusted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="AGENT",
+        help="Run this agent's code without containment (its name, its whole text, or: all); may be repeated.",
+    ),
+]
 RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster.  [default: a local one]")]
 StorePlace = Annotated[
     str | None,
@@ -32,7 +44,8 @@ StorePlace = Annotated[
 league = typer.Typer(no_args_is_help=True, help="Plays and shows the league of a game.")
 
 
-def _ruleset(game: str, parameters: list[str] | None) -> Ruleset:
+def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
+    """The game with the parameters of the command line."""
     import yaml
 
     from asobiba.core import GameParameterError
@@ -59,16 +72,46 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def _executor(name: str, jobs: int | None, time_limit: float, address: str | None) -> Executor:
-    from asobiba.arena.executors import make_executor
+def make_runner(
+    name: str, jobs: int | None, time_limit: float, address: str | None, trust: list[str] | None
+) -> Executor:
+    """Who plays, on these terms."""
+    from asobiba.arena.places import make_executor
+    from asobiba.arena.trust import Trust
 
-    options: dict[str, Any] = {"jobs": jobs, "time_limit": time_limit}
+    options: dict[str, Any] = {"jobs": jobs, "time_limit": time_limit, "trust": Trust.of(trust)}
     if name == "ray":
         options["address"] = address
-    return make_executor(name, **options)
+    found = make_executor(name, **options)
+    found.compiling = _say_compiling
+    return found
 
 
-def _store(ruleset: Ruleset, place: str | None, create: bool) -> Store:
+def say_containment(ruleset: Ruleset, agents: list[str], runner: Executor) -> None:
+    """Says which agents are contained and how, on the standard error stream."""
+    from asobiba.arena.trust import contained
+
+    inside = [text for text in dict.fromkeys(agents) if contained(ruleset.game, text, runner.terms.trust)]
+    if not inside:
+        return
+    kind = runner.terms.containment.name
+    print(f"Contained by {kind}: {', '.join(inside)} (--trust AGENT runs one without)", file=sys.stderr)
+    if kind == "limits":
+        print(
+            "Neither bubblewrap nor Landlock works here: files and network are open to these agents. On Debian: "
+            "apt-get install bubblewrap",
+            file=sys.stderr,
+        )
+
+
+def _say_compiling(agents: list[str]) -> None:
+    print(
+        f"Compiling for {', '.join(agents)}: about {15 * len(agents)} s of processor time, this once", file=sys.stderr
+    )
+
+
+def open_store(ruleset: Ruleset, place: str | None, create: bool) -> Store:
+    """The store of the league."""
     from asobiba.arena.store import Store, default_store
 
     store = Store(place or default_store(ruleset.game), create)
@@ -87,6 +130,8 @@ def match(
     store: Annotated[str | None, typer.Option(help="Keep the games in this SQLite file or database.")] = None,
     executor: ExecutorName = "local",
     ray_address: RayAddress = None,
+    trust: Trusted = None,
+    wide: Wide = False,
 ) -> None:
     """Plays agents against each other and prints who wins how often, with intervals.
 
@@ -98,12 +143,14 @@ def match(
     from asobiba.arena.terminal import Progress, print_series
     from asobiba.core import AsobibaError
 
-    ruleset = _ruleset(game, param)
+    ruleset = ruleset_of(game, param)
     if len(agents) != ruleset.num_players:
         raise AsobibaError(f"{ruleset.game.name} has {ruleset.num_players} seats, {len(agents)} agents were given")
-    check_agents(ruleset, agents)
+    runner = make_runner(executor, jobs, time_limit, ray_address, trust)
+    say_containment(ruleset, agents, runner)
+    check_agents(ruleset, agents, runner)
     wanted = list(meetings(ruleset, agents, games, seed))
-    kept = _store(ruleset, store, create=True) if store else None
+    kept = open_store(ruleset, store, create=True) if store else None
     with Progress(len(wanted), f"{ruleset.game.title}: {' - '.join(agents)}") as progress:
 
         def report(done: int, records: list) -> None:
@@ -111,8 +158,8 @@ def match(
                 kept.write(records)
             progress.show(done)
 
-        records = play_series(ruleset, wanted, _executor(executor, jobs, time_limit, ray_address), report)
-    print_series(standings(ruleset, [as_result(record) for record in records]), agents, records)
+        records = play_series(ruleset, wanted, runner, report)
+    print_series(standings(ruleset, [as_result(record) for record in records]), agents, records, wide)
 
 
 @league.command("run")
@@ -136,6 +183,8 @@ def league_run(
     time_limit: TimeLimit = 10.0,
     executor: ExecutorName = "local",
     ray_address: RayAddress = None,
+    trust: Trusted = None,
+    wide: Wide = False,
     publish: Annotated[Path | None, typer.Option(help="Write README.md, results.csv, report.html there.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="A league of two minutes with a report.")] = False,
 ) -> None:
@@ -148,19 +197,22 @@ def league_run(
     from asobiba.arena.terminal import LeagueProgress, print_standings
 
     started = time.monotonic()
-    ruleset = _ruleset(game, param)
+    ruleset = ruleset_of(game, param)
     names = agents.split() if agents is not None else league_agents(ruleset.game)
     names += [name for name in agent or () if name not in names]
     if demo:
         minutes = minutes or 1.75
         publish = publish or Path("runs") / "league" / f"{ruleset.game.name}-demo"
-    runner = _executor(executor, jobs, time_limit, ray_address)
-    with _store(ruleset, store, create=True) as kept:
+    runner = make_runner(executor, jobs, time_limit, ray_address, trust)
+    say_containment(ruleset, names, runner)
+    with open_store(ruleset, store, create=True) as kept:
+        if kept.upgraded:
+            print(f"The store was of an older format; a copy of it is {kept.upgraded}", file=sys.stderr)
         with LeagueProgress(ruleset, kept.results(ruleset)) as progress:
             until = None if minutes is None else started + 60 * minutes
             state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.advance)
         results = kept.results(ruleset)
-        print_standings(standings(ruleset, results))
+        print_standings(standings(ruleset, results), wide)
         if state.left:
             print(f"{state.left} of {state.wanted} matches are left; the same command goes on with them.")
         print(f"Results: {kept.place}")
@@ -175,36 +227,44 @@ def league_table(
     store: StorePlace = None,
     form: Annotated[str, typer.Option("--format", "-f", help="text, markdown, csv or json.")] = "text",
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the confidence intervals.")] = 0.95,
+    wide: Wide = False,
+    undamaged: Undamaged = False,
 ) -> None:
     """Prints the table of the league."""
     from asobiba.arena.standings import standings, to_csv, to_json, to_markdown
     from asobiba.arena.terminal import print_standings
     from asobiba.core import AsobibaError
 
-    writers = {"text": print_standings, "markdown": to_markdown, "csv": to_csv, "json": to_json}
+    writers = {
+        "text": lambda table: print_standings(table, wide),
+        "markdown": to_markdown,
+        "csv": to_csv,
+        "json": to_json,
+    }
     if form not in writers:
         raise AsobibaError(f"no format is called {form!r}; there are: {', '.join(writers)}")
-    ruleset = _ruleset(game, param)
-    with _store(ruleset, store, create=False) as kept:
-        text = writers[form](standings(ruleset, _results(ruleset, kept), level))
+    ruleset = ruleset_of(game, param)
+    with open_store(ruleset, store, create=False) as kept:
+        text = writers[form](standings(ruleset, stored_results(ruleset, kept, undamaged), level))
     if text is not None:
         print(text, end="")
 
 
-def _results(ruleset: Ruleset, store: Store) -> list:
+def stored_results(ruleset: Ruleset, store: Store, undamaged: bool = False) -> Results:
+    """The results under this ruleset, of which there must be some."""
     from asobiba.arena.store import StoreError
 
-    results = store.results(ruleset)
-    if not results:
+    results = store.results(ruleset, undamaged)
+    if not len(results):
         held = "; ".join(f"{g} v{v} {p}: {n} matches" for g, v, p, n in store.contents()) or "nothing"
         raise StoreError(f"{store.place} holds no results of {ruleset!r}. It holds: {held}")
     return results
 
 
-def _publish(ruleset: Ruleset, store: Store, folder: Path) -> None:
+def _publish(ruleset: Ruleset, store: Store, folder: Path, undamaged: bool = False) -> None:
     from asobiba.arena.publish import publish
 
-    page = publish(ruleset, store, _results(ruleset, store), folder)
+    page = publish(ruleset, store, stored_results(ruleset, store, undamaged), folder)
     print(f"Report: {page.resolve()}")
 
 
@@ -214,11 +274,35 @@ def league_publish(
     folder: Annotated[Path | None, typer.Argument(help="Where to.  [default: leaderboards/GAME]")] = None,
     param: Parameters = None,
     store: StorePlace = None,
+    undamaged: Undamaged = False,
 ) -> None:
     """Writes the league as README.md, results.csv, results.json and report.html."""
-    ruleset = _ruleset(game, param)
-    with _store(ruleset, store, create=False) as kept:
-        _publish(ruleset, kept, folder or Path("leaderboards") / ruleset.game.name)
+    ruleset = ruleset_of(game, param)
+    with open_store(ruleset, store, create=False) as kept:
+        _publish(ruleset, kept, folder or Path("leaderboards") / ruleset.game.name, undamaged)
+
+
+@league.command("verify")
+def league_verify(
+    game: GameName,
+    param: Parameters = None,
+    store: StorePlace = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Only so many matches, drawn at random.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sample.")] = 0,
+) -> None:
+    """Plays the matches on record again and compares; ends with 1 if one does not agree."""
+    from asobiba.arena.verify import verify_store
+    from asobiba.progress import progress_bar
+
+    ruleset = ruleset_of(game, param)
+    with open_store(ruleset, store, create=False) as kept, progress_bar(counted=True) as bar:
+        task = bar.add_task("matches", total=None)
+        found = verify_store(ruleset, kept, sample, seed, lambda n, of: bar.update(task, completed=n, total=of))
+    for number, why in found.faults[:20]:
+        print(f"match {number}: {why}")
+    print(f"{found.checked} of {found.present} matches were played again: {len(found.faults)} do not agree")
+    if found.faults:
+        raise typer.Exit(1)
 
 
 @league.command("report")
@@ -232,9 +316,9 @@ def league_report(
     from asobiba.arena.report import write_report
     from asobiba.arena.standings import standings
 
-    ruleset = _ruleset(game, param)
-    with _store(ruleset, store, create=False) as kept:
-        results = _results(ruleset, kept)
+    ruleset = ruleset_of(game, param)
+    with open_store(ruleset, store, create=False) as kept:
+        results = stored_results(ruleset, kept)
         page = output or Path("runs") / "league" / f"{ruleset.game.name}.html"
         write_report(page, standings(ruleset, results), results, kept)
     print(f"Report: {page.resolve()}")
@@ -248,14 +332,19 @@ def play(
     param: Parameters = None,
     store: Annotated[str | None, typer.Option(help="Put the game on record in this league store.")] = None,
     name: Annotated[str, typer.Option(help="You, on record.")] = "me",
+    trust: Trusted = None,
+    browser: Annotated[bool, typer.Option("--browser", help="On a page of the local browser, with pictures.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of that page; 0 takes a free one.")] = 8000,
 ) -> None:
-    """You against agents, in the terminal. Type ? for help while playing."""
+    """You against agents, in the terminal (type ? for help while playing) or, with --browser, on a page."""
     import secrets
 
     from asobiba.arena.person import Person, Quit, play_person
-    from asobiba.core import AsobibaError, make_agent
+    from asobiba.arena.trust import Trust, contained, make_player
+    from asobiba.core import AsobibaError
+    from asobiba.protocols.sandbox import Sandbox, programs_in
 
-    ruleset = _ruleset(game, param)
+    ruleset = ruleset_of(game, param)
     seats = ruleset.num_players
     place = _seat(ruleset, seat)
     texts = list(against or ()) or ["random"]
@@ -263,8 +352,16 @@ def play(
         texts *= seats - 1
     if len(texts) != seats - 1:
         raise AsobibaError(f"{game} needs {seats - 1} opponents, {len(texts)} were given")
-    opponents = [make_agent(ruleset.game, text) for text in texts]
-    kept = _store(ruleset, store, create=True) if store else None
+    if browser:
+        _play_in_browser(ruleset, place, texts, seed, store, port)
+        return
+    trusted = Trust.of(trust)
+    opponents = []
+    for text in texts:
+        inside = Sandbox() if contained(ruleset.game, text, trusted) else None
+        with programs_in(inside):
+            opponents.append(make_player(ruleset.game, text, trusted))
+    kept = open_store(ruleset, store, create=True) if store else None
     names = [*texts[:place], f"person:{name}", *texts[place:]]
     try:
         chosen = secrets.randbelow(2**48) if seed is None else seed
@@ -279,6 +376,22 @@ def play(
             opponent.close()
         if kept:
             kept.close()
+
+
+def _play_in_browser(
+    ruleset: Ruleset, seat: int, texts: list[str], seed: int | None, store: str | None, port: int
+) -> None:
+    import secrets
+
+    from asobiba.core import AsobibaError
+    from asobiba.protocols.browser import serve
+
+    if store is not None:
+        raise AsobibaError("games on the page are not put on record: give --browser or --store, not both")
+    if len(set(texts)) > 1:
+        raise AsobibaError(f"on the page all others are one agent, not {', '.join(texts)}")
+    agent = texts[0] if texts else "random"
+    serve(ruleset, agent, seat, port=port, seed=secrets.randbelow(2**48) if seed is None else seed)
 
 
 def _seat(ruleset: Ruleset, text: str) -> int:

@@ -6,14 +6,17 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, Protocol
 
-from asobiba.arena.lockstep import plays_in_lockstep
-from asobiba.arena.match import CRASH, TIME_OUT, Match, Record
-from asobiba.arena.worker import Unit, Worker, WorkerError
-from asobiba.core import AsobibaError, KernelAgent, MissingExtra, Ruleset, make_agent
+from asobiba.arena.costs import Workload
+from asobiba.arena.match import CRASH, Match, Record
+from asobiba.arena.trust import NOBODY, Trust
+from asobiba.arena.worker import Terms, Unit, Worker, WorkerError
+from asobiba.protocols.sandbox import Sandbox
+from asobiba.protocols.stopwatch import own_share
 
 TIME_LIMIT = 10.0
 """Seconds that an agent may take for a move, unless told otherwise."""
@@ -21,11 +24,8 @@ WARM_UP = 120.0
 """Seconds of processor time that an agent may take, once per process, to compile what it needs before its time counts."""
 
 _POLL = 0.05
-_ROUNDS = (0, 4, 16, 64, 192)
-_LARGEST = 256
-_SINGLES = 4
 _AT_LEAST = 20.0
-_FRUITLESS_DEATHS = 3
+FRUITLESS_DEATHS = 5
 
 
 def available_cores() -> int:
@@ -33,21 +33,118 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class Source(Protocol):
+    """Where units come from: a `Workload`, or a list of units that were made elsewhere."""
+
+    def take(self) -> Unit | None: ...
+    def finished(self, unit: Unit) -> None: ...
+    def again(self, units: Iterable[Unit]) -> None: ...
+    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None: ...
+    def __bool__(self) -> bool: ...
+
+
+class UnitList:
+    """Units in the order in which they are given."""
+
+    def __init__(self, units: Iterable[Unit]):
+        self._units = deque(units)
+
+    def __bool__(self) -> bool:
+        return bool(self._units)
+
+    def take(self) -> Unit | None:
+        return self._units.popleft() if self._units else None
+
+    def finished(self, unit: Unit) -> None:
+        pass
+
+    def again(self, units: Iterable[Unit]) -> None:
+        self._units.extend(units)
+
+    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None:
+        pass
+
+
 class Executor(ABC):
-    """Plays matches, in whatever order and place."""
+    """Plays matches, in whatever order and place.
+
+    Args:
+        jobs: how many play at the same time.
+        terms: time limits, trust and containment.
+    """
+
+    def __init__(
+        self,
+        jobs: int | None,
+        time_limit: float | None = TIME_LIMIT,
+        warm_up: float = WARM_UP,
+        trust: Trust = NOBODY,
+        containment: Sandbox | None = None,
+    ):
+        if jobs is not None and jobs < 1:
+            raise ValueError(f"jobs must be at least 1, not {jobs}")
+        if time_limit is not None and not time_limit > 0:
+            raise ValueError(f"the time limit must be positive, not {time_limit}")
+        self.terms = Terms(time_limit, warm_up, trust, containment or Sandbox())
+        self.compiling: Callable[[list[str]], None] = lambda agents: None
+        """Told which agents must be compiled before games begin."""
+        self.kernels: set[str] = set()
+        """Agents that were checked and are kernels."""
+
+    def hide(self, place: str) -> None:
+        """Contained agents shall not see this file or folder."""
+        beside = [place, f"{place}-wal", f"{place}-shm"]
+        hidden = tuple(os.path.abspath(path) for path in beside)
+        self.terms = replace(self.terms, containment=replace(self.terms.containment, hidden=hidden))
 
     @abstractmethod
-    def play(self, matches: Sequence[Match], until: float | None = None) -> Iterator[list[Record]]:
+    def play(
+        self,
+        matches: Sequence[Match],
+        until: float | None = None,
+        before: Mapping[tuple[str, ...], int] | None = None,
+    ) -> Iterator[list[Record]]:
         """Plays the matches and yields their records as they come.
 
         Args:
             matches: what to play.
             until: stop at this time of `time.monotonic()`, but not sooner than 20 s after the first record, which
                 compiling may delay; what is being played then is thrown away.
+            before: games that each pairing (the agents of its seats, sorted) has played already.
 
         Raises:
             WorkerError: if processes die though no agent was thinking.
         """
+
+    def workload(self, matches: Sequence[Match], jobs: int, before: Mapping[tuple[str, ...], int] | None) -> Workload:
+        """The matches as units, after saying what must be compiled."""
+        work = Workload(matches, jobs, before, self.terms.trust, self.kernels)
+        if work.compiling:
+            self.compiling(work.compiling)
+        return work
+
+    def check(self, matches: Sequence[Match]) -> None:
+        """Builds the agent of each match's first seat in a worker and begins a game with it.
+
+        Raises:
+            RefusedAgent: if one cannot play.
+        """
+        units = UnitList([Unit((match,), "check") for match in matches])
+        pool = Pool(units, min(available_cores(), len(matches)), self.terms)
+        try:
+            for _ in pool.run():
+                pass
+        finally:
+            pool.close()
+        self.kernels |= pool.kernels
+
+    def run(self, work: Source, jobs: int, until: float | None = None) -> Iterator[list[Record]]:
+        """Plays what a source gives in worker processes of this machine."""
+        pool = Pool(work, jobs, replace(self.terms, threads=own_share(jobs, available_cores())))
+        try:
+            yield from pool.run(until)
+        finally:
+            pool.close()
 
 
 class LocalExecutor(Executor):
@@ -57,210 +154,110 @@ class LocalExecutor(Executor):
         jobs: how many processes; `None`: one per core.
         time_limit: seconds per move; `None`: no limit.
         warm_up: seconds of processor time that an agent may take once per process before its time counts.
+        trust: agents that need no containment.
+        containment: of the others; `None` for the strongest that works here.
     """
 
-    def __init__(self, jobs: int | None = None, time_limit: float | None = TIME_LIMIT, warm_up: float = WARM_UP):
-        if jobs is not None and jobs < 1:
-            raise ValueError(f"jobs must be at least 1, not {jobs}")
-        if time_limit is not None and not time_limit > 0:
-            raise ValueError(f"the time limit must be positive, not {time_limit}")
+    def __init__(self, jobs: int | None = None, *arguments: Any, **options: Any):
+        super().__init__(jobs, *arguments, **options)
         self.jobs = jobs or available_cores()
-        self.time_limit = time_limit
-        self.warm_up = warm_up
 
-    def play(self, matches: Sequence[Match], until: float | None = None) -> Iterator[list[Record]]:
-        return self.play_units(plan(matches, self.jobs), until)
-
-    def play_units(self, units: Iterable[Unit], until: float | None = None) -> Iterator[list[Record]]:
-        """Plays units; see `play`."""
-        waiting = deque(units)
-        workers: list[Worker] = []
-        suspects: set[str] = set()
-        deaths, playing = 0, False
-        try:
-            while waiting or any(worker.unit for worker in workers):
-                if until is not None and playing and time.monotonic() > until:
-                    return
-                while waiting and len(workers) < self.jobs:
-                    workers.append(Worker(self.time_limit, self.warm_up, suspects))
-                    workers[-1].give(waiting.popleft())
-                ready = set(wait([worker.connection for worker in workers], _POLL))
-                for worker in list(workers):
-                    reason = None
-                    if worker.connection in ready:
-                        try:
-                            records = worker.receive()
-                            if records is not None:
-                                if until is not None and not playing:
-                                    until = max(until, time.monotonic() + _AT_LEAST)
-                                deaths, playing = 0, True
-                                yield records
-                            else:
-                                waiting.extendleft(worker.again)
-                            if worker.unit is None and waiting:
-                                worker.give(waiting.popleft())
-                        except EOFError:
-                            reason = CRASH
-                    elif worker.overdue:
-                        reason = TIME_OUT
-                    if reason is None:
-                        continue
-                    workers.remove(worker)
-                    worker.kill()
-                    if worker.suspect is not None:
-                        suspects.add(worker.suspect)
-                    deaths = 0 if worker.was_thinking else deaths + 1
-                    if deaths == _FRUITLESS_DEATHS:
-                        raise WorkerError(
-                            f"{deaths} worker processes in a row ended with exit code {worker.process.exitcode} though "
-                            "no agent was thinking; is the machine short of memory?"
-                        )
-                    records, again = worker.verdict(reason)
-                    waiting.extendleft(reversed(again))
-                    if records:
-                        playing = True
-                        yield records
-        finally:
-            for worker in workers:
-                worker.kill()
-
-
-class RayExecutor(Executor):
-    """Ray, for more machines: every actor runs a process of its own as `LocalExecutor` does. Needs the extra `ray`.
-
-    Args:
-        jobs: how many actors; `None`: one per CPU of the cluster.
-        time_limit, warm_up: as for `LocalExecutor`.
-        address: of a running cluster; `None` starts or finds a local one (Ray reads `RAY_ADDRESS`).
-    """
-
-    def __init__(
+    def play(
         self,
-        jobs: int | None = None,
-        time_limit: float | None = TIME_LIMIT,
-        warm_up: float = WARM_UP,
-        address: str | None = None,
-    ):
-        try:
-            import ray
-        except ImportError:
-            raise MissingExtra("ray", "ray") from None
-        if jobs is not None and jobs < 1:
-            raise ValueError(f"jobs must be at least 1, not {jobs}")
-        self._ray = ray
-        self.time_limit, self.warm_up, self.address = time_limit, warm_up, address
-        self.jobs = jobs
+        matches: Sequence[Match],
+        until: float | None = None,
+        before: Mapping[tuple[str, ...], int] | None = None,
+    ) -> Iterator[list[Record]]:
+        return self.run(self.workload(matches, self.jobs, before), self.jobs, until)
 
-    def play(self, matches: Sequence[Match], until: float | None = None) -> Iterator[list[Record]]:
-        ray = self._ray
-        if not ray.is_initialized():
-            try:
-                ray.init(address=self.address, log_to_driver=False, include_dashboard=False, configure_logging=False)
-            except ConnectionError as error:
-                raise WorkerError(f"no Ray cluster at {self.address!r}: {error}") from None
-        jobs = self.jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        waiting = deque(plan(matches, jobs))
-        actor_class = ray.remote(num_cpus=1)(_RayPlayer)
-        idle = [actor_class.remote(self.time_limit, self.warm_up) for _ in range(min(jobs, len(waiting)))]
-        busy: dict[Any, tuple[Any, Unit]] = {}
-        deaths = 0
-        try:
-            while waiting or busy:
-                if until is not None and time.monotonic() > until:
+
+class Pool:
+    """Workers, and what they do; to be closed when nothing more is to be played."""
+
+    def __init__(self, work: Source, jobs: int, terms: Terms):
+        self.work, self.jobs, self.terms = work, jobs, terms
+        self.workers: list[Worker] = []
+        self.kernels: set[str] = set()
+        self.deaths = 0
+
+    def run(self, until: float | None = None) -> Iterator[list[Record]]:
+        """Plays until nothing is left or the time is up."""
+        playing = False
+        while self.work or any(worker.unit for worker in self.workers):
+            if until is not None and playing and time.monotonic() > until:
+                return
+            self._employ()
+            ready = set(wait([worker.connection for worker in self.workers], _POLL))
+            for worker in list(self.workers):
+                for records in self._attend(worker, worker.connection in ready):
+                    if until is not None and not playing:
+                        until = max(until, time.monotonic() + _AT_LEAST)
+                    playing = True
+                    yield records
+
+    def close(self) -> None:
+        """Ends the workers."""
+        for worker in self.workers:
+            worker.kill()
+        self.workers.clear()
+
+    def _employ(self) -> None:
+        """Gives idle workers something to do, and starts workers while there is more."""
+        for worker in self.workers:
+            if worker.unit is None:
+                unit = self.work.take()
+                if unit is None:
                     return
-                while waiting and idle:
-                    actor, unit = idle.pop(), waiting.popleft()
-                    busy[actor.play.remote(unit)] = (actor, unit)
-                done, _ = ray.wait(list(busy), timeout=_POLL)
-                for reference in done:
-                    actor, unit = busy.pop(reference)
-                    try:
-                        records = ray.get(reference)
-                    except ray.exceptions.RayActorError as error:  # a machine is lost: its games are played elsewhere
-                        deaths += 1
-                        if deaths == _FRUITLESS_DEATHS:
-                            raise WorkerError(f"{deaths} Ray actors in a row were lost: {error}") from None
-                        waiting.appendleft(unit)
-                        actor = actor_class.remote(self.time_limit, self.warm_up)
-                    else:
-                        deaths = 0
-                        if records:
-                            yield records
-                    idle.append(actor)
-        finally:
-            for actor in [*idle, *(actor for actor, _ in busy.values())]:
-                ray.kill(actor)
+                worker.give(unit)
+        while len(self.workers) < self.jobs:
+            unit = self.work.take()
+            if unit is None:
+                return
+            self.workers.append(Worker(self.terms))
+            self.workers[-1].give(unit)
 
+    def _attend(self, worker: Worker, speaks: bool) -> Iterator[list[Record]]:
+        reason = None
+        if speaks:
+            unit = worker.unit
+            try:
+                message = worker.receive()
+            except EOFError:
+                reason = CRASH
+            else:
+                self.deaths = 0
+                if message is None:
+                    if worker.finished is not None:
+                        self.work.finished(worker.finished)
+                        if worker.finished.kind == "check" and worker.kernel:
+                            self.kernels.add(worker.finished.matches[0].seats[0])
+                    self.work.again(worker.again)
+                else:
+                    records, seconds = message
+                    if unit is not None:
+                        self.work.played(unit, records, seconds)
+                    if records:
+                        yield records
+        else:
+            reason = worker.overdue
+        if reason is not None:
+            yield from self._bury(worker, reason)
 
-class _RayPlayer:
-    """The actor: agents think in a process below it, which it can kill."""
-
-    def __init__(self, time_limit: float | None, warm_up: float):
-        self._executor = LocalExecutor(1, time_limit, warm_up)
-
-    def play(self, unit: Unit) -> list[Record]:
-        return [record for records in self._executor.play_units([unit]) for record in records]
-
-
-EXECUTORS = {"local": LocalExecutor, "ray": RayExecutor}
-
-
-def make_executor(name: str, **options: Any) -> Executor:
-    """The executor of this name (`local` or `ray`).
-
-    Raises:
-        AsobibaError: for another name.
-        MissingExtra: if it needs an extra that is not installed.
-    """
-    if name not in EXECUTORS:
-        raise AsobibaError(f"no executor is called {name!r}; there are: {', '.join(EXECUTORS)}")
-    return EXECUTORS[name](**options)
-
-
-def plan(matches: Sequence[Match], jobs: int) -> list[Unit]:
-    """Cuts matches into units: in rounds over all pairings, small ones first, so that every pairing has results early."""
-    groups: dict[tuple, list[Match]] = {}
-    for match in matches:
-        groups.setdefault((match.game, match.parameters_text, match.seats), []).append(match)
-    rounds: dict[int, list[Unit]] = {}
-    warm: dict[tuple, Unit] = {}
-    kinds: dict[tuple, str | None] = {}
-    for members in groups.values():
-        first = members[0]
-        ruleset = first.ruleset()
-        engines = [_engine(ruleset, first, seat, kinds) for seat in range(len(first.seats))]
-        lockstep = None not in engines
-        if lockstep:
-            for text, engine in zip(first.seats, engines):
-                alone = Match(first.game, first.version, first.parameters, (text,) * len(first.seats), 0)
-                warm.setdefault((first.game, engine), Unit((alone,), "warm"))
-        begin, number = 0, 0
-        while begin < len(members):
-            size = _width(number) if lockstep else _SINGLES
-            size = max(1, min(size, -(-len(members) // jobs)))
-            unit = Unit(tuple(members[begin : begin + size]), "batch" if lockstep else "single")
-            rounds.setdefault(number, []).append(unit)
-            begin, number = begin + size, number + 1
-    units = [unit for number in sorted(rounds) for unit in rounds[number]]
-    return [*warm.values(), *units]
-
-
-def _width(number: int) -> int:
-    return _ROUNDS[number + 1] - _ROUNDS[number] if number + 1 < len(_ROUNDS) else _LARGEST
-
-
-def _engine(ruleset: Ruleset, match: Match, seat: int, known: dict[tuple, str | None]) -> str | None:
-    """What has to be compiled for this agent to play in lockstep; equal for agents that differ in settings only.
-
-    `None` for an agent that is no kernel.
-    """
-    key = (match.game, match.parameters_text, match.seats[seat])
-    if key not in known:
-        agent = make_agent(ruleset.game, match.seats[seat])
-        known[key] = None
-        if plays_in_lockstep(ruleset, [agent]):
-            assert isinstance(agent, KernelAgent)
-            policy = getattr(agent.policy, "py_func", agent.policy)
-            known[key] = f"{policy.__module__}.{policy.__qualname__} {agent.memory_dtype} {ruleset.dtype}"
-        agent.close()
-    return known[key]
+    def _bury(self, worker: Worker, reason: str) -> Iterator[list[Record]]:
+        unit = worker.unit
+        self.workers.remove(worker)
+        worker.kill()
+        if worker.suspect is not None and reason != CRASH:
+            self.terms = replace(self.terms, suspects=self.terms.suspects | {worker.suspect})
+        self.deaths = 0 if worker.was_thinking and reason != "stopped" else self.deaths + 1
+        if self.deaths == FRUITLESS_DEATHS:
+            raise WorkerError(
+                f"{self.deaths} worker processes in a row ended with exit code {worker.process.exitcode} though "
+                "no agent was thinking; is the machine short of memory?"
+            )
+        records, again = worker.verdict(reason)
+        if unit is not None:
+            self.work.finished(unit)
+        self.work.again(again)
+        if records:
+            yield records

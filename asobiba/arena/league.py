@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from asobiba.arena.executors import Executor
 from asobiba.arena.match import Match, Record
 from asobiba.arena.schedule import gauntlet, round_robin
 from asobiba.arena.store import Store
-from asobiba.core import Game, Ruleset, agent_declarations, make_agent
+from asobiba.arena.trust import is_loaded, make_trusted, trusted
+from asobiba.core import Game, Ruleset, agent_declarations
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,25 @@ def league_agents(game: Game) -> list[str]:
     return [name for name, declaration in agent_declarations(game).items() if declaration.league]
 
 
-def check_agents(ruleset: Ruleset, agents: Sequence[str]) -> None:
-    """Builds every agent once, so that a misspelt one is found before anything is played.
+def check_agents(ruleset: Ruleset, agents: Sequence[str], executor: Executor) -> None:
+    """Builds every agent once, so that one that is misspelt, or does not play this game, is found before any match.
+
+    Agents that are more than a kernel are built, and begin a game, in a worker, which their constructors cannot hang.
 
     Raises:
-        UnknownAgent, GameParameterError: as `asobiba.core.make_agent`.
+        UnknownAgent, GameParameterError, RefusedAgent: for the first that cannot play.
     """
+    trust = executor.terms.trust
+    elsewhere = []
     for text in dict.fromkeys(agents):
-        make_agent(ruleset.game, text).close()
+        if trusted(ruleset.game, text) and not is_loaded(text):
+            agent = make_trusted(ruleset.game, text, trust)
+            agent.prepare(ruleset)
+            agent.close()
+        else:
+            elsewhere.append(Match.of(ruleset, (text,) * ruleset.num_players, 0))
+    if elsewhere:
+        executor.check(elsewhere)
 
 
 def run_league(
@@ -70,23 +83,60 @@ def run_league(
     """
     store.require(ruleset)
     if newcomers:
-        check_agents(ruleset, newcomers)
         wanted = gauntlet(ruleset, newcomers, agents, games, seed)
     else:
         wanted = round_robin(ruleset, agents, games, seed)
-    check_agents(ruleset, agents)
+    check_agents(ruleset, [*newcomers, *agents], executor)
     present = store.keys(ruleset)
-    missing = [match for match in wanted if match.key not in present]
-    state = LeagueRun(len(wanted), len(wanted) - len(missing), 0)
+    state = LeagueRun(len(wanted), sum(match.key in present for match in wanted), 0)
     if report:
         report(state, [])
-    if missing and (until is None or time.monotonic() < until):
-        for records in executor.play(missing, until):
-            store.write(records)
+    if until is None or time.monotonic() < until:
+        for records in play_missing(ruleset, wanted, store, executor, until, present):
             state = LeagueRun(state.wanted, state.before, state.played + len(records))
             if report:
                 report(state, records)
     return state
+
+
+def play_missing(
+    ruleset: Ruleset,
+    wanted: Sequence[Match],
+    store: Store,
+    executor: Executor,
+    until: float | None = None,
+    present: set[str] | None = None,
+) -> Iterator[list[Record]]:
+    """Plays the matches that the store lacks, and yields the records that have been written.
+
+    Records are written together a few times a second, which is much cheaper than one after another.
+    """
+    present = store.keys(ruleset) if present is None else present
+    missing = [match for match in wanted if match.key not in present]
+    if not missing:
+        return
+    if store.is_file:
+        executor.hide(store.place)
+    before = Counter(tuple(sorted(match.seats)) for match in wanted if match.key in present)
+    waiting: list[Record] = []
+    written = time.monotonic()
+    try:
+        for records in executor.play(missing, until, before):
+            waiting += records
+            if time.monotonic() - written > _WRITE_EVERY:
+                store.write(waiting)
+                done, waiting = waiting, []
+                yield done
+                written = time.monotonic()
+    finally:
+        if waiting:
+            store.write(waiting)
+    if waiting:
+        yield waiting
+
+
+_WRITE_EVERY = 0.25
+"""Seconds between two writes to the store."""
 
 
 def play_series(

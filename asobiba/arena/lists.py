@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from asobiba.core import Game, agent_declarations, game, game_names
-from asobiba.core.engine import cache_folder
+from asobiba.core.cache import cache_folder
 
 
 def console() -> Console:

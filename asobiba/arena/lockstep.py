@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
+from asobiba.api.seating import Opponent, Seating, _Group
 from asobiba.arena.match import (
     Match,
     Record,
@@ -15,16 +15,15 @@ from asobiba.arena.match import (
     action_dtype,
     agent_seed,
     finished_record,
-    out_of_range,
+    refused,
 )
 from asobiba.core import Agent, KernelAgent, Ruleset
-from asobiba.core.engine import agent_engine_for
-from asobiba.core.random import seed_keys
+from asobiba.core.state import culprit
 
 
 def plays_in_lockstep(ruleset: Ruleset, agents: Sequence[Agent]) -> bool:
     """Whether these agents' games can run in the batch engine."""
-    return ruleset.discrete and not ruleset.simultaneous and all(type(a) is KernelAgent for a in agents)
+    return all(isinstance(agent, KernelAgent) for agent in agents)
 
 
 def play_lockstep(
@@ -63,74 +62,102 @@ def play_lockstep(
             yield done
 
 
+class _Apart(Seating):
+    """Every seat's agent has loops of its own, so that a league of n policies compiles n of them, not every pair."""
+
+    def _set_opponents(self, opponent: Opponent | Sequence[Opponent], learner: int) -> None:
+        for seat, agent in enumerate(opponent):  # type: ignore[arg-type]
+            occupants = np.full((self.num_envs, self.ruleset.seats), -1, np.int8)
+            occupants[:, seat] = 0
+            self._groups.append(_Group(self, occupants, hand=self._dealt([agent], occupants)))  # type: ignore[list-item]
+
+    def take_over(self, other: Seating, rows: np.ndarray) -> None:
+        self.states[...], self.masks[...] = other.states[rows], other.masks[rows]
+        for mine, theirs in zip(self._groups, other._groups, strict=True):
+            assert mine.hand is not None
+            assert theirs.hand is not None
+            (kept,), (given,) = mine.hand.memories, theirs.hand.memories
+            kept.reshape(-1, self.ruleset.seats)[...] = given.reshape(-1, self.ruleset.seats)[rows]
+
+
 class _Games:
-    """The games that still run, in arrays that shrink as games end."""
+    """The games that still run: a seating without learners, whose arrays shrink as games end."""
 
     def __init__(self, matches: Sequence[Match], agents: Sequence[KernelAgent]):
         self.matches = matches
+        self.agents = tuple(agents)
         self.ruleset = ruleset = matches[0].ruleset()
         count, seats = len(matches), ruleset.num_players
-        self.policies = [agent_engine_for(ruleset.game, agent.policy) for agent in agents]
+        self.seating = self._seating(count)
         seeds = [match.seed for match in matches]
-        self.memories = [
-            agent.memories(np.array([agent_seed(seed, seat) for seed in seeds]), seat, ruleset)
-            for seat, agent in enumerate(agents)
-        ]
-        self.batch = self._batch(count)
-        self.batch.states["rng_key"] = seed_keys(np.array(seeds, np.uint64), 0)
-        self.batch.run(BEGIN)
+        self.seating.begin_games(
+            np.array(seeds, np.uint64),
+            np.array([[agent_seed(seed, seat) for seat in range(seats)] for seed in seeds], np.uint64),
+        )
         self.alive = np.arange(count)
         self.running = np.ones(count, bool)
         self.returns = np.zeros((count, seats))
         self.decisions = np.zeros((count, seats), np.int64)
         self.seconds = np.zeros((count, seats))
-        self.log = np.zeros((count, 64), action_dtype(ruleset))
+        self.log = np.zeros((count, 64, *ruleset.actions_shape), action_dtype(ruleset))
 
-    def _batch(self, count: int) -> Batch:
-        self.views = self.ruleset.zeros(count)
-        return Batch(self.ruleset, count, autoreset="disabled", threads=1)
+    def _seating(self, count: int) -> _Apart:
+        return _Apart(self.ruleset, count, opponent=self.agents, seat=None, autoreset="disabled", threads=1)
 
     def turn(self, seat: int) -> np.ndarray:
-        """Where it is the turn of `seat`: `(n,)` bool."""
-        return (self.batch.states["to_move"] == seat) & self.running
+        """Where `seat` acts: `(n,)` bool."""
+        return self.seating.acts(seat) & self.running
 
     def ask(self, seat: int, turn: np.ndarray, asked: int) -> None:
         """Writes the actions of the games in which it is the turn of `seat`."""
         started = time.perf_counter()
-        batch = self.batch
-        self.policies[seat].act_batch(
-            batch.states, batch.params, batch.masks, self.views, self.memories[seat], turn.view(np.uint8),
-            batch.actions,
-        )  # fmt: skip
+        self.seating.decide(seat, turn)
         self.seconds[turn, seat] += (time.perf_counter() - started) / asked
         self.decisions[turn, seat] += 1
 
     def step(self) -> list[Record]:
         """Moves every running game and returns the records of those that end."""
-        batch = self.batch
+        games = self.seating
         rows = np.flatnonzero(self.running)
-        steps = batch.states["steps"][rows]
+        steps = games.states["steps"][rows]
         if steps.max() >= self.log.shape[1]:
             self.log = np.concatenate([self.log, np.zeros_like(self.log)], axis=1)
-        answers = batch.actions.copy()
-        bad = (answers < 0) | (answers >= self.ruleset.num_actions)
-        batch.actions[bad] = -1
-        self.log[rows, steps] = batch.actions[rows]
-        batch.run(STEP_BLIND)
-        self.returns[rows] += batch.rewards[rows]
-        ended = self.running & ((batch.states["terminated"] != 0) | (batch.states["truncated"] != 0))
-        records = [self._record(int(i), bool(bad[i]), int(answers[i])) for i in np.flatnonzero(ended)]
+        answers = games.actions.copy()
+        bad = self._mark_bad()
+        self.log[rows, steps] = games.actions[rows]
+        games.advance(self.running)
+        self.returns[rows] += games.rewards[rows]
+        ended = self.running & ((games.states["terminated"] != 0) | (games.states["truncated"] != 0))
+        records = [self._record(int(i), bad[i], answers[i]) for i in np.flatnonzero(ended)]
         self.running &= ~ended
         if self.running.sum() * 2 < len(self.alive):
             self._shrink()
         return records
 
-    def _record(self, i: int, bad: bool, answer: int) -> Record:
-        state = self.batch.states[i]
+    def _mark_bad(self) -> np.ndarray:
+        # What is no action at all goes on record as -1 (or not-a-number); who does not act, as 0.
+        games, ruleset = self.seating, self.ruleset
+        actions = games.actions
+        if ruleset.simultaneous:
+            acting = np.stack([games.acts(seat) for seat in range(ruleset.seats)], axis=1)
+            actions[~acting] = 0
+        if ruleset.discrete:
+            bad = (actions < 0) | (actions >= ruleset.num_actions)
+            actions[bad] = -1
+        else:
+            bad = np.logical_not(np.isfinite(actions).all(axis=-1))
+            actions[bad] = np.nan
+        return bad
+
+    def _record(self, i: int, bad: np.ndarray, answer: np.ndarray) -> Record:
+        state = self.seating.states[i]
         actions = self.log[i, : int(state["steps"])].tobytes()
         remarks = {}
-        if bad:
-            remarks[int(state["to_move"])] = out_of_range(self.ruleset, answer)
+        seat = culprit(state)
+        if seat is not None:
+            wrong, given = (bad[seat], answer[seat]) if self.ruleset.simultaneous else (bad, answer)
+            if wrong:
+                remarks[seat] = refused(self.ruleset, given)
         return finished_record(
             self.matches[self.alive[i]], self.ruleset, state, actions, self.returns[i], self.decisions[i],
             self.seconds[i], remarks,
@@ -140,8 +167,6 @@ class _Games:
         keep = np.flatnonzero(self.running)
         for name in ("alive", "returns", "decisions", "seconds", "log", "running"):
             setattr(self, name, getattr(self, name)[keep])
-        self.memories = [memory[keep] for memory in self.memories]
         if len(keep):
-            old, self.batch = self.batch, self._batch(len(keep))
-            self.batch.states[:] = old.states[keep]
-            self.batch.masks[:] = old.masks[keep]
+            old, self.seating = self.seating, self._seating(len(keep))
+            self.seating.take_over(old, keep)

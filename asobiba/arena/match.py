@@ -6,26 +6,28 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
+from asobiba.arena.answers import as_action, describe, no_action, printable, refused
 from asobiba.core import Agent, AsobibaError, Ruleset, game
 from asobiba.core.state import END_REASONS, ILLEGAL_ACTION
-from asobiba.core.states import as_seed
+from asobiba.core.states import agent_views
+from asobiba.protocols.process import EngineKilled, EngineTimeout, HostedFault, IllegalAnswer
 
 RULES, ILLEGAL, TRUNCATION = END_REASONS[1], END_REASONS[2], END_REASONS[3]
 CRASH, TIME_OUT = "crash", "time-out"
+__all__ = ["refused"]  # for the games in lockstep
 REASONS = (RULES, ILLEGAL, CRASH, TIME_OUT, TRUNCATION)
 """Why a game ended, as it stands on record."""
 
 DRAW = -1
 """`Record.winner` of a game that nobody won."""
-
-_DETAIL_LENGTH = 500
 
 
 class ReplayError(AsobibaError, ValueError):
@@ -133,6 +135,9 @@ class Record:
         seconds: how long each seat thought, in all.
         tie_break: the game's tie-breaker for each seat, where it declares one.
         digest: 16 hexadecimal digits of the final state's bytes; a replay must reach the same.
+        teams: each seat's team, where the game declares teams (by roles: those of the final state).
+        contained: how the agents that are not trusted were contained, one word for each seat and "" for a trusted one;
+            "" altogether where all are.
     """
 
     match: Match
@@ -146,23 +151,41 @@ class Record:
     seconds: tuple[float, ...] = ()
     tie_break: tuple[float, ...] | None = None
     digest: str = ""
+    teams: tuple[int, ...] | None = None
+    contained: str = ""
 
     @property
     def winner(self) -> int:
-        """The seat with the greatest return, or `DRAW` where several share it (or nobody plays against anybody)."""
-        return winner(self.returns)
+        """The seat with the greatest return (the first of the team with the greatest mean return), or `DRAW` where
+        several share it, or nobody plays against anybody."""
+        return winner(self.returns, self.teams)
 
     def same_play(self, other: Record) -> bool:
-        """Whether both tell of the same game; only the time that the agents took may differ."""
+        """Whether both tell of the same game; only the time that the agents took, and where, may differ."""
         mine, yours = asdict(self), asdict(other)
-        return all(mine[name] == yours[name] for name in mine if name != "seconds")
+        return all(mine[name] == yours[name] for name in mine if name not in ("seconds", "contained"))
 
 
-def winner(returns: Sequence[float]) -> int:
-    """The index of the greatest return, or `DRAW` where several share it or there is one player only."""
-    best = max(returns)
-    first = [k for k, value in enumerate(returns) if value == best]
-    return first[0] if len(first) == 1 and len(returns) > 1 else DRAW
+def winner(returns: Sequence[float], teams: Sequence[int] | None = None) -> int:
+    """The seat with the greatest return, or `DRAW` where several share it or there is one side only.
+
+    In teams it is the first seat of the team whose members' mean return is greatest.
+    """
+    sides: dict[int, list[int]] = {}
+    for seat in range(len(returns)):
+        sides.setdefault(seat if teams is None else teams[seat], []).append(seat)
+    values = {side: sum(returns[k] for k in seats) / len(seats) for side, seats in sides.items()}
+    best = [side for side, value in values.items() if value == max(values.values())]
+    return sides[best[0]][0] if len(best) == 1 and len(sides) > 1 else DRAW
+
+
+def teams_of(ruleset: Ruleset, state: np.void) -> tuple[int, ...] | None:
+    """Each seat's team, where the game declares teams: fixed ones, or by a field of the state."""
+    declared = getattr(ruleset.game, "teams", None)
+    if not declared:
+        return None
+    found = state[declared] if isinstance(declared, str) else declared
+    return tuple(int(team) for team in found)[: ruleset.num_players]
 
 
 def action_dtype(ruleset: Ruleset) -> np.dtype:
@@ -199,15 +222,12 @@ def digest(state: np.ndarray | np.void) -> str:
 
 
 class Table:
-    """One game on the table: the state, the legal mask, and the compiled rules that change them."""
+    """One game on the table, as agents are seated at it one by one: a batch of one game."""
 
     def __init__(self, ruleset: Ruleset):
         self.ruleset = ruleset
-        self.engine = ruleset.engine
-        self.states = ruleset.zeros()
-        self.masks = np.zeros((1, *ruleset.mask_shape), np.int8)
-        self._views = ruleset.zeros()
-        self._blank = ruleset.zeros()
+        self._batch = Batch(ruleset, 1, autoreset="disabled", threads=1)
+        self.states = self._batch.states
 
     @property
     def state(self) -> np.void:
@@ -218,58 +238,67 @@ class Table:
         return bool(self.states["terminated"][0] or self.states["truncated"][0])
 
     @property
-    def movers(self) -> range:
+    def movers(self) -> list[int]:
         """The seats to be asked for an action now."""
-        if self.ruleset.simultaneous:
-            return range(self.ruleset.num_players)
-        mover = int(self.states["to_move"][0])
-        return range(mover, mover + 1)
+        return self.ruleset.actors(self.states[0]).tolist()
 
     def begin(self, seed: int) -> None:
         """Deals the game of this seed."""
-        self.states[:] = self._blank
-        self.engine.seed_one(self.states, 0, as_seed(seed), 0)
-        self.engine.begin_one(self.states, 0, self.ruleset.params, self._blank)
-        self.engine.mask_one(self.states, 0, self.ruleset.params, self.masks)
+        self._batch.seed(seed)
+        self._batch.run(BEGIN)
 
     def view(self, seat: int) -> np.void:
-        """A copy of the state as `seat` may see it."""
-        self._views[0] = self.states[0]
-        self.engine.hide_one(self._views, 0, self.ruleset.params, seat)
-        return self._views.copy()[0]
+        """A copy of the state as the agent at `seat` may see it."""
+        return agent_views(self.ruleset, self.states, np.array([seat]))[0]
 
     def legal(self, seat: int) -> np.ndarray:
         """A copy of the legal mask of `seat`."""
-        return (self.masks[0][seat] if self.ruleset.simultaneous else self.masks[0]).copy()
+        mask = self._batch.masks[0]
+        return (mask[seat] if self.ruleset.simultaneous else mask).copy()
 
     def play(self, action: Any) -> None:
-        """Applies one step's action (a row a player where all act at once)."""
-        if not self.ruleset.simultaneous and self.ruleset.discrete:
-            action = int(action)
-        else:
-            action = np.ascontiguousarray(action, self.ruleset.action_dtype)
-        self.engine.advance_one(self.states, 0, self.ruleset.params, action, self.masks)
-        self.engine.mask_one(self.states, 0, self.ruleset.params, self.masks)
+        """Applies one step's action (a row a seat where several may act at once)."""
+        self._batch.actions[0] = action
+        self._batch.run(STEP_BLIND)
 
 
 class Thinking:
     """Told when an agent starts and stops thinking; the worker processes use it to enforce the time limit."""
 
+    faults: tuple[type[BaseException], ...] = (Exception, SystemExit, GeneratorExit)
+    """What an agent may raise that is its own fault; where no person sits at the keyboard, everything is."""
+    patience = False
+    """Whether what cannot be decided raises `Undecided` instead of being the agent's fault."""
+
     def __init__(self, limit: float | None = None):
         self.limit = limit
+        self._started = 0.0
 
-    def start(self, seat: int, agent: str, moves: int = 1) -> float | None:
-        """`seat` begins to think about this many moves. Returns the seconds it may take; `None`: as long as it likes."""
-        return None if self.limit is None else moves * self.limit
+    def start(self, seat: int, agent: str, moves: int = 1, slack: float = 0.0) -> None:
+        """`seat` begins to think about this many moves; nobody interferes for `slack` seconds after its limit."""
+        self._started = time.perf_counter()
 
-    def stop(self) -> None:
-        """It has answered."""
+    def warm(self, seat: int, agent: str) -> None:
+        """The agent at `seat` starts, compiles or loads what it needs, which is no thinking."""
+        self.start(seat, agent)
+
+    def stop(self) -> float:
+        """It has answered; returns the seconds that count as its thinking."""
+        return time.perf_counter() - self._started
 
     def note(self, action: bytes) -> None:
         """The game took this action."""
 
 
-@dataclass
+class Undecided(Exception):
+    """Nobody can say who is to blame for the end of a game: it is to be played again."""
+
+    def __init__(self, seat: int, detail: str):
+        super().__init__(detail)
+        self.seat, self.detail = seat, detail
+
+
+@dataclass(frozen=True)
 class _Ending:
     """How a game ended that the rules did not end."""
 
@@ -292,6 +321,9 @@ def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None 
 
     An agent that raises, takes longer than the time limit, or answers what is no legal action loses this game.
 
+    Raises:
+        Undecided: where `thinking.patience` asks for it.
+
     Args:
         match: what to play.
         agents: one agent per seat; the same object must not sit twice.
@@ -307,108 +339,82 @@ def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None 
     for seat, agent in enumerate(agents):
         ending = ending or _begin(match, agent, seat, ruleset, thinking, tally)
     while not table.over and ending is None:
-        answers = []
+        action = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
         for seat in table.movers:
             answer = _ask(match, agents[seat], seat, table, thinking, tally)
             if isinstance(answer, _Ending):
-                ending = answer
-                break
-            answers.append(answer)
+                if ruleset.game.faults == "end":
+                    ending = answer
+                    break
+                tally.remarks[seat] = f"{answer.reason}: {answer.detail}"
+                answer = no_action(ruleset)  # the rules say what is played instead
+            action[seat if ruleset.simultaneous else ...] = answer
         if ending is None:
-            action = np.stack(answers) if ruleset.simultaneous else answers[0]
             tally.actions.append(action)
             thinking.note(action.astype(dtype).tobytes())
             table.play(action)
-            tally.returns += table.states["rewards"][0]
+            tally.returns += table.states["rewards"][0][:count]
     return _record(match, table, tally, ending)
 
 
 def _begin(
     match: Match, agent: Agent, seat: int, ruleset: Ruleset, thinking: Thinking, tally: _Tally
 ) -> _Ending | None:
-    limit = thinking.start(seat, match.seats[seat])
-    started = time.perf_counter()
-    try:
-        agent.reset(ruleset, seat, agent_seed(match.seed, seat))
-    except Exception as error:
-        return _Ending(seat, CRASH, f"reset: {_describe(error)}")
-    finally:
-        thinking.stop()
-    return _too_late(seat, time.perf_counter() - started, limit)
+    ending, _ = _think(
+        match, seat, agent, thinking, lambda: agent.begin(ruleset, (seat,), (agent_seed(match.seed, seat),))
+    )
+    if isinstance(ending, _Ending):
+        return replace(ending, detail=f"reset: {ending.detail}") if ending.reason == CRASH else ending
+    return None
 
 
 def _ask(match: Match, agent: Agent, seat: int, table: Table, thinking: Thinking, tally: _Tally) -> Any:
     view, legal = table.view(seat), table.legal(seat)
-    limit = thinking.start(seat, match.seats[seat])
-    started = time.perf_counter()
-    try:
-        answer = agent.act(view, legal)
-    except Exception as error:
-        return _Ending(seat, CRASH, _describe(error))
-    finally:
-        thinking.stop()
-        elapsed = time.perf_counter() - started
-        tally.decisions[seat] += 1
-        tally.seconds[seat] += elapsed
-    late = _too_late(seat, elapsed, limit)
-    if late is not None:
-        return late
-    action, remark = as_action(table.ruleset, answer)
+    found, seconds = _think(match, seat, agent, thinking, lambda: as_action(table.ruleset, agent.act(view, legal)))
+    tally.decisions[seat] += 1
+    tally.seconds[seat] += seconds
+    if isinstance(found, _Ending):
+        if found.reason != ILLEGAL:
+            return found
+        found = no_action(table.ruleset), found.detail
+    action, remark = found
     if remark:
         tally.remarks[seat] = remark
     return action
 
 
-def _too_late(seat: int, elapsed: float, limit: float | None) -> _Ending | None:
-    if limit is None or elapsed <= limit:
-        return None
-    return _Ending(seat, TIME_OUT, f"took {elapsed:.3g} s, the limit is {limit:.3g} s")
+_SLACK = 5.0
+"""Seconds that an agent in a process of its own, which watches that process itself, has to say that it is late."""
 
 
-def _describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:_DETAIL_LENGTH]
+def _think(match: Match, seat: int, agent: Agent, thinking: Thinking, think: Callable[[], Any]) -> tuple[Any, float]:
+    """What comes of an agent's thinking, or how it ended the game; and the seconds that it took.
 
-
-def as_action(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
-    """An agent's answer as an action that can be put on record, and a remark if it was none.
-
-    What is no integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every game's
-    engine takes for an illegal action.
+    An answer may be anything; reading it may run its own code, and is part of the thinking.
     """
-    if ruleset.discrete:
-        try:
-            array = np.asarray(answer)
-            if array.size == 1 and array.dtype.kind in "iu":
-                value = int(array.reshape(()))
-                if 0 <= value < ruleset.num_actions:
-                    return np.int64(value), ""
-                return np.int64(-1), out_of_range(ruleset, value)
-        except (ValueError, TypeError, OverflowError):
-            pass
-        return np.int64(-1), f"answered {_short(answer)}, which is no integer"
-    box = ruleset.action_space
+    outside = getattr(agent, "thinks_outside", False)
+    if outside and not agent.running:  # type: ignore[attr-defined]
+        thinking.warm(seat, match.seats[seat])
+    else:
+        thinking.start(seat, match.seats[seat], slack=_SLACK if outside else 0.0)
     try:
-        array = np.asarray(answer, box.dtype)
-        if array.shape == box.shape and np.isfinite(array).all():
-            return array, ""
-    except (ValueError, TypeError, OverflowError):
-        pass
-    return np.full(
-        box.shape, np.nan, box.dtype
-    ), f"answered {_short(answer)}, expected finite numbers of shape {box.shape}"
-
-
-def out_of_range(ruleset: Ruleset, value: int) -> str:
-    """What is remarked on an integer that is no action."""
-    return f"answered {value}, actions are 0 to {ruleset.num_actions - 1}"
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except Exception as error:
-        text = f"{type(value).__name__} (its repr raises {type(error).__name__})"
-    return text if len(text) <= 100 else text[:97] + "..."
+        found = think()
+    except EngineTimeout as error:
+        found = _Ending(seat, TIME_OUT, printable(str(error)))
+    except IllegalAnswer as error:
+        found = _Ending(seat, ILLEGAL, printable(str(error)))
+    except EngineKilled as error:
+        if thinking.patience:
+            thinking.stop()
+            raise Undecided(seat, printable(str(error))) from None
+        found = _Ending(seat, CRASH, describe(error))
+    except thinking.faults as error:
+        found = _Ending(seat, CRASH, str(error) if isinstance(error, HostedFault) else describe(error))
+    seconds = thinking.stop()
+    late = thinking.limit is not None and seconds > thinking.limit and not outside
+    if late and not isinstance(found, _Ending):
+        found = _Ending(seat, TIME_OUT, f"took {seconds:.3g} s, the limit is {thinking.limit:.3g} s")
+    return found, seconds
 
 
 def _record(match: Match, table: Table, tally: _Tally, ending: _Ending | None) -> Record:
@@ -422,7 +428,7 @@ def _record(match: Match, table: Table, tally: _Tally, ending: _Ending | None) -
     return Record(
         match, data, tuple(float(x) for x in returns), int(table.states["steps"][0]), ending.reason, ending.seat,
         ending.detail, tuple(tally.decisions), tuple(tally.seconds), _tie_break(ruleset, table.states[0]),
-        digest(table.states[0]),
+        digest(table.states[0]), teams_of(ruleset, table.states[0]),
     )  # fmt: skip
 
 
@@ -440,21 +446,15 @@ def finished_record(
     reason = END_REASONS[int(state["end_reason"])]
     culprit, detail = None, ""
     if int(state["end_reason"]) == ILLEGAL_ACTION:
-        culprit = _offender(ruleset, state, remarks)
+        culprit = int(state["to_move"])
         detail = remarks.get(culprit, "") or "action " + np.array2string(
             decode_actions(ruleset, actions)[-1], separator=","
         ).replace("\n", "")
     return Record(
         match, actions, tuple(float(x) for x in returns), int(state["steps"]), reason, culprit, detail,
         tuple(int(x) for x in decisions), tuple(float(x) for x in seconds), _tie_break(ruleset, state), digest(state),
+        teams_of(ruleset, state),
     )  # fmt: skip
-
-
-def _offender(ruleset: Ruleset, state: np.void, remarks: Mapping[int, str]) -> int:
-    """The seat that the engine found guilty: who moves, or where all act at once the one with the forfeit's reward."""
-    if not ruleset.simultaneous:
-        return max(int(state["to_move"]), 0)
-    return int(np.argmin(np.abs(state["rewards"] - np.float32(ruleset.game.illegal_reward))))
 
 
 def _tie_break(ruleset: Ruleset, state: np.void) -> tuple[float, ...] | None:
@@ -482,52 +482,6 @@ def killed_record(match: Match, seat: int, reason: str, detail: str, actions: by
             tally.decisions[mover] += 1
         tally.actions.append(action)
         table.play(action)
-        tally.returns += table.states["rewards"][0]
+        tally.returns += table.states["rewards"][0][: ruleset.num_players]
     tally.decisions[seat] += 1
     return _record(match, table, tally, _Ending(seat, reason, detail))
-
-
-def replay(record: Record) -> Iterator[tuple[np.void, Any]]:
-    """Plays a record again: yields `(state, action that follows)` for every position, the last with `None`.
-
-    Raises:
-        ReplayError: if the final state's bytes, or the length, are not those on record.
-    """
-    ruleset = record.match.ruleset()
-    table = Table(ruleset)
-    table.begin(record.match.seed)
-    actions = decode_actions(ruleset, record.actions)
-    for action in actions:
-        if table.over:
-            raise ReplayError(f"match {record.match.key}: the game is over after {table.state['steps']} actions, "
-                              f"but {len(actions)} are on record")  # fmt: skip
-        yield table.states.copy()[0], action
-        table.play(action)
-    if digest(table.states[0]) != record.digest:
-        raise ReplayError(
-            f"match {record.match.key}: replaying its {len(actions)} actions gives another final state than the one "
-            "on record; the rules have changed or the record is damaged"
-        )
-    yield table.states.copy()[0], None
-
-
-def verify(record: Record) -> None:
-    """Replays a record and compares all that the rules decide.
-
-    Raises:
-        ReplayError: naming what differs.
-    """
-    ruleset = record.match.ruleset()
-    returns = np.zeros(ruleset.num_players)
-    state = None
-    for step, (state, _) in enumerate(replay(record)):
-        if step:
-            returns += state["rewards"]
-    assert state is not None
-    if record.reason in (CRASH, TIME_OUT):
-        assert record.culprit is not None
-        returns += forfeit(ruleset, record.culprit)
-    elif END_REASONS[int(state["end_reason"])] != record.reason:
-        raise ReplayError(f"match {record.match.key}: ended by {record.reason!r} on record, not so in the replay")
-    if tuple(float(x) for x in returns) != record.returns:
-        raise ReplayError(f"match {record.match.key}: returns {record.returns} on record, {returns} in the replay")

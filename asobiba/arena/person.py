@@ -9,7 +9,8 @@ import numpy as np
 from gymnasium import spaces
 
 from asobiba.api.render import ansi
-from asobiba.arena.match import Match, Record, play_match, replay
+from asobiba.arena.match import Match, Record, play_match
+from asobiba.arena.replay import replay
 from asobiba.core import Agent, AsobibaError, Ruleset
 
 _HELP = """Commands:
@@ -139,7 +140,7 @@ class _Announced(Agent):
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self._ruleset = ruleset
-        self.agent.reset(ruleset, seat, seed)
+        self.agent.begin(ruleset, (seat,), (seed,))
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         action = self.agent.act(view, legal)

@@ -3,9 +3,6 @@
 Bradley, Terry, "Rank Analysis of Incomplete Block Designs", Biometrika 39, 1952; Davidson, "On Extending the
 Bradley-Terry Model to Accommodate Ties in Paired Comparison Experiments", JASA 65, 1970; Davidson, Beaver, "On
 Extending the Bradley-Terry Model to Incorporate Within-Pair Order Effects", Biometrics 33, 1977.
-
-WWG: Hanakawa, Tominaga, "Support and Practices in an Applied Java Programming Exercise with Board Game Strategy and a
-Contest Style - Refinement of Ranking by Weighted Winning Degree as Rating Index" (in Japanese).
 """
 
 from __future__ import annotations
@@ -18,7 +15,8 @@ from statistics import NormalDist
 import numpy as np
 from scipy.optimize import minimize
 
-from asobiba.arena.store import Result
+from asobiba.arena.groups import Groups
+from asobiba.arena.results import Result, Results
 
 ELO = 400 / math.log(10)
 """Elo points per unit of log-strength."""
@@ -50,7 +48,8 @@ class Rating:
 @dataclass(frozen=True)
 class Outcomes:
     """Results as pairwise counts. `wins[i, j]`: how often agent i, seated before j, finished above it; `losses` the
-    other way round, `draws` level. A match of more players counts for every two of its seats."""
+    other way round, `draws` level. A match of more players counts for every two of its seats that are in no common
+    team."""
 
     agents: tuple[str, ...]
     wins: np.ndarray
@@ -60,21 +59,22 @@ class Outcomes:
 
 def agent_names(results: Sequence[Result]) -> tuple[str, ...]:
     """All agents in the results, sorted."""
-    return tuple(sorted({name for result in results for name in result.seats}))
+    found = Results.of(results)
+    return tuple(found.agents[k] for k in np.unique(found.seats))
 
 
 def outcomes(results: Sequence[Result], agents: Sequence[str] | None = None) -> Outcomes:
     """Counts who finished above whom."""
-    names = tuple(agents or agent_names(results))
+    found = Results.of(results)
+    names = tuple(agents or agent_names(found))
     index = {name: k for k, name in enumerate(names)}
-    wins, losses, draws = (np.zeros((len(names), len(names))) for _ in range(3))
-    for result in results:
-        for a in range(len(result.seats)):
-            for b in range(a + 1, len(result.seats)):
-                i, j = index[result.seats[a]], index[result.seats[b]]
-                if i != j:
-                    gap = result.returns[a] - result.returns[b]
-                    (draws if gap == 0 else wins if gap > 0 else losses)[i, j] += 1
+    place = np.array([index.get(name, -1) for name in found.agents] or [0], np.int64)
+    counts = np.zeros((3, len(names) * len(names)))
+    for a, b, rows, sign in found.pairs():
+        cells = place[found.seats[rows, a]] * len(names) + place[found.seats[rows, b]]
+        for k, outcome in enumerate((1, -1, 0)):
+            counts[k] += np.bincount(cells[sign == outcome], minlength=counts.shape[1])
+    wins, losses, draws = counts.reshape(3, len(names), len(names))
     return Outcomes(names, wins, losses, draws)
 
 
@@ -173,7 +173,11 @@ def bradley_terry(
     values = fit.strengths * ELO
     covariance = fit.covariance * ELO**2
     if interval == "bootstrap":
-        samples = np.array([fit_davidson(outcomes(s, names)).strengths for s in _resampled(results, seed, resamples)])
+        found = Results.of(results)
+        groups = Groups.of(found)
+        generator = np.random.Generator(np.random.Philox(seed))
+        drawn = (groups.rows(groups.resample(generator)) for _ in range(resamples))
+        samples = np.array([fit_davidson(outcomes(found.take(rows), names)).strengths for rows in drawn])
         covariance = np.atleast_2d(np.cov(samples.T * ELO))
     z = NormalDist().inv_cdf(0.5 + level / 2)
     width = z * np.sqrt(np.diag(covariance))
@@ -181,34 +185,10 @@ def bradley_terry(
     apart = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * covariance, 0.0))
     tied = np.abs(values[:, None] - values[None, :]) <= z * apart
     shift = values[names.index(ANCHOR)] if ANCHOR in names else 0.0
-    return _ranked(names, values - shift, values - width - shift, values + width - shift, tied)
+    return ranked(names, values - shift, values - width - shift, values + width - shift, tied)
 
 
-def _groups(results: Sequence[Result]) -> list[list[Result]]:
-    """Results that belong together: the same agents under the same seed, seats swapped."""
-    groups: dict[tuple, list[Result]] = {}
-    for result in results:
-        groups.setdefault((tuple(sorted(result.seats)), result.seed), []).append(result)
-    return list(groups.values())
-
-
-def _resampled(results: Sequence[Result], seed: int, resamples: int) -> list[list[Result]]:
-    """Draws groups with replacement, within each pairing."""
-    pairings: dict[tuple, list[list[Result]]] = {}
-    for group in _groups(results):
-        pairings.setdefault(tuple(sorted(group[0].seats)), []).append(group)
-    generator = np.random.Generator(np.random.Philox(seed))
-    samples = []
-    for _ in range(resamples):
-        drawn: list[Result] = []
-        for members in pairings.values():
-            for k in generator.integers(0, len(members), len(members)):
-                drawn.extend(members[k])
-        samples.append(drawn)
-    return samples
-
-
-def _ranked(
+def ranked(
     names: Sequence[str], values: np.ndarray, low: np.ndarray, high: np.ndarray, tied: np.ndarray
 ) -> list[Rating]:
     order = sorted(range(len(names)), key=lambda k: (-values[k], names[k]))
@@ -221,108 +201,23 @@ def _ranked(
     ]  # fmt: skip
 
 
-def match_points(first: Result, second: Result, agent: str) -> int:
-    """Points of `agent` in a match of two games with swapped seats: 4 for two wins, 0 for two losses.
-
-    At one win each the games' tie-breaker decides: 3 for more, 1 for less, 2 for the same (or where the game has
-    none). A draw counts half a game: with a win 3 points, with a loss 1.
-    """
-    score, tie_break = 0.0, 0.0
-    for result in (first, second):
-        seat = result.seats.index(agent)
-        score += 0.5 if result.winner < 0 else float(result.winner == seat)
-        if result.tie_break is not None:
-            tie_break += result.tie_break[seat] - result.tie_break[1 - seat]
-    if score == 1.0:
-        return 2 + (tie_break > 0) - (tie_break < 0)
-    return {0.0: 0, 0.5: 1, 1.5: 3, 2.0: 4}[score]
-
-
-def points_table(results: Sequence[Result], agents: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean match points of row against column, and the number of matches: both `(n, n)`; for games of two players."""
-    index = {name: k for k, name in enumerate(agents)}
-    points, matches = np.zeros((len(agents), len(agents))), np.zeros((len(agents), len(agents)))
-    for group in _groups(results):
-        if len(group) != 2 or len(group[0].seats) != 2 or group[0].seats == group[1].seats:
-            continue
-        a, b = group[0].seats
-        if a == b:
-            continue
-        i, j = index[a], index[b]
-        gained = match_points(group[0], group[1], a)
-        points[i, j] += gained
-        points[j, i] += 4 - gained
-        matches[i, j] += 1
-        matches[j, i] += 1
-    return np.divide(points, matches, out=np.zeros_like(points), where=matches > 0), matches
-
-
-def simple_degree(points: np.ndarray, played: np.ndarray | None = None) -> np.ndarray:
-    """The simple winning degree (SWG): points over four times the number of opponents, `(n,)` from `(n, n)`."""
-    met = _met(points, played)
-    return np.where(met, points, 0.0).sum(1) / (4 * np.maximum(met.sum(1), 1))
-
-
-def weighted_degree(
-    points: np.ndarray, played: np.ndarray | None = None, steps: int | None = None, tolerance: float = 1e-12
-) -> np.ndarray:
-    """The weighted winning degree (WWG) of a table of points, `(n,)` from `(n, n)` values between 0 and 4.
-
-    `W0 = 1; W(x) <- (0.5 + sum over i != x of W(i) * points[x, i] / 4) / (sum of all W)`: points won against the
-    strong weigh more, and every agent draws against itself. The iteration ends when nothing changes by more than
-    `tolerance`, or after `steps`.
-
-    Args:
-        played: `(n, n)`, which pairs met (all, if not given). An agent's sums go over those that it met, and itself.
-    """
-    met = _met(points, played)
-    others = np.where(met, points / 4, 0.0)
-    weights = np.ones(len(points))
-    everybody = met | np.eye(len(points), dtype=bool)
-    for _ in range(steps if steps is not None else 10_000):
-        fresh = (0.5 + others @ weights) / (everybody @ weights)
-        change = np.abs(fresh - weights).max()
-        weights = fresh
-        if steps is None and change < tolerance:
-            break
-    return weights
-
-
-def _met(points: np.ndarray, played: np.ndarray | None) -> np.ndarray:
-    off_diagonal = ~np.eye(len(points), dtype=bool)
-    return off_diagonal if played is None else off_diagonal & (np.asarray(played) > 0)
-
-
-def weighted_winning_degree(
-    results: Sequence[Result], level: float = 0.95, seed: int = 0, resamples: int = 200
-) -> list[Rating]:
-    """Ratings by WWG (see `weighted_degree`), intervals by a bootstrap over matches; for games of two players."""
-    names = agent_names(results)
-    if not names:
-        return []
-    values = weighted_degree(*points_table(results, names))
-    samples = np.array([weighted_degree(*points_table(s, names)) for s in _resampled(results, seed, resamples)])
-    tail = (1 - level) / 2
-    low, high = np.quantile(samples, [tail, 1 - tail], axis=0)
-    gaps = np.quantile(samples[:, :, None] - samples[:, None, :], [tail, 1 - tail], axis=0)
-    return _ranked(names, values, np.minimum(low, values), np.maximum(high, values), (gaps[0] <= 0) & (gaps[1] >= 0))
-
-
 def mean_return(results: Sequence[Result], level: float = 0.95) -> list[Rating]:
     """Ratings by the mean of the returns, with Student's interval: for games of one player."""
     from scipy.stats import t
 
-    names = agent_names(results)
-    gained: dict[str, list[float]] = {name: [] for name in names}
-    for result in results:
-        for name, value in zip(result.seats, result.returns):
-            gained[name].append(value)
-    means = np.array([np.mean(gained[name]) for name in names])
-    errors = np.array([np.std(v, ddof=1) / math.sqrt(len(v)) if len(v) > 1 else math.inf for v in gained.values()])
-    widths = np.array([t.ppf(0.5 + level / 2, max(len(v) - 1, 1)) for v in gained.values()]) * errors
+    found = Results.of(results)
+    names = agent_names(found)
+    who, values = found.seats.ravel(), found.returns.ravel()
+    games = np.bincount(who, minlength=len(found.agents)).astype(float)
+    means = np.bincount(who, values, len(found.agents)) / np.maximum(games, 1)
+    squares = np.bincount(who, (values - means[who]) ** 2, len(found.agents))
+    present = games > 0
+    games, means, squares = games[present], means[present], squares[present]
+    errors = np.where(games > 1, np.sqrt(squares / np.maximum(games - 1, 1) / games), math.inf)
+    widths = t.ppf(0.5 + level / 2, np.maximum(games - 1, 1)) * errors
     z = NormalDist().inv_cdf(0.5 + level / 2)
     tied = np.abs(means[:, None] - means[None, :]) <= z * np.hypot(errors[:, None], errors[None, :])
-    return _ranked(names, means, means - widths, means + widths, tied)
+    return ranked(names, means, means - widths, means + widths, tied)
 
 
 def wilson(wins: float, games: int, level: float = 0.95) -> tuple[float, float]:

@@ -12,11 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment
 
+from asobiba.arena.browse import PIECE, packed
+from asobiba.arena.history import chart, history
+from asobiba.arena.results import Result, Results
 from asobiba.arena.show import headline, pictures
 from asobiba.arena.standings import Standing, Standings, columns
-from asobiba.arena.store import Result, Store
+from asobiba.arena.store import Store
 
 _SAMPLES = 6
 _FRAMES = 300
@@ -36,6 +40,7 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
     template = files("asobiba.arena").joinpath("report.html").read_text(encoding="utf-8")
     page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
     head, rows = columns(table)
+    found = Results.of(results)
     text = page.render(
         table=table,
         game=table.ruleset.game,
@@ -46,7 +51,10 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
         cross=_cross(table),
         seats=table.ruleset.players,
         times=_times(table),
-        samples=[_sample(result, store) for result in _chosen(table, results)],
+        matches=packed(found),
+        piece_size=PIECE,
+        history=chart(history(found, store.times(table.ruleset, found.number))),
+        samples=[_sample(result, store) for result in _chosen(table, found)],
         version=version("asobiba"),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,19 +135,23 @@ def _duration(milliseconds: float) -> str:
     return f"{milliseconds:.3g} ms" if milliseconds >= 1 else f"{1000 * milliseconds:.3g} µs"
 
 
-def _chosen(table: Standings, results: Sequence[Result]) -> list[Result]:
+def _chosen(table: Standings, results: Results) -> list[Result]:
     """Games to look at: the best agents among themselves, and one for every way to go wrong."""
     rank = {line.agent: line.rank for line in table.lines}
+    ranks = np.array([rank[name] for name in results.agents])
     chosen: dict[tuple, Result] = {}
-    for result in results:
-        if result.culprit is not None:
-            chosen.setdefault((1, result.reason, result.seats[result.culprit]), result)
+    for row in np.flatnonzero(results.culprit >= 0).tolist():
+        key = (int(results.reason[row]), int(results.seats[row, results.culprit[row]]))
+        if key not in chosen:
+            chosen[key] = results[row]
     faults = list(chosen.values())[: _SAMPLES // 2]
     pairs: dict[tuple, Result] = {}
-    for result in sorted(results, key=lambda r: (sum(rank[name] for name in r.seats), r.number)):
-        pairs.setdefault(tuple(sorted(result.seats)), result)
-        if len(pairs) == _SAMPLES - len(faults):
-            break
+    for row in np.lexsort((results.number, ranks[results.seats].sum(1))).tolist():
+        pair = tuple(sorted(results.seats[row].tolist()))
+        if pair not in pairs:
+            pairs[pair] = results[row]
+            if len(pairs) == _SAMPLES - len(faults):
+                break
     return [*pairs.values(), *faults]
 
 

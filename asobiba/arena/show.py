@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from asobiba.api.render import ansi, film_fps, save_movie, svg
-from asobiba.arena.match import Record, replay
+from asobiba.arena.match import Record
 from asobiba.arena.person import move_text
+from asobiba.arena.replay import replay
 from asobiba.core import AsobibaError
 
 

@@ -8,9 +8,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
 from asobiba.arena.match import CRASH, ILLEGAL, REASONS, TIME_OUT, TRUNCATION, Record
-from asobiba.arena.ratings import Rating, bradley_terry, mean_return, weighted_winning_degree, wilson
-from asobiba.arena.store import Result
+from asobiba.arena.ratings import Rating, bradley_terry, mean_return, wilson
+from asobiba.arena.results import Result, Results
+from asobiba.arena.wwg import weighted_winning_degree
 from asobiba.core import Ruleset
 
 
@@ -83,84 +86,89 @@ def as_result(record: Record, number: int = 0) -> Result:
     """A record that is in no store, in the form that ratings read."""
     return Result(
         number, record.match.seats, record.match.seed, record.returns, record.winner, record.moves, record.reason,
-        record.culprit, record.decisions, record.seconds, record.tie_break,
+        record.culprit, record.decisions, record.seconds, record.tie_break, record.teams,
     )  # fmt: skip
 
 
 def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95) -> Standings:
     """The table of these results."""
+    found = Results.of(results)
     alone = ruleset.num_players == 1
-    ratings = mean_return(results, level) if alone else bradley_terry(results, level)
+    ratings = mean_return(found, level) if alone else bradley_terry(found, level)
     wwg: dict[str, Rating] = {}
     if ruleset.num_players == 2 and len(ratings) > 1:
-        wwg = {rating.agent: rating for rating in weighted_winning_degree(results, level)}
-    tallies = {rating.agent: _Tally(ruleset.num_players) for rating in ratings}
-    pairs: dict[tuple[str, str], _Tally] = {}
-    reasons = dict.fromkeys(REASONS, 0)
-    for result in results:
-        reasons[result.reason] += 1
-        for seat, name in enumerate(result.seats):
-            tallies[name].add(result, seat)
-            for other, opponent in enumerate(result.seats):
-                if opponent != name:
-                    tally = pairs.setdefault((name, opponent), _Tally(ruleset.num_players))
-                    tally.meet(seat, _above(result, seat, other))
-    lines = tuple(tallies[rating.agent].line(rating, wwg.get(rating.agent), alone) for rating in ratings)
-    cells = {pair: tally.cell(level) for pair, tally in pairs.items()}
-    return Standings(ruleset, level, "mean return" if alone else "Elo", lines, cells, reasons, len(results))
-
-
-def _above(result: Result, seat: int, other: int) -> float:
-    mine, yours = result.returns[seat], result.returns[other]
-    return 0.5 if mine == yours else float(mine > yours)
+        wwg = {rating.agent: rating for rating in weighted_winning_degree(found, level)}
+    tally = _Tally(found, alone)
+    lines = tuple(tally.line(rating, wwg.get(rating.agent)) for rating in ratings)
+    counts = np.bincount(found.reason, minlength=len(REASONS))
+    reasons = {name: int(count) for name, count in zip(REASONS, counts)}
+    return Standings(ruleset, level, "mean return" if alone else "Elo", lines, tally.cells(level), reasons, len(found))
 
 
 class _Tally:
-    def __init__(self, seats: int):
-        self.games = self.wins = self.draws = self.illegal = self.crashes = self.time_outs = self.truncated = 0
-        self.moves = self.decisions = 0
-        self.gained = self.seconds = 0.0
-        self.met = [0] * seats
-        self.score = [0.0] * seats
+    """Sums over all results, by agent (and seat, and opponent)."""
 
-    def add(self, result: Result, seat: int) -> None:
-        self.games += 1
-        self.wins += result.winner == seat
-        self.draws += result.winner < 0
-        self.moves += result.moves
-        self.decisions += result.decisions[seat]
-        self.seconds += result.seconds[seat]
-        self.gained += result.returns[seat]
-        self.truncated += result.reason == TRUNCATION
-        if result.culprit == seat:
-            self.illegal += result.reason == ILLEGAL
-            self.crashes += result.reason == CRASH
-            self.time_outs += result.reason == TIME_OUT
-        for other in range(len(result.seats)):
-            if other != seat:
-                self.meet(seat, _above(result, seat, other))
+    def __init__(self, results: Results, alone: bool):
+        self.results, self.alone = results, alone
+        self.index = {name: k for k, name in enumerate(results.agents)}
+        n, k = len(results.agents), results.seats.shape[1]
+        who = results.seats
+        won = results.won
+        drawn = ~won.any(1)
 
-    def meet(self, seat: int, score: float) -> None:
-        self.met[seat] += 1
-        self.score[seat] += score
+        def total(weights: np.ndarray) -> np.ndarray:
+            return np.bincount(who.ravel(), np.broadcast_to(weights, who.shape).ravel(), n)
 
-    def seat_scores(self) -> tuple[float | None, ...]:
-        return tuple(score / met if met else None for score, met in zip(self.score, self.met))
+        def once(weights: np.ndarray) -> np.ndarray:
+            return np.broadcast_to(weights[:, None], who.shape)
 
-    def cell(self, level: float) -> Cell:
-        games, score = sum(self.met), sum(self.score)
-        return Cell(games, score / games, *wilson(score, games, level), self.seat_scores())
+        self.games = total(np.ones(1))
+        self.wins, self.draws = total(won), total(once(drawn & (results.winner < 0)))
+        self.moves, self.decisions = total(once(results.moves)), total(results.decisions)
+        self.gained, self.seconds = total(results.returns), total(results.seconds)
+        self.truncated = total(once(results.reason == REASONS.index(TRUNCATION)))
+        guilty = np.arange(k) == results.culprit[:, None]
+        self.faults = {
+            name: total(guilty & once(results.reason == REASONS.index(name))) for name in (ILLEGAL, CRASH, TIME_OUT)
+        }
+        self.met, self.score = np.zeros((n, n, k)), np.zeros((n, n, k))
+        for a, b, rows, sign in results.pairs():
+            one, other = who[rows, a], who[rows, b]
+            score = (1 + sign) / 2
+            for mine, yours, seat, gain in ((one, other, a, score), (other, one, b, 1 - score)):
+                cells = mine.astype(np.int64) * n + yours
+                self.met[:, :, seat] += np.bincount(cells, minlength=n * n).reshape(n, n)
+                self.score[:, :, seat] += np.bincount(cells, gain, n * n).reshape(n, n)
 
-    def line(self, rating: Rating, wwg: Rating | None, alone: bool) -> Standing:
+    def cells(self, level: float) -> dict[tuple[str, str], Cell]:
+        found = {}
+        names = self.results.agents
+        met, score = self.met.sum(2), self.score.sum(2)
+        for i, j in zip(*np.nonzero(met)):
+            games, gained = int(met[i, j]), float(score[i, j])
+            seats = _shares(self.score[i, j], self.met[i, j])
+            found[names[i], names[j]] = Cell(games, gained / games, *wilson(gained, games, level), seats)
+        return found
+
+    def line(self, rating: Rating, wwg: Rating | None) -> Standing:
+        k = self.index[rating.agent]
+        games = int(self.games[k])
+        wins, draws = (0, 0) if self.alone else (int(self.wins[k]), int(self.draws[k]))
+        met, score = self.met[k].sum(0), self.score[k].sum(0)
         return Standing(
             rating.rank, rating.agent, rating.value, rating.low, rating.high, rating.tied_with,
             wwg.value if wwg else None, wwg.low if wwg else None, wwg.high if wwg else None,
-            self.games, 0 if alone else self.wins, 0 if alone else self.draws,
-            0 if alone else self.games - self.wins - self.draws,
-            None if alone or not sum(self.met) else sum(self.score) / sum(self.met), self.seat_scores(),
-            self.gained / self.games, self.illegal, self.crashes, self.time_outs, self.truncated,
-            self.moves / self.games, 1000 * self.seconds / max(self.decisions, 1),
+            games, wins, draws, 0 if self.alone else games - wins - draws,
+            None if self.alone or not met.sum() else float(score.sum() / met.sum()), _shares(score, met),
+            float(self.gained[k] / games), int(self.faults[ILLEGAL][k]), int(self.faults[CRASH][k]),
+            int(self.faults[TIME_OUT][k]),
+            int(self.truncated[k]), float(self.moves[k] / games),
+            float(1000 * self.seconds[k] / max(self.decisions[k], 1)),
         )  # fmt: skip
+
+
+def _shares(score: np.ndarray, met: np.ndarray) -> tuple[float | None, ...]:
+    return tuple(float(s / m) if m else None for s, m in zip(score, met))
 
 
 def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
@@ -195,6 +203,21 @@ def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
+def narrow_columns(table: Standings) -> tuple[list[str], list[list[str]]]:
+    """The headings and cells that fit into 80 columns."""
+    alone = table.ruleset.num_players == 1
+    digits = 3 if alone else 0
+    head = ["#", "agent", table.rating_name, "±", *([] if alone else ["score"]), "games"]
+    rows = [
+        [
+            str(line.rank), line.agent, f"{line.rating:.{digits}f}", f"{(line.high - line.low) / 2:.{digits}f}",
+            *([] if alone else [_percent(line.score)]), str(line.games),
+        ]
+        for line in table.lines
+    ]  # fmt: skip
+    return head, rows
+
+
 def _percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f} %"
 
@@ -202,8 +225,14 @@ def _percent(value: float | None) -> str:
 def to_markdown(table: Standings) -> str:
     """The table in Markdown."""
     head, rows = columns(table)
-    cells = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells) + "\n"
+    cells = [list(map(escaped, head)), ["---"] * len(head), *(list(map(escaped, row)) for row in rows)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells) + "\n"
+
+
+def escaped(text: str) -> str:
+    """A text as it stands in Markdown, whatever is in it: no markup, no HTML, no link, no new line."""
+    shown = "".join(f"\\{c}" if c in "\\`*_[]<>|~!" else c for c in text.replace("&", "&amp;"))
+    return " ".join(shown.replace("://", ":\u200b//").split())
 
 
 def to_csv(table: Standings) -> str:

@@ -3,94 +3,51 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from asobiba.arena.match import Match, Record, parameters_text
+from asobiba.arena import schema
+from asobiba.arena.match import REASONS, Match, Record, parameters_text
+from asobiba.arena.reading import read_results
+from asobiba.arena.results import Result, Results
+from asobiba.arena.schema import AGENTS, MATCHES, META, RULESETS, SEATS
+from asobiba.arena.seals import content, seals, text_hash
 from asobiba.core import AsobibaError, Game, MissingExtra, Ruleset
 
-_FORMAT = "1"
-_tables = sa.MetaData()
-_meta = sa.Table(
-    "asobiba_meta", _tables, sa.Column("name", sa.String(40), primary_key=True), sa.Column("value", sa.Text)
-)
-_rulesets = sa.Table(
-    "rulesets",
-    _tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("game", sa.String(100), nullable=False),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("parameters", sa.Text, nullable=False),
-    sa.UniqueConstraint("game", "version", "parameters"),
-)
-_agents = sa.Table(
-    "agents",
-    _tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False, unique=True),
-)
-_matches = sa.Table(
-    "matches",
-    _tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("key", sa.String(32), nullable=False, unique=True),
-    sa.Column("ruleset", sa.ForeignKey("rulesets.id"), nullable=False, index=True),
-    sa.Column("seed", sa.BigInteger, nullable=False),
-    sa.Column("reason", sa.String(20), nullable=False),
-    sa.Column("culprit", sa.Integer),
-    sa.Column("detail", sa.Text, nullable=False),
-    sa.Column("moves", sa.Integer, nullable=False),
-    sa.Column("winner", sa.Integer, nullable=False),
-    sa.Column("actions", sa.LargeBinary, nullable=False),
-    sa.Column("digest", sa.String(16), nullable=False),
-    sa.Column("played_at", sa.String(25), nullable=False),
-)
-_seats = sa.Table(
-    "seats",
-    _tables,
-    sa.Column("match", sa.ForeignKey("matches.id"), primary_key=True),
-    sa.Column("seat", sa.Integer, primary_key=True),
-    sa.Column("agent", sa.ForeignKey("agents.id"), nullable=False, index=True),
-    sa.Column("return", sa.Float(53), nullable=False),
-    sa.Column("decisions", sa.Integer, nullable=False),
-    sa.Column("seconds", sa.Float(53), nullable=False),
-    sa.Column("tie_break", sa.Float(53)),
-)
+__all__ = ["DamagedStore", "Result", "Store", "StoreError", "default_store"]
+_CHUNK = 1000
+"""Records of one statement."""
 
 
 class StoreError(AsobibaError, OSError):
     """A store that cannot be opened, read or written."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """What ratings and tables need of one match.
+class DamagedStore(StoreError):
+    """A store with matches that do not agree with themselves.
 
     Args:
-        number: its number in the store, for `asobiba replay`.
-        seats: the agents, first seat first.
-        winner: the winning seat, or -1.
-        The rest is as in `Record`.
+        numbers: of these matches.
     """
 
-    number: int
-    seats: tuple[str, ...]
-    seed: int
-    returns: tuple[float, ...]
-    winner: int
-    moves: int
-    reason: str
-    culprit: int | None
-    decisions: tuple[int, ...]
-    seconds: tuple[float, ...]
-    tie_break: tuple[float, ...] | None
+    def __init__(self, place: str, numbers: Sequence[int]):
+        some = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
+        super().__init__(
+            f"{place}: {len(numbers)} matches do not agree with their digests or lack a part (numbers {some}); somebody "
+            "or something has changed them. Compare all with: asobiba league verify GAME; leave them out with --undamaged"
+        )
+        self.numbers = tuple(numbers)
 
 
 def default_store(game: Game) -> Path:
@@ -103,7 +60,7 @@ class Store:
 
     Args:
         place: the path of a SQLite file, or an SQLAlchemy URL (`postgresql://user@host/database`).
-        create: make it if it is not there; otherwise it must exist.
+        create: make it if it is not there; otherwise it must exist, and is only read: it may lie on a read-only medium.
 
     Raises:
         StoreError: if it cannot be opened, is no database, or holds something else.
@@ -111,20 +68,35 @@ class Store:
 
     def __init__(self, place: str | Path, create: bool = True):
         self.place = str(place)
+        self.upgraded: Path | None = None
+        """The copy of the older store that this one was upgraded from."""
         url, path = _url(self.place)
         if path is not None:
-            if path.is_dir():
-                raise StoreError(f"{path} is a folder; a store is a file, such as {path / 'league.sqlite'}")
-            if not path.exists() and not create:
-                raise StoreError(f"there is no store at {path}; leagues are played with: asobiba league run GAME")
-            if create:
-                try:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                except OSError as error:
-                    raise StoreError(f"the folder {path.parent} cannot be made: {error}") from None
+            _require_file(path, create)
         self.is_file = path is not None
+        self._temporary: tempfile.TemporaryDirectory | None = None
+        self._writes = create
+        self._engine = self._open(url, path, frozen=False)
+        self._known: dict[tuple, int] = {}
         try:
-            self._engine = sa.create_engine(url)
+            self._prepare(path, create)
+        except StoreError:
+            if path is None or create:
+                raise
+            self._engine.dispose()
+            self._engine = self._open(url, path, frozen=True)  # as on a medium that cannot be written
+            self._prepare(path, create)
+
+    def _open(self, url: sa.URL, path: Path | None, frozen: bool) -> sa.Engine:
+        try:
+            if path is not None and not self._writes:
+                how = "?mode=ro&immutable=1" if frozen else "?mode=ro"
+                place = path.absolute().as_uri() + how
+                engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(place, uri=True, timeout=30))
+            else:
+                # A database without an encoding of its own gives bytes, unless it is told what text is.
+                text = {"client_encoding": "utf8"} if url.get_backend_name() == "postgresql" else {}
+                engine = sa.create_engine(url, connect_args=text)
         except ModuleNotFoundError as error:
             if url.get_backend_name() == "postgresql":
                 raise MissingExtra(error.name or "psycopg", "postgres") from None
@@ -132,14 +104,51 @@ class Store:
         except sa.exc.ArgumentError as error:
             raise StoreError(f"cannot read the store's URL {self.place!r}: {error}") from None
         if url.get_backend_name() == "sqlite":
-            sa.event.listen(self._engine, "connect", _pragmas)
-        self._known: dict[tuple, int] = {}
-        with self._connection(write=create) as connection:
-            self._check(connection, create)
+            sa.event.listen(engine, "connect", _write_ahead if self._writes else _by_hand)
+            sa.event.listen(engine, "begin", _begin)
+        return engine
 
-    def _check(self, connection: sa.Connection, create: bool) -> None:
+    def _prepare(self, path: Path | None, create: bool) -> None:
+        """Makes the tables, or brings older ones up to date."""
+        with self._connection() as connection:
+            found = self._check(connection, create)
+        if found == schema.FORMAT:
+            return
+        if found is not None and not create:
+            if path is None:
+                raise StoreError(f"{self.place} has the format {found!r}; asobiba league run upgrades it")
+            self._upgrade_aside(path)
+            return
+        copy = schema.keep_copy(path, found) if path is not None and found is not None else None
+        with self._connection(write=True) as connection:
+            schema.lock(connection)
+            found = self._check(connection, create)  # somebody else may have been here meanwhile
+            if found is None:
+                schema.create(connection)
+            elif found != schema.FORMAT:
+                schema.upgrade(connection, found)
+                self.upgraded = copy
+                return
+        if copy is not None:
+            copy.unlink()
+
+    def _upgrade_aside(self, path: Path) -> None:
+        """An older store that is only read stays as it is: a copy of it is upgraded, and goes when this is closed."""
+        self._engine.dispose()
+        self._temporary = tempfile.TemporaryDirectory(prefix="asobiba-store-")
+        copy = Path(self._temporary.name) / path.name
+        try:
+            schema.copy_sqlite(path, copy)
+        except sqlite3.Error as error:
+            raise StoreError(f"the store {self.place} cannot be used: {error}") from None
+        with Store(copy):
+            pass
+        self._engine = self._open(*_url(str(copy)), frozen=False)
+
+    def _check(self, connection: sa.Connection, create: bool) -> str | None:
+        """The store's format; `None` if it is to be made."""
         present = set(sa.inspect(connection).get_table_names())
-        if _meta.name not in present:
+        if META.name not in present:
             others = present - {"spatial_ref_sys"}
             if others and self.is_file:
                 raise StoreError(
@@ -148,22 +157,25 @@ class Store:
                 )
             if not create:
                 raise StoreError(f"{self.place} holds no results; leagues are played with: asobiba league run GAME")
-            _tables.create_all(connection)
-            connection.execute(_meta.insert().values(name="format", value=_FORMAT))
-            return
-        found = connection.execute(sa.select(_meta.c.value).where(_meta.c.name == "format")).scalar()
-        if found != _FORMAT:
-            raise StoreError(f"{self.place} has the format {found!r}, this asobiba reads {_FORMAT!r}")
-        missing = set(_tables.tables) - present
+            return None
+        found = schema.format_of(connection)
+        if found != schema.FORMAT and not schema.upgradable(found):
+            raise StoreError(f"{self.place} has the format {found!r}, this asobiba reads {schema.FORMAT!r}")
+        missing = set(schema.TABLES.tables) - present
         if missing:
             raise StoreError(f"{self.place} is damaged: the tables {', '.join(sorted(missing))} are missing")
+        return found
 
     @contextmanager
     def _connection(self, write: bool = False) -> Iterator[sa.Connection]:
         """A connection, in a transaction when writing; errors of the database become `StoreError`."""
         try:
-            with self._engine.begin() if write else self._engine.connect() as connection:
-                yield connection
+            if write:
+                with self._engine.execution_options(write=True).begin() as connection:
+                    yield connection
+            else:
+                with self._engine.connect() as connection:
+                    yield connection
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
             raise StoreError(f"the store {self.place} cannot be used: {str(cause).strip()}") from None
@@ -185,56 +197,63 @@ class Store:
 
     def write(self, records: Iterable[Record]) -> int:
         """Adds records in one transaction and returns how many were new; a match that is there already stays as it is."""
-        new = 0
         known = dict(self._known)
         try:
             with self._connection(write=True) as connection:
-                for record in records:
-                    new += self._write(connection, record)
+                schema.lock(connection)  # two that write the same matches do it one after the other
+                found = list(records)
+                return sum(self._write(connection, found[k : k + _CHUNK]) for k in range(0, len(found), _CHUNK))
         except BaseException:
             self._known = known  # rows that were rolled back have no id
             raise
-        return new
 
-    def _write(self, connection: sa.Connection, record: Record) -> bool:
-        match = record.match
-        ruleset = self._id(
-            connection, _rulesets, game=match.game, version=match.version, parameters=match.parameters_text
-        )
-        row = self._insert(_matches).values(
-            key=match.key, ruleset=ruleset, seed=match.seed, reason=record.reason, culprit=record.culprit,
-            detail=record.detail, moves=record.moves, winner=record.winner, actions=record.actions,
-            digest=record.digest, played_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )  # fmt: skip
-        number = connection.execute(row.on_conflict_do_nothing().returning(_matches.c.id)).scalar()
-        if number is None:
-            return False
+    def _write(self, connection: sa.Connection, records: Sequence[Record]) -> int:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        by_key = {record.match.key: record for record in records}
+        here = sa.select(MATCHES.c.key, MATCHES.c.id).where(MATCHES.c.key.in_(list(by_key)))
+        before = {row.key for row in connection.execute(here)}
+        fresh = [record for key, record in by_key.items() if key not in before]
+        if not fresh:
+            return 0
+        inner = [content(r.actions, r.detail, r.digest, r.contained) for r in fresh]
         rows = [
             {
-                "match": number,
-                "seat": seat,
-                "agent": self._id(connection, _agents, name=name),
-                "return": record.returns[seat],
-                "decisions": record.decisions[seat],
-                "seconds": record.seconds[seat],
-                "tie_break": record.tie_break[seat] if record.tie_break else None,
+                "key": record.match.key, "seed": record.match.seed, "reason": record.reason, "culprit": record.culprit,
+                "detail": record.detail, "moves": record.moves, "winner": record.winner, "actions": record.actions,
+                "digest": record.digest, "played_at": now, "contained": record.contained, "content": digest, "seal": seal,
+                "ruleset": self._id(
+                    connection, RULESETS, game=record.match.game, version=record.match.version,
+                    parameters=record.match.parameters_text,
+                ),
             }
-            for seat, name in enumerate(match.seats)
-        ]
-        connection.execute(_seats.insert(), rows)
-        return True
+            for record, digest, seal in zip(fresh, inner, _seals(fresh, inner))
+        ]  # fmt: skip
+        connection.execute(MATCHES.insert(), rows)
+        numbers = {row.key: row.id for row in connection.execute(here)}
+        seats = [
+            {
+                "match": numbers[record.match.key], "seat": seat, "agent": self._id(connection, AGENTS, name=name),
+                "return": record.returns[seat], "decisions": record.decisions[seat], "seconds": record.seconds[seat],
+                "tie_break": record.tie_break[seat] if record.tie_break else None,
+                "team": record.teams[seat] if record.teams else None,
+            }
+            for record in fresh
+            for seat, name in enumerate(record.match.seats)
+        ]  # fmt: skip
+        connection.execute(SEATS.insert(), seats)
+        return len(fresh)
 
     def keys(self, ruleset: Ruleset) -> set[str]:
         """The keys (`Match.key`) of the matches that were played under this ruleset."""
         with self._connection() as connection:
-            query = sa.select(_matches.c.key).join(_rulesets).where(*_is(ruleset))
+            query = sa.select(MATCHES.c.key).join(RULESETS).where(*_is(ruleset))
             return set(connection.execute(query).scalars())
 
     def contents(self) -> list[tuple[str, int, str, int]]:
         """What is in the store: (game, version, parameters as JSON, number of matches)."""
         with self._connection() as connection:
-            columns = (_rulesets.c.game, _rulesets.c.version, _rulesets.c.parameters)
-            query = sa.select(*columns, sa.func.count()).join(_matches).group_by(*columns).order_by(*columns)
+            columns = (RULESETS.c.game, RULESETS.c.version, RULESETS.c.parameters)
+            query = sa.select(*columns, sa.func.count()).join(MATCHES).group_by(*columns).order_by(*columns)
             return [tuple(row) for row in connection.execute(query)]
 
     def require(self, ruleset: Ruleset) -> None:
@@ -247,32 +266,43 @@ class Store:
                 "choose another file with --store"
             )
 
-    def results(self, ruleset: Ruleset) -> list[Result]:
-        """All results under this ruleset, in the order in which they were written."""
-        columns = (
-            _matches.c.id, _matches.c.seed, _matches.c.winner, _matches.c.moves, _matches.c.reason,
-            _matches.c.culprit, _agents.c.name, _seats.c["return"], _seats.c.decisions, _seats.c.seconds,
-            _seats.c.tie_break,
-        )  # fmt: skip
-        joined = _matches.join(_rulesets).join(_seats).join(_agents)
-        query = sa.select(*columns).select_from(joined).where(*_is(ruleset)).order_by(_matches.c.id, _seats.c.seat)
-        found: list[Result] = []
-        rows: list[Any] = []
+    def results(self, ruleset: Ruleset, undamaged: bool = False) -> Results:
+        """All results under this ruleset, in the order in which they were written.
+
+        Args:
+            undamaged: leave out matches that do not agree with their seals, instead of refusing.
+
+        Raises:
+            DamagedStore: if there are such matches.
+        """
+        results, damaged = self.examine(ruleset)
+        if damaged and not undamaged:
+            raise DamagedStore(self.place, damaged)
+        return results
+
+    def examine(self, ruleset: Ruleset) -> tuple[Results, list[int]]:
+        """The sound results under this ruleset, and the numbers of the matches that do not agree with their seals."""
         with self._connection() as connection:
-            for row in connection.execute(query):
-                if rows and rows[0].id != row.id:
-                    found.append(_result(rows))
-                    rows = []
-                rows.append(row)
-        if rows:
-            found.append(_result(rows))
-        return found
+            return read_results(connection, _is(ruleset), ruleset.num_players)
+
+    def times(self, ruleset: Ruleset, numbers: np.ndarray) -> np.ndarray:
+        """When the matches with these numbers were played, in seconds since 1970: `(n,)` float64."""
+        query = sa.select(MATCHES.c.id, MATCHES.c.played_at).join(RULESETS).where(*_is(ruleset))
+        with self._connection() as connection:
+            found = {row.id: row.played_at for row in connection.execute(query)}
+        known: dict[str, float] = {}
+        for text in set(found.values()):
+            try:
+                known[text] = datetime.fromisoformat(text).timestamp()
+            except (TypeError, ValueError):
+                known[text] = 0.0
+        return np.array([known[found[number]] for number in numbers.tolist()], np.float64)
 
     def different_games(self, ruleset: Ruleset) -> int:
         """How many of the ruleset's games are no repetition of another, by the same agents with the same actions."""
-        columns = (_matches.c.id, _matches.c.actions, _seats.c.agent)
-        joined = _matches.join(_rulesets).join(_seats)
-        query = sa.select(*columns).select_from(joined).where(*_is(ruleset)).order_by(_matches.c.id, _seats.c.seat)
+        columns = (MATCHES.c.id, MATCHES.c.actions, SEATS.c.agent)
+        joined = MATCHES.join(RULESETS).join(SEATS)
+        query = sa.select(*columns).select_from(joined).where(*_is(ruleset)).order_by(MATCHES.c.id, SEATS.c.seat)
         games: dict[int, tuple[Any, ...]] = {}
         with self._connection() as connection:
             for row in connection.execute(query):
@@ -284,32 +314,33 @@ class Store:
 
         Raises:
             StoreError: if there is none, or several.
+            DamagedStore: if it does not agree with its digests.
         """
         text = str(number)
         by_number = text.isdigit() and len(text) < 8
         if not by_number and len(text) < 8:
             raise StoreError(f"{text!r} is no match: give its number, or at least 8 digits of its key")
-        where = _matches.c.id == int(text) if by_number else _matches.c.key.startswith(text.lower(), autoescape=True)
+        where = MATCHES.c.id == int(text) if by_number else MATCHES.c.key.startswith(text.lower(), autoescape=True)
         with self._connection() as connection:
-            columns = (_rulesets.c.game, _rulesets.c.version, _rulesets.c.parameters)
-            found = connection.execute(sa.select(_matches, *columns).join(_rulesets).where(where).limit(2)).all()
+            columns = (RULESETS.c.game, RULESETS.c.version, RULESETS.c.parameters)
+            found = connection.execute(sa.select(MATCHES, *columns).join(RULESETS).where(where).limit(2)).all()
             if len(found) != 1:
                 many = "several matches" if found else "no match"
                 raise StoreError(f"{self.place} holds {many} {text!r}")
             row = found[0]
             seats = connection.execute(
-                sa.select(_seats, _agents.c.name).join(_agents).where(_seats.c.match == row.id).order_by(_seats.c.seat)
+                sa.select(SEATS, AGENTS.c.name).join(AGENTS).where(SEATS.c.match == row.id).order_by(SEATS.c.seat)
             ).all()
-        match = Match(row.game, row.version, json.loads(row.parameters), tuple(s.name for s in seats), row.seed)
-        result = _plain(seats)
-        return Record(
-            match, bytes(row.actions), result["returns"], row.moves, row.reason, row.culprit, row.detail,
-            result["decisions"], result["seconds"], result["tie_break"], row.digest,
-        )  # fmt: skip
+        try:
+            return _record(row, seats)
+        except (TypeError, ValueError, LookupError, AttributeError):
+            raise DamagedStore(self.place, [row.id]) from None
 
     def close(self) -> None:
         """Closes the connections."""
         self._engine.dispose()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def __enter__(self) -> Store:
         return self
@@ -320,28 +351,78 @@ class Store:
 
 def _is(ruleset: Ruleset) -> tuple[Any, ...]:
     return (
-        _rulesets.c.game == ruleset.game.name,
-        _rulesets.c.version == ruleset.game.version,
-        _rulesets.c.parameters == parameters_text(ruleset.parameters),
+        RULESETS.c.game == ruleset.game.name,
+        RULESETS.c.version == ruleset.game.version,
+        RULESETS.c.parameters == parameters_text(ruleset.parameters),
     )
 
 
-def _plain(rows: Sequence[Any]) -> dict[str, Any]:
-    breaks = tuple(row.tie_break for row in rows)
-    return {
-        "returns": tuple(row._mapping["return"] for row in rows),
-        "decisions": tuple(row.decisions for row in rows),
-        "seconds": tuple(row.seconds for row in rows),
-        "tie_break": None if None in breaks else breaks,
-    }
+def _record(row: Any, seats: Sequence[Any]) -> Record:
+    """The record that these rows hold.
 
-
-def _result(rows: Sequence[Any]) -> Result:
-    first = rows[0]
-    return Result(
-        number=first.id, seats=tuple(row.name for row in rows), seed=first.seed, winner=first.winner,
-        moves=first.moves, reason=first.reason, culprit=first.culprit, **_plain(rows),
+    Raises:
+        ValueError: if it does not agree with its digests, or has not all its seats.
+    """
+    match = Match(row.game, row.version, json.loads(row.parameters), tuple(s.name for s in seats), row.seed)
+    breaks, teams = tuple(s.tie_break for s in seats), tuple(s.team for s in seats)
+    record = Record(
+        match, bytes(row.actions), tuple(s._mapping["return"] for s in seats), row.moves, row.reason, row.culprit,
+        row.detail, tuple(s.decisions for s in seats), tuple(s.seconds for s in seats),
+        None if None in breaks else breaks, row.digest, None if None in teams else teams, row.contained,
     )  # fmt: skip
+    sound = (
+        match.key == row.key
+        and record.winner == row.winner
+        and row.content == content(record.actions, record.detail, record.digest, record.contained)
+        and row.seal == _seal(record)
+    )
+    if not sound:
+        raise ValueError(row.key)
+    return record
+
+
+def _seal(record: Record) -> int:
+    """The seal of one record."""
+    return _seals([record], [content(record.actions, record.detail, record.digest, record.contained)])[0]
+
+
+def _seals(records: Sequence[Record], contents: Sequence[int]) -> list[int]:
+    """The seals of records, whose contents have these digests."""
+    found: dict[str, int] = {}
+    sizes: dict[int, list[int]] = {}
+    for k, record in enumerate(records):
+        sizes.setdefault(len(record.returns), []).append(k)
+    for seats, members in sizes.items():
+        some = [records[k] for k in members]
+        columns = [
+            np.array([r.match.seed for r in some], np.int64), np.array([r.winner for r in some]),
+            np.array([r.moves for r in some]), np.array([REASONS.index(r.reason) for r in some]),
+            np.array([-1 if r.culprit is None else r.culprit for r in some]),
+            np.array([contents[k] for k in members], np.int64),
+            np.array([[_name_hash(name) for name in r.match.seats] for r in some], np.int64),
+            np.array([r.returns for r in some], np.float64), np.array([r.decisions for r in some], np.int64),
+            np.array([r.seconds for r in some], np.float64),
+            np.array([r.tie_break or (np.nan,) * seats for r in some], np.float64),
+            np.array([r.teams or range(seats) for r in some], np.int64),
+        ]  # fmt: skip
+        keys = [r.match.key for r in some]
+        found.update(zip(keys, seals(keys, columns).tolist()))
+    return [found[record.match.key] for record in records]
+
+
+_name_hash = lru_cache(maxsize=10_000)(text_hash)
+
+
+def _require_file(path: Path, create: bool) -> None:
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder; a store is a file, such as {path / 'league.sqlite'}")
+    if not path.exists() and not create:
+        raise StoreError(f"there is no store at {path}; leagues are played with: asobiba league run GAME")
+    if create:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"the folder {path.parent} cannot be made: {error}") from None
 
 
 def _url(place: str) -> tuple[sa.URL, Path | None]:
@@ -360,10 +441,29 @@ def _url(place: str) -> tuple[sa.URL, Path | None]:
     return url, Path(url.database) if backend == "sqlite" and url.database else None
 
 
-def _pragmas(connection: Any, _: Any) -> None:
+def _by_hand(connection: Any, _: Any) -> None:
+    """Transactions begin where `_begin` says, not where the driver guesses."""
+    connection.isolation_level = None
+
+
+def _write_ahead(connection: Any, _: Any) -> None:
+    _by_hand(connection, _)
     cursor = connection.cursor()
-    # Readers do not wait for the writer, and a killed process leaves whole transactions.
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA busy_timeout=30000")
+    # Readers do not wait for the writer, and a killed process leaves whole transactions.
+    deadline = time.monotonic() + 30
+    while True:  # another process may be doing the same with a new file; that is not waited for by the timeout
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+    cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()
+
+
+def _begin(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get("write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

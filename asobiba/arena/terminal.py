@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
@@ -14,8 +15,8 @@ from rich.table import Table
 from asobiba.arena.league import LeagueRun
 from asobiba.arena.lists import console
 from asobiba.arena.match import RULES, Record
-from asobiba.arena.standings import Standings, columns
-from asobiba.arena.store import Result
+from asobiba.arena.results import Result, Results
+from asobiba.arena.standings import Standings, columns, narrow_columns
 from asobiba.core import Ruleset
 from asobiba.progress import progress_bar
 
@@ -77,8 +78,7 @@ class LeagueProgress(Progress):
         super().__init__(0, f"{ruleset.game.title} league")
         self._announced = False
         self._scores: dict[str, list[float]] = {}
-        for result in results:
-            self._count(result.seats, result.returns)
+        self._count_all(Results.of(results))
         self._display_live = Live(console=self._console, get_renderable=self._render, refresh_per_second=4)
 
     def _display(self) -> Any:
@@ -99,6 +99,21 @@ class LeagueProgress(Progress):
         if self.total:
             self.show(state.played)
 
+    def _count_all(self, results: Results) -> None:
+        """What was played before, however much it is."""
+        n = len(results.agents)
+        games, gained, scores = np.zeros(n), np.zeros(n), np.zeros(n)
+        for seat in range(results.seats.shape[1]):
+            who = results.seats[:, seat]
+            games += np.bincount(who, minlength=n)
+            gained += np.bincount(who, results.returns[:, seat], n)
+        others = max(results.seats.shape[1] - 1, 1)
+        for a, b, rows, sign in results.pairs():
+            for seat, share in ((a, (1 + sign) / 2), (b, (1 - sign) / 2)):
+                scores += np.bincount(results.seats[rows, seat], share / others, n)
+        for k, name in enumerate(results.agents):
+            self._scores[name] = [games[k], gained[k], scores[k]]
+
     def _count(self, seats: Sequence[str], returns: Sequence[float]) -> None:
         for seat, name in enumerate(seats):
             entry = self._scores.setdefault(name, [0, 0.0, 0.0])
@@ -118,14 +133,29 @@ class LeagueProgress(Progress):
         return Group(table, self._bar)
 
 
-def print_standings(table: Standings) -> None:
-    """The table of a league."""
-    head, rows = columns(table)
+def print_standings(table: Standings, wide: bool = False) -> None:
+    """The table of a league: what 80 columns hold, or everything."""
+    head, rows = columns(table) if wide else narrow_columns(table)
     shown = Table(title=f"{table.ruleset!r}: {table.games} games", caption=_reasons(table))
-    for k, name in enumerate(head):
-        shown.add_column(name, justify="left" if k in (1, 4) else "right", no_wrap=k == 1)
+    for name in head:
+        left = name in ("agent", "tied with")
+        shown.add_column(name, justify="left" if left else "right", no_wrap=wide and name == "agent", overflow="fold")
     for row in rows:
         shown.add_row(*row)
+    console().print(shown)
+    if wide and len(table.lines) > 1 and table.cells:
+        _print_cross(table)
+
+
+def _print_cross(table: Standings) -> None:
+    """Who scores how much against whom."""
+    shown = Table(title="score of the row against the column, %")
+    shown.add_column("agent", no_wrap=True)
+    for line in table.lines:
+        shown.add_column(f"#{line.rank}", justify="right")
+    for line in table.lines:
+        cells = [table.cells.get((line.agent, other.agent)) for other in table.lines]
+        shown.add_row(f"#{line.rank} {line.agent}", *("" if c is None else f"{100 * c.score:.1f}" for c in cells))
     console().print(shown)
 
 
@@ -133,9 +163,9 @@ def _reasons(table: Standings) -> str:
     return "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
 
 
-def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record]) -> None:
+def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record], wide: bool = False) -> None:
     """The result of `asobiba match`."""
-    print_standings(table)
+    print_standings(table, wide)
     if len(agents) == 2 and agents[0] != agents[1]:
         cell = table.cells[agents[0], agents[1]]
         seats = ", ".join(

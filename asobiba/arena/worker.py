@@ -1,7 +1,8 @@
 """The process in which agents think: killed and replaced when one of them crashes it or oversteps its time.
 
 The process tells through shared memory which seat thinks since when, and which actions the game took so far, so that
-whoever watches it knows whom to blame and what was played when it has to be killed.
+whoever watches it knows whom to blame and what was played when it has to be killed. It also tells that it runs at all: a
+process that was stopped, or killed from outside, costs nobody a game; what it played is played again.
 """
 
 from __future__ import annotations
@@ -12,21 +13,41 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
+from asobiba.arena.answers import describe
+from asobiba.arena.match import CRASH, TIME_OUT, Match, Record, killed_record
+from asobiba.arena.player import (
+    ALLOWED,
+    BEAT,
+    BEFORE,
+    CPU,
+    FIELDS,
+    INDEX,
+    MOST_STRIKES,
+    NOTED,
+    PAUSED,
+    SEAT,
+    STARTED,
+    WARMING,
+    Checked,
+    Player,
+    SharedThinking,
+    Terms,
+    Unit,
+    containment_of,
+)
+from asobiba.core import AsobibaError
+from asobiba.protocols.process import STOPPED_SECONDS
+from asobiba.protocols.stopwatch import OUTSIDE_SIGNALS, TICK, cpu_seconds, is_stopped, share_environment
 
-from asobiba.arena.lockstep import play_lockstep
-from asobiba.arena.match import CRASH, TIME_OUT, Match, Record, Table, Thinking, killed_record, play_match
-from asobiba.core import Agent, AsobibaError, make_agent
-
-_STARTED, _ALLOWED, _SEAT, _INDEX, _NOTED, _WARMING, _CPU = range(7)
+__all__ = ["RefusedAgent", "Terms", "Unit", "Worker", "WorkerError"]
 _LOG_BYTES = 1 << 20
-_WALL_PER_CPU = 10
-"""A warm-up may take this many seconds by the clock for every second of processor time that it is allowed."""
+_STALE = 1.0
+"""Seconds without a sign of life after which a process is looked at from outside."""
 _context = multiprocessing.get_context("spawn")
 
 
@@ -34,169 +55,84 @@ class WorkerError(AsobibaError, RuntimeError):
     """A worker process that cannot do its work, for a reason that no agent is to blame for."""
 
 
-@dataclass(frozen=True)
-class Unit:
-    """What a worker gets at a time. "batch": matches of equal seats between kernels, played in lockstep; "single": one
-    after another; "warm": nothing is played, the seats' kernels are compiled and put into the disk cache."""
-
-    matches: tuple[Match, ...]
-    kind: Literal["batch", "single", "warm"]
-
-
-class _SharedThinking(Thinking):
-    def __init__(self, clock: Any, log: Any, limit: float | None, warm_up: float, suspects: frozenset[str]):
-        super().__init__(limit)
-        self._clock, self._log, self._warm_up = clock, memoryview(log).cast("B"), warm_up
-        self._suspects = suspects
-
-    def start(self, seat: int, agent: str, moves: int = 1) -> float | None:
-        allowed = super().start(seat, agent, moves)
-        self._begin(seat, allowed)
-        return allowed
-
-    def warm(self, seat: int, agent: str) -> None:
-        """The agent at `seat` compiles what it needs, before its time counts."""
-        if self.limit is None or agent in self._suspects:
-            self._begin(seat, self.limit)
-        else:
-            self._begin(seat, _WALL_PER_CPU * max(self._warm_up, self.limit))
-            self._clock[_WARMING] = time.process_time() + max(self._warm_up, self.limit)
-
-    def _begin(self, seat: int, allowed: float | None) -> None:
-        self._clock[_ALLOWED] = np.inf if allowed is None else allowed
-        self._clock[_SEAT] = seat
-        self._clock[_WARMING] = 0
-        self._clock[_STARTED] = time.monotonic()
-
-    def stop(self) -> None:
-        self._clock[_STARTED] = 0.0
-
-    def begin_match(self, index: int) -> None:
-        self._clock[_NOTED] = 0
-        self._clock[_INDEX] = index
-
-    def note(self, action: bytes) -> None:
-        begin = int(self._clock[_NOTED])
-        if begin + len(action) <= len(self._log):
-            self._log[begin : begin + len(action)] = action
-            self._clock[_NOTED] = begin + len(action)
-
-
-class _Player:
-    """Plays units, keeping the agents that it has built."""
-
-    def __init__(self, thinking: _SharedThinking):
-        self.thinking = thinking
-        self._agents: dict[tuple, Agent] = {}
-
-    def play(self, unit: Unit) -> Iterator[list[Record]]:
-        self.thinking.begin_match(0)
-        if unit.kind == "warm":
-            self._seated(unit.matches[0], "warm")
-        elif unit.kind == "batch":
-            agents: Any = self._seated(unit.matches[0], "batch")
-            yield from play_lockstep(unit.matches, agents, self.thinking)
-        else:
-            for index, match in enumerate(unit.matches):
-                self.thinking.begin_match(index)
-                yield [self._single(match)]
-
-    def _single(self, match: Match) -> Record:
-        for seat in range(len(match.seats)):
-            try:
-                self._agent(match, seat, "single")
-            except Exception as error:  # it could be built when the league began, but not here
-                return killed_record(match, seat, CRASH, f"{type(error).__name__}: {error}", b"")
-        return play_match(match, self._seated(match, "single"), self.thinking)
-
-    def _seated(self, match: Match, kind: str) -> list[Agent]:
-        return [self._agent(match, seat, kind) for seat in range(len(match.seats))]
-
-    def _agent(self, match: Match, seat: int, kind: str) -> Agent:
-        key = (match.game, match.parameters_text, match.seats[seat], seat, kind)
-        if key not in self._agents:
-            agent = make_agent(match.ruleset().game, match.seats[seat])
-            self.thinking.warm(seat, match.seats[seat])
-            try:
-                _warm(match, agent, seat, kind)
-            finally:
-                self.thinking.stop()
-            self._agents[key] = agent
-        return self._agents[key]
-
-
-def _warm(match: Match, agent: Agent, seat: int, kind: str) -> None:
-    """One decision in the starting position, so that what is compiled or loaded late does not count as thinking."""
-    with contextlib.suppress(Exception):  # a game will show it, and put it on record
-        if kind == "single":
-            ruleset = match.ruleset()
-            table = Table(ruleset)
-            table.begin(match.seed)
-            mover = seat if ruleset.simultaneous else table.movers[0]
-            agent.reset(ruleset, mover, match.seed)
-            agent.act(table.view(mover), table.legal(mover))
-        else:
-            agents: Any = [agent] * len(match.seats)
-            next(play_lockstep([match], agents, stop_after=1), None)
-
-
-def _work(connection: Any, clock: Any, log: Any, limit: float | None, warm_up: float, suspects: frozenset[str]) -> None:
+def _work(connection: Any, clock: Any, log: Any, terms: Terms) -> None:
     """The main function of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _watch(clock)
-    player = _Player(_SharedThinking(clock, log, limit, warm_up, suspects))
+    thinking = SharedThinking(clock, log, terms)
+    _watch(thinking)
+    _use_threads(terms.threads)
+    player = Player(thinking, terms)
     while True:
         try:
             unit = connection.recv()
         except EOFError:
+            player.close()
             return
+        started = time.monotonic()
         try:
-            for records in player.play(unit):
-                connection.send(records)
+            for found in player.play(unit):
+                now = time.monotonic()
+                connection.send((found, now - started))
+                started = now
             connection.send(None)
         except BrokenPipeError:
+            player.close()
             return
-        except Exception as error:
+        except BaseException as error:
             # Kernels may fail to compile; played singly, the games show which agent is to blame.
-            connection.send(f"{type(error).__name__}: {error}" if unit.kind == "single" else False)
+            if unit.kind == "check":
+                connection.send(_Refusal(str(error)))
+            else:
+                connection.send(describe(error) if unit.kind == "single" else False)
 
 
-def _watch(clock: Any) -> None:
-    """Tells the processor time; ends this process when its parent is gone, even while an agent thinks forever."""
+@dataclass(frozen=True)
+class _Refusal:
+    """Why an agent cannot play."""
+
+    reason: str
+
+
+def _use_threads(threads: int) -> None:
+    import numba
+
+    if threads < numba.config.NUMBA_NUM_THREADS:  # type: ignore[attr-defined]
+        numba.set_num_threads(threads)
+
+
+def _watch(thinking: SharedThinking) -> None:
+    """Gives signs of life; ends this process when its parent is gone, even while an agent thinks forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
     def watch() -> None:
-        while not wait([parent.sentinel], 0.2):
-            clock[_CPU] = time.process_time()
+        while not wait([parent.sentinel], TICK):
+            thinking.beat()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
 class Worker:
-    """A worker process and the unit that it plays, seen from the process that started it.
+    """A worker process and the unit that it plays, seen from the process that started it."""
 
-    Args:
-        limit: seconds per move, or `None`.
-        warm_up: seconds of processor time that an agent may take once before its time counts.
-        suspects: agents that have overstepped `warm_up` before, and get `limit` instead.
-    """
-
-    def __init__(self, limit: float | None, warm_up: float, suspects: Iterable[str] = ()):
+    def __init__(self, terms: Terms):
         self.unit: Unit | None = None
-        self._clock = _context.RawArray("d", 7)
+        self._terms = terms
+        self._clock = _context.RawArray("d", FIELDS)
         self._log = _context.RawArray("B", _LOG_BYTES)
         self._done: set[str] = set()
+        self._seen: tuple[float, float, float | None] | None = None
         self.again: list[Unit] = []
+        self.finished: Unit | None = None
+        self.kernel = False
+        """Whether the agent that was checked last is a kernel."""
         self.connection, theirs = _context.Pipe()
         self.process = _context.Process(
-            target=_work,
-            args=(theirs, self._clock, self._log, limit, warm_up, frozenset(suspects)),
-            daemon=True,
-            name="asobiba-worker",
+            target=_work, args=(theirs, self._clock, self._log, terms), daemon=True, name="asobiba-worker"
         )
-        self.process.start()
+        with _environment(share_environment(terms.threads)):
+            self.process.start()
         theirs.close()
 
     def give(self, unit: Unit) -> None:
@@ -205,12 +141,14 @@ class Worker:
         with contextlib.suppress(OSError):  # the process has died; `receive` tells
             self.connection.send(unit)
 
-    def receive(self) -> list[Record] | None:
-        """What the process has to say: records, or `None` when its unit is done (and `again` is to be played yet).
+    def receive(self) -> tuple[list[Record], float] | None:
+        """What the process has to say: records and the seconds that they took, or `None` when its unit is done, which
+        then stands in `finished`, with what is to be played yet in `again`.
 
         Raises:
             EOFError: if the process has died.
             WorkerError: if something failed that no agent is to blame for.
+            RefusedAgent: if the agent that was to be checked cannot play.
         """
         try:
             message = self.connection.recv()
@@ -218,62 +156,136 @@ class Worker:
             raise EOFError from None
         if isinstance(message, str):
             raise WorkerError(f"a worker process failed: {message}")
-        if message is None or message is False:
-            assert self.unit is not None
-            unfinished = message is False and self.unit.kind == "batch"
-            self.again = _units([m for m in self.unit.matches if m.key not in self._done]) if unfinished else []
-            self.unit, message = None, None
-        else:
-            self._done |= {record.match.key for record in message}
-        return message
+        if isinstance(message, _Refusal):
+            raise RefusedAgent(message.reason)
+        if isinstance(message, tuple):
+            found, seconds = message
+            if isinstance(found, Checked):
+                self.kernel = found.kernel
+                return [], seconds
+            if isinstance(found, Unit):
+                self._done |= {match.key for match in found.matches}
+                self.again.append(found)
+                return [], seconds
+            self._done |= {record.match.key for record in found}
+            return found, seconds
+        assert self.unit is not None
+        if message is False and self.unit.kind == "batch":
+            self.again += _units([m for m in self.unit.matches if m.key not in self._done])
+        self.finished, self.unit = self.unit, None
+        return None
 
     @property
-    def overdue(self) -> bool:
-        """Whether the agent that thinks has overstepped its time."""
-        started, allowed, warm = self._clock[_STARTED], self._clock[_ALLOWED], self._clock[_WARMING]
+    def overdue(self) -> str | None:
+        """Why this process must be ended: `TIME_OUT` if the agent that thinks has overstepped its time, "stopped" if
+        something from outside has stopped it for long; else `None`."""
+        started, beat = self._clock[STARTED], self._clock[BEAT]
+        if self.unit is None or beat == 0:
+            return None
+        now = time.monotonic()
+        if now - beat > _STALE:
+            return self._silent(now, beat)
+        self._seen = None
         if started == 0:
-            return False
+            return None
+        thought = beat - started - (self._clock[PAUSED] - self._clock[BEFORE])
         # On a busy machine compiling takes long by the clock, so that a warm-up is judged by its processor time.
-        return time.monotonic() - started > allowed + 0.02 or 0 < warm < self._clock[_CPU]
+        late = thought > self._clock[ALLOWED] + TICK or 0 < self._clock[WARMING] < self._clock[CPU]
+        return TIME_OUT if late else None
+
+    def _silent(self, now: float, beat: float) -> str | None:
+        """The process gives no sign of life: is it stopped, or does an agent hold the interpreter?"""
+        pid = self.process.pid or 0
+        if self._seen is None or self._seen[0] != beat:
+            self._seen = (beat, now, cpu_seconds(pid))
+            return None
+        _, since, cpu = self._seen
+        silent, latest = now - since, cpu_seconds(pid)
+        if self._clock[STARTED] and cpu is not None and latest is not None and not is_stopped(pid):
+            if latest - cpu > max(self._clock[ALLOWED], _STALE):
+                return TIME_OUT
+            if silent > self._clock[ALLOWED] + STOPPED_SECONDS:
+                return "stopped"
+            return None
+        return "stopped" if silent > STOPPED_SECONDS else None
 
     @property
     def suspect(self) -> str | None:
         """The agent that was warming up when the process ended."""
-        if self.unit is None or not (self.was_thinking and self._clock[_WARMING]):
+        if self.unit is None or not (self.was_thinking and self._clock[WARMING]):
             return None
-        return self.unit.matches[int(self._clock[_INDEX])].seats[int(self._clock[_SEAT])]
+        return self.unit.matches[int(self._clock[INDEX])].seats[int(self._clock[SEAT])]
 
     def kill(self) -> None:
+        """Ends the process and all that it has started."""
+        with contextlib.suppress(Exception):
+            import psutil
+
+            for child in psutil.Process(self.process.pid).children(recursive=True):
+                child.kill()
         self.process.kill()
         self.process.join()
         self.connection.close()
 
     def verdict(self, reason: str) -> tuple[list[Record], list[Unit]]:
-        """After the end of the process: the record of the game that it died in, and what remains to be played."""
-        unit, thinking = self.unit, self._clock[_STARTED] > 0
-        if unit is None or unit.kind == "warm":
-            return [], []
+        """After the end of the process: the record of the game that it died in, and what remains to be played.
+
+        Args:
+            reason: `CRASH`, `TIME_OUT`, or "stopped".
+        """
+        unit = self.unit
+        if unit is None:
+            return [], self.again
         rest = [match for match in unit.matches if match.key not in self._done]
+        code = self.process.exitcode
+        outside = reason == "stopped" or (reason == CRASH and code in [-number for number in OUTSIDE_SIGNALS])
+        blamed = self.was_thinking and not (outside and unit.strikes + 1 < MOST_STRIKES)
+        if unit.kind in ("warm", "check"):
+            return [], [*self.again, *([] if blamed else [replace(unit, strikes=unit.strikes + 1)])]
         if unit.kind == "batch":  # games in lockstep share their time: played singly they show who is to blame
-            return [], _units(rest)
-        index = int(self._clock[_INDEX])
-        match = unit.matches[index]
-        if not thinking or match.key in self._done:
-            return [], _units(rest)
+            left = _units(rest) if blamed else [replace(unit, matches=tuple(rest), strikes=unit.strikes + 1)]
+            return [], [*self.again, *(left if rest else [])]
+        match = unit.matches[int(self._clock[INDEX])]
+        if not self.was_thinking or match.key in self._done:
+            return [], [*self.again, *_units(rest)]
+        others = _units([m for m in rest if m is not match])
+        if not blamed:
+            return [], [*self.again, Unit((match,), "single", strikes=unit.strikes + 1), *others]
         if reason == TIME_OUT:
-            what = "compile what it needs" if self._clock[_WARMING] else "answer"
-            seconds = time.monotonic() - self._clock[_STARTED]
+            what = "compile what it needs" if self._clock[WARMING] else "answer"
+            seconds = time.monotonic() - self._clock[STARTED]
             detail = f"did not {what} within {seconds:.3g} s and was stopped"
+        elif outside:
+            detail = f"the process was ended from outside {MOST_STRIKES} times while it thought"
         else:
-            detail = f"the process ended with exit code {self.process.exitcode}"
-        log = bytes(memoryview(self._log).cast("B")[: int(self._clock[_NOTED])])
-        record = killed_record(match, int(self._clock[_SEAT]), reason, detail, log)
-        return [record], _units([m for m in rest if m is not match])
+            detail = f"the process ended with exit code {code}"
+        log = bytes(memoryview(self._log).cast("B")[: int(self._clock[NOTED])])
+        record = killed_record(match, int(self._clock[SEAT]), CRASH if outside else reason, detail, log)
+        return [replace(record, contained=containment_of(match, self._terms))], [*self.again, *others]
 
     @property
     def was_thinking(self) -> bool:
         """Whether an agent was thinking when the process ended."""
-        return self._clock[_STARTED] > 0
+        return self._clock[STARTED] > 0
+
+
+class RefusedAgent(AsobibaError, ValueError):
+    """An agent that cannot play this game at all."""
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """The environment that processes started inside inherit."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _units(matches: Sequence[Match]) -> list[Unit]:

@@ -1,6 +1,13 @@
-"""What all games share: the declaration, state records, random numbers, the compiled engine, the registry."""
+"""What all games share: the declaration, state records, random numbers, the compiled engine, the registry.
 
-from asobiba.core.agents import Agent, AgentDeclaration, KernelAgent, agent_declarations, make_agent
+What is compiled is imported when it is first asked for, so that importing this package does not import Numba.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from asobiba.core.errors import (
     AsobibaError,
     GameParameterError,
@@ -13,17 +20,31 @@ from asobiba.core.errors import (
     UnknownGame,
 )
 from asobiba.core.game import Game, Layout, Ruleset
-from asobiba.core.kernels import compiled, kernel
-from asobiba.core.random import (
-    mix64,
-    random_below,
-    random_legal,
-    random_normal,
-    random_u64,
-    random_uniform,
-    seed_record,
-)
 from asobiba.core.registry import game, game_names, games, register_game
+
+if TYPE_CHECKING:
+    from asobiba.core.agents import Agent, AgentDeclaration, KernelAgent, agent_declarations, make_agent
+    from asobiba.core.kernels import compiled, kernel
+    from asobiba.core.random import (
+        mix64,
+        random_below,
+        random_legal,
+        random_normal,
+        random_u64,
+        random_uniform,
+        seed_record,
+    )
+
+_LAZY = {
+    **dict.fromkeys(
+        ("Agent", "AgentDeclaration", "KernelAgent", "agent_declarations", "make_agent"), "asobiba.core.agents"
+    ),
+    **dict.fromkeys(("compiled", "kernel"), "asobiba.core.kernels"),
+    **dict.fromkeys(
+        ("mix64", "random_below", "random_legal", "random_normal", "random_u64", "random_uniform", "seed_record"),
+        "asobiba.core.random",
+    ),
+}
 
 __all__ = [
     "Agent",
@@ -57,3 +78,9 @@ __all__ = [
     "register_game",
     "seed_record",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

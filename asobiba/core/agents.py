@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import yaml
-from gymnasium import spaces
 
-from asobiba.core.engine import agent_engine_for
+from asobiba.core.engine import MOST_POLICIES, agent_engine_for
 from asobiba.core.errors import GameParameterError, UnknownAgent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.kernels import kernel
-from asobiba.core.random import memory_keys, random_legal
-from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.core.loops.arrays import NOTHING, Games, Table
+from asobiba.core.random import memory_keys, random_legal, random_uniform
+from asobiba.core.state import CONTROL, SAMPLER, outcome_dtype, record_dtype
 
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
@@ -28,15 +28,36 @@ _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 class Agent(ABC):
     """A player of one game at a time.
 
-    `reset` is called before every game, then `act` whenever it is the agent's turn. All randomness comes from `seed`:
-    the same seed and the same views give the same actions.
+    Whoever runs an agent calls `begin` before every game, then `act` whenever it is the agent's turn. All randomness
+    comes from the seed: the same seed and the same views give the same actions.
     """
 
     name: str = "agent"
 
+    def prepare(self, ruleset: Ruleset) -> None:  # noqa: B027 - most agents play any ruleset
+        """Works out, once for all games of `ruleset`, what the agent needs; called before its first game.
+
+        Raises:
+            GameParameterError: if the agent cannot play these rules.
+        """
+
+    def begin(self, ruleset: Ruleset, seats: Sequence[int], seeds: Sequence[int]) -> None:
+        """New games begin: in game `i` the agent plays seat `seats[i]` (0 is the first player) with seed `seeds[i]`.
+
+        Most agents write `reset` instead, which is called for the first of these games: they are given one at a time, or,
+        if they play many at once (`act_batch`), have no memory of any.
+
+        Raises:
+            GameParameterError: as `prepare`; for several games, if the agent plays one at a time.
+        """
+        if len(seats) != 1 and type(self).act_batch is Agent.act_batch:
+            raise GameParameterError(f"agent {self.name!r} plays one game at a time, not {len(seats)}")
+        self.prepare(ruleset)
+        self.reset(ruleset, int(seats[0]), int(seeds[0]))
+
     @abstractmethod
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
-        """A new game begins; the agent plays `seat` (0 is the first player)."""
+        """A new game begins; the agent plays `seat`."""
 
     @abstractmethod
     def act(self, view: np.void, legal: np.ndarray) -> Any:
@@ -68,11 +89,14 @@ class KernelAgent(Agent):
     Args:
         policy: a kernel `policy(view, p, legal, memory) -> action`: the view record (its `to_move` is the agent's
             seat; it must not be written), the parameter record, the `(num_actions,)` int8 mask, and the agent's own
-            memory record, which it may read and write.
+            memory record, which it may read and write. Where actions are continuous it takes a fifth argument, an array
+            of the box's shape and dtype, and writes the action there.
         memory: the fields of the memory record after `rng_key` and `rng_counter` (draw from it with
             `asobiba.core.random`), as NumPy field tuples.
         initial: the values that memory fields have when a game begins (others are zero); the agent's settings.
         name: how the agent is called in tables.
+        masks: whether the policy reads `legal`; without, a game with the kernel `is_legal` does not write it, and it is
+            arbitrary.
     """
 
     def __init__(
@@ -81,9 +105,11 @@ class KernelAgent(Agent):
         memory: Sequence[tuple] = (),
         initial: Mapping[str, Any] | None = None,
         name: str = "agent",
+        masks: bool = True,
     ):
         self.policy = policy
         self.name = name
+        self.masks = masks
         self.memory_dtype = record_dtype([*_MEMORY_HEADER, *memory]) if memory else SAMPLER
         self.initial = np.zeros(1, self.memory_dtype)
         for key, value in (initial or {}).items():
@@ -92,44 +118,138 @@ class KernelAgent(Agent):
     def initial_for(self, ruleset: Ruleset) -> np.ndarray:
         """The memory record `(1,)` that games of this ruleset begin with, apart from the generator's fields.
 
-        An agent that works something out once for all games of a ruleset overrides this and keeps it there.
+        An agent that works something out once for all games of a ruleset does so in `prepare` and keeps it here.
         """
         return self.initial
 
-    def memories(self, seeds: np.ndarray, seat: int, ruleset: Ruleset | None = None) -> np.ndarray:
-        """Fresh memory records, one per seed (`(n,)` integers), with what is prepared for `ruleset`, if it is given."""
-        records = np.repeat(self.initial if ruleset is None else self.initial_for(ruleset), len(seeds))
-        records["rng_key"] = memory_keys(seeds, seat)
+    def memories(self, seeds: np.ndarray, seats: np.ndarray | int, ruleset: Ruleset) -> np.ndarray:
+        """Fresh memory records, one per seed (`(n,)` integers), with what is prepared for `ruleset`."""
+        records = np.repeat(self.initial_for(ruleset), len(seeds))
+        records["rng_key"] = memory_keys(seeds, seats)
         return records
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
-        self._ruleset = ruleset
-        self._engine = agent_engine_for(ruleset.game, self.policy)
-        self._memory = self.memories(np.array([seed]), seat, ruleset)
-        self._view = ruleset.zeros()
-        self._scratch = ruleset.zeros()
-        self._legal = np.zeros((1, ruleset.num_actions), np.int8)
+        self._hand = Hand(ruleset, (self,), 1)
+        self._hand.occupants[:] = 0
+        self._hand.begin(np.array([0]), np.array([seat]), np.array([seed]))
+        self._seat = seat
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {key: value for key, value in self.__dict__.items() if key not in ("policy", "_engine")}
+        state = {key: value for key, value in self.__dict__.items() if key != "policy"}
         function = getattr(self.policy, "py_func", self.policy)
         return {**state, "policy": (function.__module__, function.__qualname__)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         module, name = state["policy"]
         self.__dict__.update(state, policy=getattr(importlib.import_module(module), name))
-        if "_ruleset" in state:
-            self._engine = agent_engine_for(self._ruleset.game, self.policy)
 
-    def act(self, view: np.void, legal: np.ndarray) -> int:
-        self._view[0] = view
-        self._legal[0] = legal
-        return int(self._engine.act_one(self._view, 0, self._ruleset.params, self._legal, self._scratch, self._memory))
+    def act(self, view: np.void, legal: np.ndarray) -> Any:
+        return self._hand.act(view, legal, self._seat)
+
+
+class Hand:
+    """Compiled agents at the seats of `n` games: their memories, and the loops that ask them.
+
+    Args:
+        ruleset: the game.
+        agents: one to four; `occupants` says which of them sits where.
+        count: the number of games.
+
+    Attributes:
+        occupants: `(n, seats)` int8, index into `agents`; -1 where none of them sits.
+        control: `(n,)` records: the learner's seat in each game.
+    """
+
+    def __init__(self, ruleset: Ruleset, agents: Sequence[KernelAgent], count: int, control: np.ndarray | None = None):
+        for agent in agents:
+            agent.prepare(ruleset)
+        self.ruleset = ruleset
+        self.agents = tuple(agents)
+        self.count = count
+        self.occupants = np.full((count, ruleset.seats), -1, np.int8)
+        self.control = np.zeros(count, CONTROL) if control is None else control
+        self.views = ruleset.zeros(count)
+        self.memories = tuple(np.zeros(count * ruleset.seats, agent.memory_dtype) for agent in agents)
+        self._bound: tuple[Any, Table] | None = None
+        self._one: Games | None = None
+
+    def _bind(self) -> tuple[Any, Table]:
+        # Late, since a copy is made piece by piece.
+        if self._bound is None:
+            policies = [agent.policy for agent in self.agents]
+            masked = any(agent.masks for agent in self.agents)
+            nobody = [NOTHING] * (MOST_POLICIES - len(self.agents))
+            initial = [agent.initial_for(self.ruleset) for agent in self.agents]
+            self._bound = (
+                agent_engine_for(self.ruleset.game, *policies, masked=masked),
+                Table(self.control, self.occupants, self.views, *self.memories, *nobody, *initial, *nobody),
+            )
+        return self._bound
+
+    @property
+    def engine(self) -> Any:
+        """The loops with these agents' policies."""
+        return self._bind()[0]
+
+    @property
+    def table(self) -> Table:
+        """Who sits where, as the loops take it."""
+        return self._bind()[1]
+
+    def begin(self, games: np.ndarray, seats: np.ndarray | int, seeds: np.ndarray) -> None:
+        """New games at these seats (`(k,)` integers each): fresh memories for the agents that sit there."""
+        seats = np.broadcast_to(np.asarray(seats, np.int64), np.shape(games))
+        for slot, agent in enumerate(self.agents):
+            mine = self.occupants[games, seats] == slot
+            if mine.any():
+                rows = np.asarray(games)[mine] * self.ruleset.seats + seats[mine]
+                self.memories[slot][rows] = agent.memories(np.asarray(seeds)[mine], seats[mine], self.ruleset)
+
+    def act(self, view: np.void, legal: np.ndarray, seat: int) -> Any:
+        """The action of the agent at `seat` of the first game, in this view."""
+        games = self._games()
+        games.states[0] = view
+        if self.ruleset.simultaneous:
+            games.masks[0, seat] = legal
+            if self.ruleset.game.turns == "some":
+                games.states["acting"][0, seat] = 1
+            games.states["to_move"] = -1
+        else:
+            games.masks[0] = legal
+        self.engine.ask(seat, _ONE, games, self.table)
+        action = games.actions[0, seat] if self.ruleset.simultaneous else games.actions[0]
+        return int(action) if self.ruleset.discrete else action.copy()
+
+    def _games(self) -> Games:
+        if self._one is None:
+            ruleset = self.ruleset
+            masks = np.zeros((1, *ruleset.mask_shape), np.int8)
+            nothing = np.zeros((1, 1), ruleset.observation_space.dtype)
+            self._one = Games(
+                states=ruleset.zeros(),
+                params=ruleset.params,
+                blank=ruleset.zeros(),
+                actions=np.zeros((1, *ruleset.actions_shape), ruleset.action_dtype),
+                viewers=np.zeros(1, np.int8),
+                masks=masks,
+                new_masks=masks,
+                observations=nothing,
+                outcomes=np.zeros(1, outcome_dtype(ruleset.seats)),
+                finals=nothing,
+                final_states=ruleset.zeros(),
+            )
+        return self._one
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_bound": None, "_one": None}
+
+
+_ONE = np.ones(1, np.uint8)
 
 
 @dataclass(frozen=True)
 class AgentDeclaration:
-    """What `asobiba agents GAME` lists. `baselines/<game>/__init__.py` holds them as `AGENTS`.
+    """What `asobiba agents GAME` lists; a package of agents holds them as `AGENTS`.
 
     Args:
         name: lower case; the agent is called by `name` or `name:parameter=value,parameter=value`.
@@ -154,51 +274,48 @@ def random_policy(view, p, legal, memory):
     return random_legal(memory, legal)
 
 
+@kernel
+def random_box_policy(view, p, legal, memory, action):
+    """Uniform over the box of continuous actions."""
+    for k in range(action.shape[0]):
+        action[k] = p.action_low[k] + (p.action_high[k] - p.action_low[k]) * random_uniform(memory)
+
+
 def random_agent() -> KernelAgent:
     """Plays uniformly over the legal actions."""
     return KernelAgent(random_policy, name="random")
 
 
-class RandomContinuousAgent(Agent):
+def random_box_agent() -> KernelAgent:
     """Plays uniformly over the box of continuous actions."""
-
-    name = "random"
-
-    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
-        assert isinstance(ruleset.action_space, spaces.Box)
-        self._space = ruleset.action_space
-        self._generator = np.random.Generator(np.random.Philox(seed))
-
-    def act(self, view: np.void, legal: np.ndarray) -> np.ndarray:
-        return self._generator.uniform(self._space.low, self._space.high).astype(self._space.dtype)
+    return KernelAgent(random_box_policy, name="random")
 
 
+AGENTS = "asobiba.agents"
 _EVERY_GAME = "plays uniformly over the legal actions"
 
 
+def agent_packages(game_name: str) -> list[str]:
+    """The packages with agents of a game: the entry points of the group `asobiba.agents` with the game's name.
+
+    Such a package has `AGENTS` (declarations, or game name -> declarations), and may have a module `commands` (with a
+    typer `app`), a `training.yml`, trained policies in `policies/`, and `LEARNED` (see `asobiba.learn.agent`).
+    """
+    found = [entry.value for entry in entry_points(group=AGENTS) if entry.name == game_name]
+    return list(dict.fromkeys(found))
+
+
 def agent_declarations(game: Game) -> dict[str, AgentDeclaration]:
-    """The agents of a game by name: those of `baselines/<game>`, of other packages, and `random`."""
-    make = random_agent if _is_discrete(game) else RandomContinuousAgent
+    """The agents of a game by name: those of its packages, and `random`."""
+    make = random_agent if hasattr(game.rules, "legal") else random_box_agent
     found = {"random": AgentDeclaration("random", make, _EVERY_GAME)}
-    packages = [f"{game.package.replace('.envs.', '.baselines.')}"] if ".envs." in game.package else []
-    packages += [e.value for e in entry_points(group="asobiba.agents") if e.name == game.name]
-    for package in packages:
-        try:
-            module = importlib.import_module(package)
-        except ModuleNotFoundError as error:
-            if error.name and package.startswith(error.name):
-                continue
-            raise
-        declared = module.AGENTS
+    for package in agent_packages(game.name):
+        declared = importlib.import_module(package).AGENTS
         if isinstance(declared, Mapping):
             declared = declared.get(game.name, ())
         for declaration in declared:
             found[declaration.name] = declaration
     return found
-
-
-def _is_discrete(game: Game) -> bool:
-    return game.ruleset().discrete
 
 
 def parse_agent(text: str) -> tuple[str, dict[str, Any]]:

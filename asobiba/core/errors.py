@@ -35,7 +35,7 @@ class PositionError(AsobibaError, ValueError):
 
 
 class StateBytesError(AsobibaError, ValueError):
-    """Bytes that are not a state of this game."""
+    """Bytes, or a record, that are not a state of this game."""
 
 
 class MissingExtra(AsobibaError, ImportError):

@@ -11,16 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 
 from asobiba.core.errors import GameParameterError
-from asobiba.core.state import EVERYBODY, header, record_dtype
-
-if TYPE_CHECKING:
-    from asobiba.core.engine import Engine
+from asobiba.core.state import header, record_dtype
 
 
 def camel_case(name: str) -> str:
@@ -47,6 +44,8 @@ class Layout:
             player's `info` holds his own row, as a NumPy scalar or array.
         chance: whether these parameters draw random numbers, where that depends on them; `None`: as the game says. In a
             game that declares no chance they may draw in `reset` only: compiled policies are shown its generator.
+        seats: rows of what the state holds for each player, where that is more than there are players: one compiled game
+            then serves any number of them up to this. The seats that nobody takes never act.
     """
 
     state: Sequence[tuple]
@@ -61,6 +60,7 @@ class Layout:
     info: Mapping[str, str] = field(default_factory=dict)
     return_range: tuple[float, float] | None = None
     chance: bool | None = None
+    seats: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,22 @@ class Game:
         title: as a person writes it.
         layout: a function from the game's parameters (keyword arguments with defaults) to a `Layout`. It raises
             `GameParameterError` for values that make no game.
-        rules: the module with the kernels `reset`, `step`, `observe`, and where they apply `legal`, `hide`, `resample`.
+        rules: the module with the kernels `reset`, `step`, `observe`, `valid`, and where they apply `legal`, `hide`,
+            `resample`, `replacement`, `is_legal`, `random_action` (`asobiba.core.loops.placeholder` shows them all).
         players: names of the seats.
         information: "perfect" or "hidden". Hidden games have the kernels `hide` and `resample`.
         chance: whether `reset` or `step` draw random numbers; a `Layout` may say otherwise for its parameters.
         utility: "zero_sum" (the rewards of a step add up to 0), "general_sum" or "single_agent".
-        turns: "sequential" (one player acts in a step) or "simultaneous" (all do).
+        turns: "sequential" (one player acts in a step; the same one may act several times in a row), "simultaneous"
+            (all do) or "some" (those whose field `acting` of the state is 1). In the last two, which are called joint,
+            an action is a row a player.
+        leaves: whether players may leave before the end: `left` in the state. They are not asked any more; what their
+            team gets at the end is theirs too.
+        teams: the team number of each seat, or the name of a state field (one integer a seat) that holds them; `None`:
+            everybody plays for himself. Members of a team win and lose together.
+        faults: what an illegal action, a crash or a time-out does: "end" (the game ends, with `illegal_reward` for the
+            culprit) or "replace" (the kernel `replacement` says what is played instead, and the others play on).
+        fault_limit: after so many replaced actions all of a player's actions are replaced; 0: never.
         reward_range: least and greatest reward of one player in one step, or `None` where a parameter sets them.
         illegal_reward: the reward of a player whose illegal action ends the game.
         notation, draw: modules of the text notation and the SVG picture, imported when first used.
@@ -96,7 +106,11 @@ class Game:
     information: Literal["perfect", "hidden"] = "perfect"
     chance: bool = False
     utility: Literal["zero_sum", "general_sum", "single_agent"] = "zero_sum"
-    turns: Literal["sequential", "simultaneous"] = "sequential"
+    turns: Literal["sequential", "simultaneous", "some"] = "sequential"
+    leaves: bool = False
+    teams: tuple[int, ...] | str | None = None
+    faults: Literal["end", "replace"] = "end"
+    fault_limit: int = 0
     reward_range: tuple[float, float] = (-1.0, 1.0)
     illegal_reward: float = -1.0
     notation: str | None = None
@@ -145,11 +159,6 @@ class Game:
                 )
         return Ruleset(self, {**known, **parameters})
 
-    def __reduce__(self):
-        from asobiba.core.registry import game
-
-        return game, (self.name,)
-
 
 class Ruleset:
     """A game with its parameters chosen: dtypes, spaces and the compiled engine.
@@ -162,14 +171,20 @@ class Ruleset:
         self.parameters = dict(parameters)
         self.layout = game.layout(**self.parameters)
         self.players: tuple[str, ...] = self.layout.players or game.players
+        self.seats = self.layout.seats or len(self.players)
+        if self.seats < len(self.players):
+            raise GameParameterError(f"{game.name} has {len(self.players)} players, but only {self.seats} seats")
         self.max_steps = int(self.layout.max_steps)
-        self.dtype = record_dtype([*header(len(self.players)), *self.layout.state])
+        head = header(self.seats, some=game.turns == "some", leaves=game.leaves, replaces=game.faults == "replace")
+        self.dtype = record_dtype([*head, *self.layout.state])
         self.params = self._parameter_record()
 
     def _parameter_record(self) -> np.ndarray:
         values = {
             "illegal_reward": np.float32(self.game.illegal_reward),
             "max_steps": np.int32(self.max_steps),
+            "players": np.int32(self.num_players),
+            **self._bounds(),
             **{name: np.asarray(value) for name, value in self.layout.parameters.items()},
         }
         fields = []
@@ -181,9 +196,42 @@ class Ruleset:
             record[name][0] = value
         return record
 
+    def _bounds(self) -> dict[str, np.ndarray]:
+        # Of continuous actions, for compiled policies.
+        if self.discrete:
+            return {}
+        box: Any = self.layout.actions
+        return {"action_low": box.low.ravel(), "action_high": box.high.ravel()}
+
     @property
     def num_players(self) -> int:
+        """How many play (`seats` may be more: rows that nobody takes)."""
         return len(self.players)
+
+    def teams(self, state: np.void | None = None) -> np.ndarray:
+        """The team number of each player: `(num_players,)`; where the state says it, `state` is asked for.
+
+        Raises:
+            GameParameterError: if the state is needed and missing.
+        """
+        declared = self.game.teams
+        if declared is None:
+            return np.arange(self.num_players)
+        if isinstance(declared, str):
+            if state is None:
+                raise GameParameterError(f"the teams of {self.game.name} stand in the state's field {declared!r}")
+            return np.asarray(state[declared][: self.num_players], np.int64)
+        return np.array(declared[: self.num_players])
+
+    def actors(self, state: np.void) -> np.ndarray:
+        """The players who act now, as `(k,)` integers; nobody when the game is over."""
+        if state["terminated"] or state["truncated"]:
+            return np.zeros(0, np.int64)
+        if self.game.turns == "some":
+            return np.flatnonzero(state["acting"])
+        if self.game.turns == "simultaneous":
+            return np.arange(self.num_players)
+        return np.array([state["to_move"]], np.int64)
 
     @property
     def return_range(self) -> tuple[float, float]:
@@ -205,8 +253,8 @@ class Ruleset:
 
     @property
     def simultaneous(self) -> bool:
-        """Whether all players act in every step (`to_move` is then -1)."""
-        return self.game.turns == "simultaneous"
+        """Whether several players may act in one step (`to_move` is then -1, and an action is a row a player)."""
+        return self.game.turns != "sequential"
 
     @property
     def hidden(self) -> bool:
@@ -229,19 +277,19 @@ class Ruleset:
     def mask_shape(self) -> tuple[int, ...]:
         """Shape of a legal mask: `(num_actions,)`, a row a player where all act at once, 0 actions if continuous."""
         actions = self.num_actions if self.discrete else 0
-        return (self.num_players, actions) if self.simultaneous else (actions,)
+        return (self.seats, actions) if self.simultaneous else (actions,)
 
     @cached_property
     def observations_shape(self) -> tuple[int, ...]:
         """Shape of what is observed in one state: `(observation_size,)`, a row a player where all act at once."""
         size = (self.observation_size,)
-        return (self.num_players, *size) if self.simultaneous else size
+        return (self.seats, *size) if self.simultaneous else size
 
     @cached_property
     def actions_shape(self) -> tuple[int, ...]:
         """Shape of what is done in one step: `()` for one integer, a row a player where all act at once."""
         shape = tuple(self.action_space.shape or ())
-        return (self.num_players, *shape) if self.simultaneous else shape
+        return (self.seats, *shape) if self.simultaneous else shape
 
     @property
     def action_dtype(self) -> np.dtype:
@@ -272,7 +320,7 @@ class Ruleset:
         )
 
     @cached_property
-    def engine(self) -> Engine:
+    def engine(self) -> ModuleType:
         """The compiled kernels (compiled at first use, then loaded from the disk cache)."""
         from asobiba.core.engine import engine_for
 
@@ -305,7 +353,10 @@ class Ruleset:
 
     def zeros(self, count: int = 1) -> np.ndarray:
         """`count` blank state records; `reset` makes them starting positions."""
-        return np.zeros(count, self.dtype)
+        records = np.zeros(count, self.dtype)
+        if self.game.leaves:
+            records["left"][:, self.num_players :] = 1
+        return records
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ruleset) and self.game is other.game and self.parameters == other.parameters
@@ -326,8 +377,3 @@ class Ruleset:
 
 def _ruleset(game: Game, parameters: Mapping[str, Any]) -> Ruleset:
     return Ruleset(game, parameters)
-
-
-def everybody_moves(state: np.void) -> bool:
-    """Whether all players act in this state's next step."""
-    return int(state["to_move"]) == EVERYBODY

@@ -1,8 +1,8 @@
-"""The laws that hold in every game, as kernels; the engine compiles them together with a game's rules.
+"""The laws that hold in every game, as kernels; the loops apply them around a game's rules.
 
 An illegal action ends the game and costs its player `illegal_reward`; what he loses the others share in a zero-sum
-game. A step after the end changes nothing. A game that reaches its longest length is truncated. The legal mask of a
-finished game is all zero.
+game. (A game may declare instead that its rules replace the action.) A step after the end changes nothing. A game that
+reaches its longest length is truncated. The legal mask of a finished game is all zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from asobiba.core.kernels import kernel
 from asobiba.core.state import BY_RULES, ILLEGAL_ACTION, STEP_LIMIT
 
-AUTORESET_DISABLED, AUTORESET_NEXT_STEP, AUTORESET_SAME_STEP = 0, 1, 2
+DISABLED, NEXT_STEP, SAME_STEP = 0, 1, 2
+"""When an episode begins anew: when it is told to, in the step after its end, in the step of its end."""
 
 
 @kernel
@@ -22,73 +23,16 @@ def is_over(s):
 
 
 @kernel
-def forfeit_zero_sum(s, p, player, reason):
-    """`player` loses: he gets `illegal_reward`, the others share what he loses."""
-    others = s.rewards.shape[0] - 1
-    for k in range(s.rewards.shape[0]):
-        s.rewards[k] = p.illegal_reward if k == player else -p.illegal_reward / others
+def forfeit(s, p, player, zero_sum):
+    """`player`'s action was illegal: he gets `illegal_reward`, and in a zero-sum game the others share what he loses."""
+    others = p.players - 1
+    for k in range(p.players):
+        shared = -p.illegal_reward / others if zero_sum else 0.0
+        s.rewards[k] = p.illegal_reward if k == player else shared
+    s.to_move = player
     s.terminated = 1
-    s.end_reason = reason
-
-
-@kernel
-def forfeit_alone(s, p, player, reason):
-    """`player` gets `illegal_reward`, the others nothing."""
-    for k in range(s.rewards.shape[0]):
-        s.rewards[k] = p.illegal_reward if k == player else 0.0
-    s.terminated = 1
-    s.end_reason = reason
-
-
-@kernel
-def offender_discrete(s, mask, action):
-    """The player whose action is illegal (`mask` is the mover's), or -1."""
-    if action < 0 or action >= mask.shape[0] or mask[action] == 0:
-        return s.to_move
-    return -1
-
-
-@kernel
-def offender_discrete_joint(s, mask, action):
-    """The first player whose action of the joint action is illegal (`mask` has a row a player), or -1."""
-    for k in range(action.shape[0]):
-        if action[k] < 0 or action[k] >= mask.shape[1] or mask[k, action[k]] == 0:
-            return k
-    return -1
-
-
-@kernel
-def offender_continuous(s, mask, action):
-    """The mover if his action holds a number that is not finite, else -1; bounds are clipped by the rules."""
-    for k in range(action.shape[0]):
-        if not (abs(action[k]) < 1e30):
-            return max(s.to_move, 0)
-    return -1
-
-
-@kernel
-def offender_continuous_joint(s, mask, action):
-    """The first player whose action holds a number that is not finite, else -1."""
-    for k in range(action.shape[0]):
-        for j in range(action.shape[1]):
-            if not (abs(action[k, j]) < 1e30):
-                return k
-    return -1
-
-
-@kernel
-def legal_unmasked(s, p, mask):
-    """The mask kernel of a game whose actions are continuous: there is nothing to write."""
-
-
-@kernel
-def hide_nothing(s, p, player):
-    """The hiding kernel of a game of perfect information."""
-
-
-@kernel
-def resample_nothing(s, p, player):
-    """The resampling kernel of a game of perfect information: a view is the whole state."""
+    s.end_reason = ILLEGAL_ACTION
+    s.steps += 1
 
 
 @kernel
@@ -127,4 +71,3 @@ SUMMARY_MOVER, SUMMARY_TERMINATED, SUMMARY_TRUNCATED, SUMMARY_REWARDED, SUMMARY_
     16,
 )
 SUMMARY_OVER = SUMMARY_TERMINATED | SUMMARY_TRUNCATED
-ILLEGAL = ILLEGAL_ACTION

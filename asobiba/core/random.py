@@ -11,13 +11,12 @@ Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OO
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
 from asobiba.core.kernels import kernel
+from asobiba.core.targets import count_ones, mask_word
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -25,6 +24,24 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S32, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32), np.uint64(11)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _ONE = np.uint64(1)
+
+
+ANY_SEAT = -1
+
+
+class Stream(IntEnum):
+    """What one seed starts: `seed_record(record, seed, stream)` gives unrelated generators to different streams.
+
+    `GAME`: the chance of the game itself, in its state. `EPISODES`: which seat a learner takes, and the seeds of the
+    agents it meets. `SAMPLER`: legal actions drawn for somebody who has no policy yet. `RESUMED`: the agents of a game that
+    goes on from a state somebody put there. `CHANCE_NODE`: and those after it, one a step: OpenSpiel's chance nodes.
+    """
+
+    GAME = 0
+    EPISODES = 1
+    SAMPLER = 2
+    RESUMED = 3
+    CHANCE_NODE = 4
 
 
 @kernel
@@ -87,89 +104,12 @@ _S2, _S4, _S7, _S8, _S56 = np.uint64(2), np.uint64(4), np.uint64(7), np.uint64(8
 _LOW_8, _ZERO = np.uint64(0xFF), np.uint64(0)
 
 
-def _loader(width):
-    @intrinsic
-    def load(typing_context, mask, start):
-        def generate(context, builder, signature, arguments):
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            vector = ir.VectorType(ir.IntType(8), width)
-            first = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
-            entries = builder.load(first)
-            entries.align = 1
-            bits = builder.bitcast(builder.icmp_unsigned("!=", entries, ir.Constant(vector, None)), ir.IntType(width))
-            return bits if width == 64 else builder.zext(bits, ir.IntType(64))
-
-        return types.uint64(mask, types.intp), generate
-
-    return load
-
-
-_load_64, _load_32, _load_16, _load_8 = _loader(64), _loader(32), _loader(16), _loader(8)
-
-
-def _word(mask, start):
-    """Which of the (at most) 64 entries of a mask from `start` on are not 0: bits of a `uint64`, the first the lowest.
-
-    `start` is a multiple of 64.
-    """
-    entries = np.zeros(64, np.bool_)
-    found = np.asarray(mask[start : start + 64]) != 0
-    entries[: len(found)] = found
-    return np.packbits(entries, bitorder="little").view("<u8")[0]
-
-
-@overload(_word, inline="always")
-def _compiled_word(mask, start):
-    if mask.layout == "C" and mask.dtype in (types.int8, types.uint8, types.boolean):
-        return lambda mask, start: _loaded_word(mask, start)
-    return lambda mask, start: _gathered_word(mask, start)
-
-
-@kernel
-def _loaded_word(mask, start):
-    size = mask.shape[0]
-    if start + 64 <= size:
-        return _load_64(mask, start)
-    if size >= 64:  # the last entries: those that the load has too many are shifted out
-        return _load_64(mask, size - 64) >> np.uint64(64 + start - size)
-    if size >= 32:
-        return _load_32(mask, 0) | (_load_32(mask, size - 32) << np.uint64(size - 32))
-    if size >= 16:
-        return _load_16(mask, 0) | (_load_16(mask, size - 16) << np.uint64(size - 16))
-    if size >= 8:
-        return _load_8(mask, 0) | (_load_8(mask, size - 8) << np.uint64(size - 8))
-    return _gathered_word(mask, start)
-
-
-@kernel
-def _gathered_word(mask, start):
-    word = np.uint64(0)
-    for k in range(min(64, mask.shape[0] - start)):
-        word |= np.uint64(mask[start + k] != 0) << np.uint64(k)
-    return word
-
-
 @kernel
 def _byte_counts(word):
     # Byte k: how many of the bits of bytes 0 to k are 1.
     word = word - ((word >> _ONE) & _ODD)
     word = (word & _PAIRS) + ((word >> _S2) & _PAIRS)
     return ((word + (word >> _S4)) & _NIBBLES) * _BYTES
-
-
-@intrinsic
-def _count_ones(typing_context, word):
-    return types.uint64(types.uint64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
-
-
-def _ones(word):
-    """How many bits of a `uint64` are 1."""
-    return int(word).bit_count()
-
-
-@overload(_ones, inline="always")
-def _compiled_ones(word):
-    return lambda word: np.int64(_count_ones(word))  # type: ignore[call-arg]
 
 
 @kernel
@@ -196,16 +136,16 @@ def _random_legal_many(record, mask):
     size = mask.shape[0]
     count, start = 0, 0
     while start < size:
-        count += _ones(_word(mask, start))
+        count += count_ones(mask_word(mask, start))
         start += 64
     if count == 0:
         return -1
     rank = random_below(record, count)
     start = 0
     while True:
-        ones = _ones(_word(mask, start))
+        ones = count_ones(mask_word(mask, start))
         if rank < ones:
-            return start + _place_of_one(_word(mask, start), rank)
+            return start + _place_of_one(mask_word(mask, start), rank)
         rank -= ones
         start += 64
 
@@ -217,40 +157,43 @@ def random_legal(record, mask):
     if size > 256:
         return _random_legal_many(record, mask)
     # No branch depends on what is drawn: a processor would guess half of them wrong.
-    a = _word(mask, 0)
+    a = mask_word(mask, 0)
     if size <= 64:
-        count = _ones(a)
+        count = count_ones(a)
         return _place_of_one(a, random_below(record, count)) if count > 0 else -1
-    b = _word(mask, 64)
+    b = mask_word(mask, 64)
     if size <= 128:
-        to_a = _ones(a)
-        count = to_a + _ones(b)
+        to_a = count_ones(a)
+        count = to_a + count_ones(b)
         if count == 0:
             return -1
         rank = random_below(record, count)
         second = rank >= to_a
         return 64 * second + _place_of_one(b if second else a, rank - to_a * second)
-    c = _word(mask, 128)
-    d = _word(mask, 192) if size > 192 else _ZERO
-    to_a = _ones(a)
-    to_b = to_a + _ones(b)
-    to_c = to_b + _ones(c)
-    count = to_c + _ones(d)
+    c = mask_word(mask, 128)
+    d = mask_word(mask, 192) if size > 192 else _ZERO
+    to_a = count_ones(a)
+    to_b = to_a + count_ones(b)
+    to_c = to_b + count_ones(c)
+    count = to_c + count_ones(d)
     if count == 0:
         return -1
     rank = random_below(record, count)
     before = to_c if rank >= to_c else to_b if rank >= to_b else to_a if rank >= to_a else 0
     word = d if rank >= to_c else c if rank >= to_b else b if rank >= to_a else a
-    return 64 * ((rank >= to_a) + (rank >= to_b) + (rank >= to_c)) + _place_of_one(word, rank - before)
+    return 64 * (np.int64(rank >= to_a) + np.int64(rank >= to_b) + np.int64(rank >= to_c)) + _place_of_one(
+        word, rank - before
+    )
 
 
 @kernel
 def begin_control(control, players):
     """Chooses the learner's seat for a new episode and draws the opponents' seed (`uint64` below 2**63).
 
-    `control` is a record of `CONTROL`: `seat_choice` is a seat, or -1 for a random one; `seat` receives it.
+    `control` is a record of `CONTROL`: `seat_choice` is a seat, `ANY_SEAT` for a random one, or another negative number
+    where nobody learns; `seat` receives it.
     """
-    control.seat = control.seat_choice if control.seat_choice >= 0 else random_below(control, players)
+    control.seat = random_below(control, players) if control.seat_choice == ANY_SEAT else control.seat_choice
     return random_u64(control) >> _ONE
 
 
@@ -272,10 +215,10 @@ def _words(seeds):
     return seeds.astype(np.uint64) if isinstance(seeds, np.ndarray) else np.array(seeds, np.uint64)
 
 
-def memory_keys(seeds, seat):
+def memory_keys(seeds, seats):
     """The `rng_key` fields that `begin_memory` gives for many seeds: `(n,)` integers in, `(n,)` `uint64` out."""
     with np.errstate(over="ignore"):
-        return _mix_many(_mix_many(_words(seeds)) + np.uint64(seat + 1))
+        return _mix_many(_mix_many(_words(seeds)) + (np.asarray(seats) + 1).astype(np.uint64))
 
 
 def _mix_many(x):

@@ -6,8 +6,10 @@ known without importing the game.
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -17,6 +19,8 @@ from asobiba.core.game import Game, camel_case
 
 GROUP = "asobiba.games"
 _added: dict[str, Game] = {}
+listeners: list[Callable[[], None]] = []
+"""Called after a game was added to this process: other registries enter it too."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,10 @@ def register_game(declaration: Game) -> Game:
 
     Installed packages declare an entry point of the group `asobiba.games` instead.
     """
-    from asobiba.api.registration import register
-
     _added[declaration.name] = declaration
     game.cache_clear()
-    register()
+    for tell in listeners:
+        tell()
     return declaration
 
 
@@ -98,3 +101,10 @@ def game(name: str) -> Game:
 def games() -> tuple[Game, ...]:
     """All registered games, by name."""
     return tuple(game(name) for name in game_names())
+
+
+def _pickled(declaration: Game) -> tuple[Callable[[str], Game], tuple[str]]:
+    return game, (declaration.name,)
+
+
+copyreg.pickle(Game, _pickled)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
-from numba import config
 
 RUNNING, BY_RULES, ILLEGAL_ACTION, STEP_LIMIT = 0, 1, 2, 3
 END_REASONS = ("running", "rules", "illegal action", "truncation")
 EVERYBODY = -1
-"""`to_move` where all players decide at once."""
+"""`to_move` where several players decide at once."""
 
 Field = tuple
 
+HEADER = ("rng_key", "rng_counter", "rewards", "steps", "to_move", "terminated", "truncated", "end_reason")
+"""The header fields of every game, in order; `acting`, `left` and `faults` follow where a game declares them."""
 
-def header(players: int) -> list[Field]:
+
+def header(players: int, *, some: bool = False, leaves: bool = False, replaces: bool = False) -> list[Field]:
     """The fields that every state begins with.
 
     `rng_key`, `rng_counter`: the random number generator. `rewards`: each player's reward for the last step.
-    `steps`: actions so far. `to_move`: the player to act, or -1 where all act at once. `terminated`, `truncated`: as in
-    Gymnasium. `end_reason`: index into `END_REASONS`.
+    `steps`: actions so far. `to_move`: the player to act, or -1 where several act at once; in a game that an illegal
+    action ended, its culprit. `terminated`, `truncated`: as in Gymnasium. `end_reason`: index into `END_REASONS`.
+
+    Args:
+        players: rows of what there is one of for each player.
+        some: adds `acting` (uint8 for each player): who acts now, in games whose rules say so.
+        leaves: adds `left` (uint8 for each player): who is out of the game for good.
+        replaces: adds `faults` (uint16 for each player): how many of his actions were replaced.
     """
-    return [
+    fields: list[Field] = [
         ("rng_key", np.uint64),
         ("rng_counter", np.uint64),
         ("rewards", np.float32, (players,)),
@@ -32,6 +41,18 @@ def header(players: int) -> list[Field]:
         ("truncated", np.uint8),
         ("end_reason", np.uint8),
     ]
+    if some:
+        fields.append(("acting", np.uint8, (players,)))
+    if leaves:
+        fields.append(("left", np.uint8, (players,)))
+    if replaces:
+        fields.append(("faults", np.uint16, (players,)))
+    return fields
+
+
+def culprit(state: np.void) -> int | None:
+    """Whose fault ended the game of this final state, or `None` if nobody's did."""
+    return int(state["to_move"]) if int(state["end_reason"]) == ILLEGAL_ACTION else None
 
 
 def record_dtype(fields: Sequence[Field]) -> np.dtype:
@@ -64,7 +85,7 @@ def record_dtype(fields: Sequence[Field]) -> np.dtype:
     pad(largest)
     dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": offset, "aligned": True})
     # Without the compiler, kernels read fields as attributes of Python objects.
-    return np.dtype((np.record, dtype)) if config.DISABLE_JIT else dtype  # type: ignore[attr-defined]
+    return np.dtype((np.record, dtype)) if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else dtype
 
 
 def outcome_dtype(players: int) -> np.dtype:

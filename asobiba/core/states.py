@@ -11,16 +11,58 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core.errors import IllegalAction, StateBytesError
+from asobiba.core.errors import GameParameterError, IllegalAction, StateBytesError
 from asobiba.core.game import Ruleset
+from asobiba.core.random import Stream, seed_keys
 
 _MAGIC = b"asobiba-state "
+_TAKES_NO_INTEGER = "{name} takes an integer action from 0 to {last}, not {given!r}"
 
 
 def _records(state: np.void, ruleset: Ruleset) -> np.ndarray:
-    records = ruleset.zeros()
+    if getattr(state, "dtype", None) != ruleset.dtype or np.ndim(state) != 0:
+        raise StateBytesError(f"this is no state record of {ruleset!r}: {state!r}"[:300])
+    records = np.zeros(1, ruleset.dtype)
     records[0] = state
     return records
+
+
+def require_seat(ruleset: Ruleset, seat: int) -> int:
+    """`seat` as a number, from 0 to one less than there are players.
+
+    Raises:
+        GameParameterError: for another number, or what is none.
+    """
+    if isinstance(seat, (int, np.integer)) and not isinstance(seat, bool) and 0 <= seat < ruleset.num_players:
+        return int(seat)
+    raise GameParameterError(
+        f"{ruleset.game.name} has no seat {seat!r}: seats are 0 to {ruleset.num_players - 1} ({', '.join(ruleset.players)})"
+    )
+
+
+def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = None) -> np.ndarray:
+    """Records from outside as a `(n,)` array, after the game has looked at each (its kernel `valid`).
+
+    Raises:
+        StateBytesError: if they are no records of this ruleset, or one of them is no state that its rules can reach.
+    """
+    found = np.atleast_1d(np.asarray(records))
+    if found.dtype != ruleset.dtype or found.ndim != 1:
+        raise StateBytesError(
+            f"these are no states of {ruleset!r}: an array of shape {np.shape(records)} and dtype "
+            f"{str(found.dtype)[:80]}, expected records of Ruleset.dtype"
+        )
+    found = np.ascontiguousarray(found)
+    good = np.zeros(len(found), np.uint8)
+    ruleset.engine.valid_all(found, ruleset.params if params is None else params, good)
+    if not good.all():
+        bad = np.flatnonzero(good == 0)
+        where = f"record {int(bad[0])} of {len(found)} is" if len(found) > 1 else "this record is"
+        raise StateBytesError(
+            f"{where} no state of {ruleset!r}: the rules cannot have produced it. Records come from environments, "
+            "asobiba.core.states, or the game's notation; a view is made a state by resample"
+        )
+    return found
 
 
 def as_seed(seed: int) -> np.uint64:
@@ -28,11 +70,18 @@ def as_seed(seed: int) -> np.uint64:
     return np.uint64(int(seed) & (2**64 - 1))
 
 
+def seed_states(states: np.ndarray, seed: int) -> None:
+    """Seeds the generator of each state, `(n,)` records: that of state `i` as a single game with `seed + i`."""
+    seeds = np.arange(len(states), dtype=np.uint64) + as_seed(seed)
+    states["rng_key"] = seed_keys(seeds, Stream.GAME)
+    states["rng_counter"] = 0
+
+
 def new_state(ruleset: Ruleset, seed: int) -> np.void:
     """A starting position, drawn from `seed`."""
     states = ruleset.zeros()
-    ruleset.engine.seed_one(states, 0, as_seed(seed), 0)
-    ruleset.engine.begin_one(states, 0, ruleset.params, ruleset.zeros())
+    seed_states(states, seed)
+    ruleset.engine.begin_all(states, ruleset.params, ruleset.zeros())
     return states[0]
 
 
@@ -47,38 +96,39 @@ def is_over(state: np.void) -> bool:
 
 
 def action_mask(ruleset: Ruleset, state: np.void) -> np.ndarray:
-    """The legal actions of the player to move: `(num_actions,)` int8; a row a player where all act at once.
+    """The legal actions of the player to move: `(num_actions,)` int8; a row a seat where several may act at once.
 
-    It is all zero when the game is over, and empty for continuous actions.
+    It is all zero when the game is over (and for who does not act), and empty for continuous actions.
     """
     masks = np.zeros((1, *ruleset.mask_shape), np.int8)
-    ruleset.engine.mask_one(_records(state, ruleset), 0, ruleset.params, masks)
+    ruleset.engine.write_masks(_records(state, ruleset), ruleset.params, masks)
     return masks[0]
 
 
 def legal_actions(ruleset: Ruleset, state: np.void, seat: int | None = None) -> np.ndarray:
-    """The legal actions as `(k,)` integers: of the player to move, or of `seat` where all act at once."""
+    """The legal actions as `(k,)` integers: of the player to move, or of `seat` where several may act at once."""
     mask = action_mask(ruleset, state)
     if mask.ndim == 2:
-        mask = mask[0 if seat is None else seat]
+        mask = mask[0 if seat is None else require_seat(ruleset, seat)]
     return np.flatnonzero(mask)
 
 
 def step(ruleset: Ruleset, state: np.void, action: Any, *, strict: bool = True) -> np.void:
-    """The state after `action` (an integer, a float array, or a row a player where all act at once).
+    """The state after `action` (an integer, a float array, or a row a seat where several may act at once).
 
     Raises:
-        IllegalAction: for an action that the rules forbid; with `strict=False` it ends the game instead, as in the
-            environments.
+        IllegalAction: for an action that the rules forbid; with `strict=False` it is treated as in the environments.
     """
     states = _records(state, ruleset)
     masks = np.zeros((1, *ruleset.mask_shape), np.int8)
     engine = ruleset.engine
-    engine.mask_one(states, 0, ruleset.params, masks)
+    engine.write_masks(states, ruleset.params, masks)
     action = as_action(ruleset, action)
     if strict:
         require_legal(ruleset, states[0], masks[0], action)
-    engine.advance_one(states, 0, ruleset.params, action, masks)
+    actions = np.zeros((1, *ruleset.actions_shape), ruleset.action_dtype)
+    actions[0] = action
+    engine.advance_all(states, ruleset.params, actions, masks)
     return states[0]
 
 
@@ -107,7 +157,7 @@ def as_action(ruleset: Ruleset, action: Any) -> Any:
 
 def _wanted(ruleset: Ruleset, action: Any) -> str:
     if ruleset.actions_shape == () and ruleset.discrete:
-        return f"{ruleset.game.name} takes an integer action from 0 to {ruleset.num_actions - 1}, not {action!r}"
+        return _TAKES_NO_INTEGER.format(name=ruleset.game.name, last=ruleset.num_actions - 1, given=action)
     return (
         f"{ruleset.game.name} takes actions of shape {ruleset.actions_shape} and dtype {ruleset.action_dtype}, "
         f"not {action!r}"
@@ -128,7 +178,7 @@ def require_legal(ruleset: Ruleset, state: np.void, mask: np.ndarray, action: An
         return
     rows = [(int(state["to_move"]), mask, action)]
     if ruleset.simultaneous:
-        rows = [(seat, mask[seat], action[seat]) for seat in range(ruleset.num_players)]
+        rows = [(int(seat), mask[seat], action[seat]) for seat in ruleset.actors(state)]
     for seat, row, chosen in rows:
         if not 0 <= chosen < len(row) or not row[chosen]:
             raise IllegalAction(_explain(ruleset, state, seat, row, int(chosen)))
@@ -156,9 +206,24 @@ def _explain(ruleset: Ruleset, state: np.void, seat: int, mask: np.ndarray, acti
 
 def view_of(ruleset: Ruleset, state: np.void, seat: int) -> np.void:
     """The state as `seat` may see it: hidden fields and the random number generator are blank."""
-    views = _records(state, ruleset)
-    ruleset.engine.hide_one(views, 0, ruleset.params, seat)
-    return views[0]
+    return views_of(ruleset, _records(state, ruleset), np.array([require_seat(ruleset, seat)]))[0]
+
+
+def views_of(ruleset: Ruleset, states: np.ndarray, seats: np.ndarray, params: np.ndarray | None = None) -> np.ndarray:
+    """`(n,)` copies of states as the players `seats` (`(n,)`) may see them."""
+    views = states.copy()
+    ruleset.engine.hide_all(views, ruleset.params if params is None else params, seats)
+    return views
+
+
+def agent_views(
+    ruleset: Ruleset, states: np.ndarray, seats: np.ndarray, params: np.ndarray | None = None
+) -> np.ndarray:
+    """`views_of`, as agents are given them: `to_move` is the seat that is asked, in joint games too."""
+    views = views_of(ruleset, states, seats, params)
+    if ruleset.simultaneous:
+        views["to_move"] = seats
+    return views
 
 
 def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
@@ -168,17 +233,21 @@ def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
     came from is in it. `view` may be a full state; it is hidden first.
     """
     states = _records(view, ruleset)
+    seats = np.array([require_seat(ruleset, seat)])
+    if ruleset.simultaneous and not is_over(states[0]):
+        states["to_move"] = -1  # an agent's view holds its seat there
     engine = ruleset.engine
-    engine.hide_one(states, 0, ruleset.params, seat)
-    engine.seed_one(states, 0, as_seed(seed), 0)
-    engine.resample_one(states, 0, ruleset.params, seat)
+    engine.hide_all(states, ruleset.params, seats)
+    seed_states(states, seed)
+    engine.resample_all(states, ruleset.params, seats)
     return states[0]
 
 
 def observation(ruleset: Ruleset, state: np.void, seat: int) -> np.ndarray:
     """What `seat` observes: `(observation_size,)`; `Ruleset.channels` splits it."""
     out = np.zeros((1, ruleset.observation_size), ruleset.observation_space.dtype)
-    ruleset.engine.observe_one(_records(state, ruleset), 0, ruleset.params, seat, out)
+    seats = np.array([require_seat(ruleset, seat)])
+    ruleset.engine.observe_all(_records(state, ruleset), ruleset.params, seats, out)
     return out[0]
 
 
@@ -196,7 +265,8 @@ def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
     """The state that `state_bytes` wrote.
 
     Raises:
-        StateBytesError: for bytes of another kind, game, version or set of parameters, or of the wrong length.
+        StateBytesError: for bytes of another kind, game, version or set of parameters, of the wrong length, or that are no
+            state of the game.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise StateBytesError(f"a state is read from bytes, not from {type(data).__name__}")
@@ -215,4 +285,4 @@ def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
         raise StateBytesError(
             f"a state of {ruleset!r} has {ruleset.dtype.itemsize} bytes after its header, these are {len(body)}"
         )
-    return np.frombuffer(body, ruleset.dtype).copy()[0]
+    return require_valid(ruleset, np.frombuffer(body, ruleset.dtype))[0].copy()

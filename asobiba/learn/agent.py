@@ -6,55 +6,24 @@ import contextlib
 import importlib
 import inspect
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent, parse_agent
-from asobiba.core.errors import AsobibaError, GameParameterError, MissingExtra
+from asobiba.core.agents import Agent, agent_packages, parse_agent
+from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
+from asobiba.learn.policy_file import PolicyFileError, load_policy
 
+__all__ = ["PolicyAgent", "PolicyFileError", "load_agent", "load_policy", "observe"]
 _WORTH_THREADS = 64
-
-
-class PolicyFileError(AsobibaError, ValueError):
-    """A file that holds no policy for this game."""
-
-
-def load_policy(path: str | Path) -> Any:
-    """Loads a MaskablePPO or PPO file and returns its policy, ready to predict.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        PolicyFileError: if the file is not one that Stable-Baselines3 saved.
-        MissingExtra: if the extra `sb3` is not installed.
-    """
-    try:
-        from sb3_contrib import MaskablePPO
-        from stable_baselines3 import PPO
-    except ImportError as error:
-        raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
-    file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"no policy file at {file}: expected a .zip saved by MaskablePPO or PPO")
-    problems = []
-    for algorithm in (MaskablePPO, PPO):
-        try:
-            policy = algorithm.load(file, device="cpu").policy
-        except Exception as error:
-            problems.append(f"{algorithm.__name__}: {error}")
-            continue
-        policy.set_training_mode(False)
-        return policy
-    raise PolicyFileError(f"{file} is no policy that Stable-Baselines3 saved ({'; '.join(problems)})")
 
 
 def observe(ruleset: Ruleset, views: np.ndarray) -> np.ndarray:
     """What the player to move observes in each view record `(n,)`: `(n, observation_size)`."""
     out = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
     movers = np.maximum(views["to_move"], 0)
-    ruleset.engine.observe_batch(np.ascontiguousarray(views), ruleset.params, movers, out)
+    ruleset.engine.observe_all(np.ascontiguousarray(views), ruleset.params, movers, out)
     return out
 
 
@@ -173,10 +142,8 @@ def load_agent(game: Game, argument: str) -> Agent:
 
 
 def _completion(game: Game) -> Callable[..., Agent] | None:
-    if ".envs." not in game.package:
-        return None
-    try:
-        module = importlib.import_module(game.package.replace(".envs.", ".baselines."))
-    except ModuleNotFoundError:
-        return None
-    return getattr(module, "LEARNED", {}).get(game.name)
+    for package in agent_packages(game.name):
+        found = getattr(importlib.import_module(package), "LEARNED", {}).get(game.name)
+        if found is not None:
+            return found
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -11,6 +11,10 @@ from rich.table import Table
 
 from asobiba.core import registry
 from asobiba.core.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from asobiba.core import Game
+    from asobiba.learn.evaluation import Evaluation
 
 
 def train(
@@ -23,35 +27,60 @@ def train(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Decisions of the learner.", min=1)] = None,
     seed: Annotated[int | None, typer.Option(help="Of network, games and opponents.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A hyperparameter, such as learner.learning_rate=1e-4."),
+    ] = None,
     resume: Annotated[bool, typer.Option(help="Go on with the run that the folder holds.")] = True,
 ) -> None:
     """Trains a policy with MaskablePPO (PPO where actions are continuous) and evaluates it from every seat.
 
-    The run folder holds policy.zip, config.yml, run.json, curve.csv and its picture, and TensorBoard's files
+    The run folder holds policy.safetensors, config.yml, run.json, curve.csv and its picture, and TensorBoard's files
     (tensorboard --logdir FOLDER). A run that was stopped goes on from its last checkpoint when the command is given again.
 
-    The policy joins the league as the agent sb3:FOLDER/policy.zip.
+    The policy joins the league as the agent sb3:FOLDER/policy.safetensors.
     """
     try:
         from asobiba.learn import training
     except ImportError as error:
         raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
-    from asobiba.learn.config import load_config
+    from asobiba.learn.config import load_config, read_settings
 
     declared = registry.game(game)
-    settings = load_config(declared, config, total_steps=steps, seed=seed)
-    folder = output or Path("runs") / "train" / f"{declared.name}-{settings['seed']}"
+    changed = {**read_settings(settings or ()), "total_steps": steps, "seed": seed}
+    hyperparameters = load_config(declared, config, **changed)
+    folder = output or Path("runs") / "train" / f"{declared.name}-{hyperparameters['seed']}"
     console = Console()
-    console.print(f"Training {declared.title} for {settings['total_steps']:,} steps in {folder}")
-    results = training.train(
-        declared,
-        settings,
-        folder,
-        resume=resume,
-        progress=console.is_terminal,
-        command=training.command_line(),
-    )
-    table = Table(title=f"{declared.title}: sb3:{folder / training.POLICY}")
+    console.print(f"Training {declared.title} for {hyperparameters['total_steps']:,} steps in {folder}")
+    try:
+        results = training.train(
+            declared,
+            hyperparameters,
+            folder,
+            resume=resume,
+            command=training.command_line(),
+        )
+    except training.Interrupted:
+        console.print("The same command goes on from there.")
+        raise typer.Exit(130) from None
+    console.print(_table(declared, hyperparameters, folder / training.POLICY, results))
+    console.print(f"It joins the league as the agent  sb3:{folder / training.POLICY}")
+
+
+def _table(game: Game, hyperparameters: dict, policy: Path, results: list[Evaluation]) -> Table:
+    """The last evaluation; in games of one player the returns, with the best classical agent's beside them."""
+    from asobiba.learn.evaluation import best_classical
+
+    ruleset = game.ruleset(**hyperparameters["parameters"])
+    table = Table(title=f"{game.title}: sb3:{policy}")
+    if ruleset.num_players == 1:
+        for column in ("agent", "games", "mean return"):
+            table.add_column(column, justify="left" if column == "agent" else "right")
+        games = max(10, hyperparameters["evaluation"]["games"] // 50)
+        name, best = best_classical(ruleset, games, hyperparameters["seed"])
+        for agent, r in (("the trained policy", results[0]), (f"{name}, the best classical agent", best)):
+            table.add_row(agent, str(r.games), f"{r.mean_return:.3f} ± {r.return_half_width:.3f}")
+        return table
     for column in ("opponent", "seat", "games", "score", "95 % interval", "mean return"):
         table.add_column(column, justify="left" if column in ("opponent", "seat") else "right")
     for r in results:
@@ -63,5 +92,4 @@ def train(
             f"{r.low:.3f} to {r.high:.3f}",
             f"{r.mean_return:.3f} ± {r.return_half_width:.3f}",
         )
-    console.print(table)
-    console.print(f"It joins the league as the agent  sb3:{folder / training.POLICY}")
+    return table

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from asobiba.core.agents import agent_packages
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
 
@@ -53,11 +55,12 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
 
 
 def _own_file(game: Game) -> str | None:
-    try:
-        file = files(game.package.replace(".envs.", ".baselines.")) / "training.yml"
-        return file.read_text(encoding="utf-8")
-    except (ModuleNotFoundError, FileNotFoundError):
-        return None
+    for package in agent_packages(game.name):
+        try:
+            return (files(package) / "training.yml").read_text(encoding="utf-8")
+        except (ModuleNotFoundError, FileNotFoundError, TypeError):  # a single module has no files beside it
+            continue
+    return None
 
 
 def _read(text: str, name: str) -> dict[str, Any]:
@@ -76,12 +79,19 @@ def _merge(base: dict[str, Any], change: Mapping[str, Any], source: str, prefix:
     for name, value in change.items():
         if name not in base:
             if prefix.rstrip(".") in _FREE:
-                base[name] = value
+                base[name] = _number(0.0, value) if prefix == "learner." else value
                 continue
+            place = _where(str(name))
+            if place and not prefix:
+                shown = f"{place}:\n  {name}: {value}"
+                raise ConfigError(
+                    f"{source}: {name} belongs under {place}. In a file:\n{shown}\non the command line: "
+                    f"--set {place}.{name}={value}"
+                )
             close = difflib.get_close_matches(str(name), base, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(base)}."
             raise ConfigError(f"{source}: no hyperparameter is called {prefix}{name!s}. {hint}")
-        old = base[name]
+        old, value = base[name], _number(base[name], value)
         if isinstance(old, dict):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{source}: {prefix}{name} is {value!r}; expected a mapping")
@@ -92,3 +102,53 @@ def _merge(base: dict[str, Any], change: Mapping[str, Any], source: str, prefix:
             raise ConfigError(f"{source}: {prefix}{name} is {value!r}; expected text")
         else:
             base[name] = value
+
+
+def _number(old: Any, value: Any) -> Any:
+    """What YAML reads as text and a person means as a number, such as `1e-4`."""
+    if isinstance(value, list) and isinstance(old, (float, list)):
+        return [_number(0.0, part) for part in value]
+    if isinstance(value, str) and isinstance(old, (float, list)):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _where(name: str) -> str | None:
+    """The section that a hyperparameter belongs to, if it is one of a section."""
+    defaults = _read((files("asobiba.learn") / "default.yml").read_text(encoding="utf-8"), "default.yml")
+    for section, values in defaults.items():
+        if isinstance(values, dict) and name in values:
+            return str(section)
+    try:
+        from stable_baselines3 import PPO
+    except ImportError:
+        return None
+    return "learner" if name in inspect.signature(PPO.__init__).parameters else None
+
+
+def read_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """What `--set learner.learning_rate=1e-4` means, as the mapping that a file would hold.
+
+    Raises:
+        ConfigError: for text of another form.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        if not equals or not path:
+            raise ConfigError(f"cannot read --set {text!r}: expected NAME=VALUE, such as learner.learning_rate=1e-4")
+        try:
+            read = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"cannot read the value of --set {text!r}: {error}") from error
+        *sections, last = path.strip().split(".")
+        place = found
+        for section in sections:
+            place = place.setdefault(section, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"--set {text!r}: {section} was given as a value before")
+        place[last] = read
+    return found

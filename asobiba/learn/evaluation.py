@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from asobiba.api.sb3 import torch_threads_kept
-from asobiba.api.seats import SeatBatch
+from asobiba.api.seating import Seating
 from asobiba.core.game import Ruleset
 from asobiba.learn.agent import PolicyAgent
 
@@ -72,14 +72,14 @@ def episode_returns(
     """
     envs = min(games, _AT_ONCE)
     each = math.ceil(games / envs)
-    batch = SeatBatch(ruleset, envs, opponent=opponent, seat=seat, autoreset="same_step")
-    player.reset(ruleset, seat, seed)
+    batch = Seating(ruleset, envs, opponent=opponent, seat=seat, autoreset="same_step")
+    player.begin(ruleset, (seat,), (seed,))
     with torch_threads_kept():
         observations = batch.reset(seed)
     returns = np.full((each, envs), np.nan)
     running, finished = np.zeros(envs), np.zeros(envs, int)
     while finished.min() < each:
-        actions = player.choose(observations, batch.masks)
+        actions = player.choose(observations, batch.learner_masks)
         with torch_threads_kept():
             observations = batch.step(actions)
         running += batch.gains
@@ -111,3 +111,25 @@ def evaluate(agent: PolicyAgent, ruleset: Ruleset, opponents: Sequence[str], gam
             results.append(summarise(opponent, name, every[-1]))
         results.append(summarise(opponent, "all", np.concatenate(every)))
     return results
+
+
+def best_classical(ruleset: Ruleset, games: int, seed: int) -> tuple[str, Evaluation]:
+    """The agent of a game of one player with the greatest mean return over `games` games, and its returns.
+
+    The agents are those that a league includes; those that refuse this ruleset are left out.
+    """
+    from asobiba.arena.league import league_agents
+    from asobiba.arena.match import Match, play_match
+    from asobiba.core import AsobibaError, make_agent
+
+    found: list[tuple[str, Evaluation]] = []
+    for name in league_agents(ruleset.game):
+        agent = make_agent(ruleset.game, name)
+        try:
+            records = [play_match(Match.of(ruleset, [name], seed + k), [agent]) for k in range(games)]
+        except AsobibaError:
+            continue
+        finally:
+            agent.close()
+        found.append((name, summarise(name, "all", [record.returns[0] for record in records])))
+    return max(found, key=lambda pair: pair[1].mean_return)

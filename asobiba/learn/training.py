@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib
 import io
 import json
@@ -11,7 +12,7 @@ import platform
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,11 @@ from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import Evaluation, evaluate
 from asobiba.learn.networks import BoardPolicy
+from asobiba.learn.policy_file import save_policy
+from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
 
 CHECKPOINT = "checkpoint.zip"
-POLICY = "policy.zip"
+POLICY = "policy.safetensors"
 
 
 class RunFolderError(AsobibaError, ValueError):
@@ -51,28 +54,32 @@ def train(
     resume: bool = True,
     progress: bool = True,
     command: str = "",
+    say: Callable[[str], None] | None = None,
 ) -> list[Evaluation]:
     """Trains a policy and leaves everything about the run in `folder`.
 
-    The folder then holds `policy.zip` (an agent: `sb3:FOLDER/policy.zip`), `config.yml`, `run.json` (seed, versions,
+    The folder then holds `policy.safetensors` (an agent: `sb3:FOLDER/policy.safetensors`), `config.yml`, `run.json` (seed, versions,
     command, evaluation), `curve.csv`, `practice.csv`, their picture `curve.svg` (if matplotlib is installed) and
     TensorBoard's files. A run that was stopped goes on from its last checkpoint
-    and ends as if it had never stopped.
+    and ends as if it had never stopped. Ctrl-C saves a checkpoint and raises `Interrupted`.
 
     Args:
         game: what to train on.
         config: as `asobiba.learn.config.load_config` returns it.
         folder: where the run lies; made if need be.
         resume: go on where the folder's checkpoint stands; otherwise a folder with a run in it is refused.
-        progress: show a progress bar with the time left.
+        progress: show how it goes: a bar with reward, scores, speed and time left, or lines where that is no terminal.
         command: the command line, for the record.
+        say: shows a line; the standard error stream if not given.
 
     Returns:
         The final evaluation, an entry per opponent.
 
     Raises:
         RunFolderError: if the folder holds a run of another configuration, or one at all and `resume` is off.
+        Interrupted: after Ctrl-C, when the checkpoint is saved.
     """
+    say = say or (lambda line: print(line, file=sys.stderr, flush=True))
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     _claim(folder, game, config, resume)
@@ -82,23 +89,30 @@ def train(
     with _numbers_fixed(config["seed"]):
         if checkpoint.exists():
             model = load_checkpoint(checkpoint)
+            if progress:
+                say(f"Going on from {model.num_timesteps:,} of {config['total_steps']:,} steps in {folder}")
         else:
             model = new_model(_practice(ruleset, config), config)
         model.tensorboard_log = str(folder / "tensorboard")
         left = config["total_steps"] - model.num_timesteps
         if left > 0:
-            callbacks = CallbackList(
-                [_Snapshots(config), _Checkpoints(checkpoint, config), _Curve(folder, game, config)]
-            )
-            model.learn(
-                left,
-                callback=callbacks,
-                reset_num_timesteps=False,
-                tb_log_name="run",
-                progress_bar=progress,
-            )
+            report = Report(config["total_steps"], say if progress else None)
+            stop = StopOnInterrupt(lambda model: save_checkpoint(model, checkpoint))
+            callbacks = [
+                _Snapshots(config),
+                _Checkpoints(checkpoint, config),
+                _Curve(folder, game, config, report.evaluated),
+                report,
+                stop,
+            ]
+            try:
+                with report, stop:
+                    model.learn(left, callback=CallbackList(callbacks), reset_num_timesteps=False, tb_log_name="run")
+            except Interrupted:
+                say(f"Checkpoint saved at {model.num_timesteps:,} of {config['total_steps']:,} steps: {checkpoint}")
+                raise
             save_checkpoint(model, checkpoint)
-    save_policy(model, folder / POLICY)
+    save_policy(model.policy, folder / POLICY)
     agent = PolicyAgent(model.policy, name=f"sb3:{folder / POLICY}")
     results = evaluate(agent, ruleset, config["evaluation"]["against"], config["evaluation"]["games"], config["seed"])
     record = {
@@ -160,7 +174,7 @@ class Snapshot(Agent):
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self._generator = np.random.Generator(np.random.Philox(seed))
         if self.player is not None:
-            self.player.reset(ruleset, seat, seed)
+            self.player.begin(ruleset, (seat,), (seed,))
         self._game = (ruleset, seat, seed)
 
     def refresh(self, policy: Any) -> None:
@@ -233,8 +247,9 @@ class _Checkpoints(BaseCallback):
 class _Curve(BaseCallback):
     """Writes `practice.csv` (the last 100 training episodes) and, now and then, an evaluation to `curve.csv`."""
 
-    def __init__(self, folder: Path, game: Game, config: dict[str, Any]):
+    def __init__(self, folder: Path, game: Game, config: dict[str, Any], tell: Callable[[list[Evaluation]], None]):
         super().__init__()
+        self._tell = tell
         self._file = folder / "curve.csv"
         self._practice = folder / "practice.csv"
         self._ruleset = game.ruleset(**config["parameters"])
@@ -259,11 +274,12 @@ class _Curve(BaseCallback):
         self.model.policy.set_training_mode(False)
         games = max(2, self._settings["games"] // 4)
         results = evaluate(agent, self._ruleset, self._settings["against"], games, self._seed)
-        with self._file.open("a", encoding="utf-8") as file:
+        self._tell(results)
+        with self._file.open("a", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")  # an opponent's parameters have commas
             for r in (result for result in results if result.seat == "all"):
-                file.write(
-                    f"{self.num_timesteps},{r.opponent},{r.score:.4f},{r.low:.4f},{r.high:.4f},{r.mean_return:.4f}\n"
-                )
+                figures = (f"{value:.4f}" for value in (r.score, r.low, r.high, r.mean_return))
+                rows.writerow([self.num_timesteps, r.opponent, *figures])
                 self.logger.record(f"evaluation/score_{r.opponent}", r.score)
                 self.logger.record(f"evaluation/return_{r.opponent}", r.mean_return)
 
@@ -294,18 +310,6 @@ def load_checkpoint(path: Path) -> Any:
     torch.set_rng_state(state["torch"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     return model
-
-
-def save_policy(model: Any, path: Path) -> None:
-    """Saves a model for playing only: without the optimiser's state, which is twice the size of the network."""
-    policy = model.policy
-    policy.set_training_mode(False)
-    kept = policy.optimizer
-    policy.optimizer = policy.optimizer_class(policy.parameters(), lr=1e-4, **policy.optimizer_kwargs)
-    try:
-        model.save(path, exclude=["_last_obs", "_last_episode_starts", "ep_info_buffer", "ep_success_buffer"])
-    finally:
-        policy.optimizer = kept
 
 
 def versions() -> dict[str, str]:

@@ -21,6 +21,7 @@ from asobiba.core.states import action_mask, is_over, new_state, step, view_of
 
 _LOCAL = ("127.0.0.1", "localhost")
 _LARGEST_REQUEST = 10_000
+_IDLE_SECONDS = 20.0
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Table:
             self.state = state
             self._trouble = ""
             for seat, agent in self._agents.items():
-                agent.reset(self.ruleset, seat, self.seed)
+                agent.begin(self.ruleset, (seat,), (self.seed,))
             self.seed += 1
         self._answer()
 
@@ -210,6 +211,14 @@ def _move_text(ruleset: Ruleset, state: np.void, action: int, viewer: int | None
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
+    timeout = _IDLE_SECONDS
+    """After which a connection that says nothing is closed."""
+
+    def handle_one_request(self) -> None:
+        try:
+            super().handle_one_request()
+        except (ConnectionError, TimeoutError):  # the page was closed while it was answered
+            self.close_connection = True
 
     def do_GET(self) -> None:
         if not self._trusted():
@@ -228,25 +237,27 @@ class _Handler(BaseHTTPRequestHandler):
         table = self.server.table
         try:
             asked = self._body()
-            if self.path == "/play":
-                table.play(int(asked["action"]), asked.get("ply"))
-            elif self.path == "/new":
-                table.new()
-            elif self.path == "/undo":
-                table.undo()
-            else:
-                self._send_json(404, {"error": f"there is nothing at {self.path}"})
-                return
-        except (AsobibaError, KeyError, TypeError, ValueError) as error:
-            self._send_json(400, {"error": str(error)})
+            with self.server.turn:  # many tabs at once are served one by one
+                if self.path == "/play":
+                    table.play(_number(asked, "action"), None if "ply" not in asked else _number(asked, "ply"))
+                elif self.path == "/new":
+                    table.new()
+                elif self.path == "/undo":
+                    table.undo()
+                else:
+                    self._send_json(404, {"error": f"there is nothing at {self.path}"})
+                    return
+        except (AsobibaError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            self._send_json(400, {"error": str(error) or type(error).__name__})
             return
         self._describe()
 
     def _body(self) -> dict[str, Any]:
         length = int(self.headers.get("Content-Length") or 0)
         if not 0 <= length <= _LARGEST_REQUEST:
+            self.close_connection = True  # what was not read is no further request
             raise ValueError(f"a request has at most {_LARGEST_REQUEST} bytes, not {length}")
-        asked = json.loads(self.rfile.read(length) or b"{}")
+        asked = json.loads(self.rfile.read(length) or b"{}", parse_constant=_no_number)
         if not isinstance(asked, dict):
             raise ValueError("a request is a JSON object")
         return asked
@@ -278,13 +289,31 @@ class _Handler(BaseHTTPRequestHandler):
         pass  # the terminal belongs to the person
 
 
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
+
+
+def _number(asked: dict[str, Any], name: str) -> int:
+    """A whole number of a request.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    value = asked[name]
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1 << 31:
+        raise ValueError(f"{name} is a whole number, not {str(value)[:40]!r}")
+    return value
+
+
 class PageServer(ThreadingHTTPServer):
     """Serves one table on this machine only."""
 
     daemon_threads = True
+    request_queue_size = 512
 
     def __init__(self, table: Table, port: int = 0):
         self.table = table
+        self.turn = threading.Lock()
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -300,18 +329,19 @@ class PageServer(ThreadingHTTPServer):
 
 def serve(
     ruleset: Ruleset,
-    agent: str,
+    agent: str = "random",
     seat: int = 0,
     *,
     port: int = 8000,
     position: str | None = None,
     ponder: bool = True,
     open_page: bool = True,
+    seed: int = 0,
 ) -> None:
     """Serves the page until interrupted (Ctrl-C), and opens it in the browser where there is one."""
     import webbrowser
 
-    server = PageServer(Table(ruleset, agent, seat, position, ponder), port)
+    server = PageServer(Table(ruleset, agent, seat, position, ponder, seed), port)
     print(f"{ruleset.game.title} on {server.url} (Ctrl-C ends it)", flush=True)
     if open_page:
         threading.Timer(0.3, webbrowser.open, (server.url,)).start()

@@ -12,7 +12,6 @@ import os
 import queue
 import select
 import shlex
-import signal
 import subprocess
 import sys
 import threading
@@ -23,12 +22,18 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 from asobiba.core.errors import AsobibaError
+from asobiba.protocols.sandbox import Sandbox, kill_session
+from asobiba.protocols.stopwatch import OUTSIDE_SIGNALS, Stopwatch
 
 LONGEST_LINE = 1 << 16
 """Bytes of a line that are kept; the rest of a longer line is dropped."""
 _MOST_LINES = 4096
 _STDERR_BYTES = 2000
 _END = None
+STOPPED_SECONDS = 60.0
+"""After which nobody waits any longer for a program that something outside has stopped."""
+OUTSIDE_CODES = frozenset(code for number in OUTSIDE_SIGNALS for code in (-number, 128 + number))
+"""Exit codes of programs that were ended from outside."""
 
 
 class EngineError(AsobibaError, RuntimeError):
@@ -40,7 +45,23 @@ class EngineTimeout(EngineError, TimeoutError):
 
 
 class EngineDied(EngineError):
-    """An external program that has ended, or never started."""
+    """An external program that has ended."""
+
+
+class EngineMissing(EngineDied):
+    """An external program that cannot be started."""
+
+
+class EngineKilled(EngineDied):
+    """An external program that was killed from outside, as by an out-of-memory killer; nobody can say whose fault it is."""
+
+
+class HostedFault(EngineError):
+    """What an agent raised in its own process; the message is the exception's."""
+
+
+class IllegalAnswer(EngineError):
+    """An answer that is no legal action, whether or not it can be read."""
 
 
 def split_command(command: str | Sequence[str]) -> list[str]:
@@ -64,10 +85,12 @@ class EngineProcess:
     Args:
         command: the program and its arguments.
         cwd: its working folder.
-        env: variables added to its environment.
+        env: variables added to its environment; all of it in a sandbox.
+        sandbox: contains the program; `None` for none.
+        readable, writable: files and folders that it may read and write in the sandbox, beside what `command` names.
 
     Raises:
-        EngineDied: if it cannot be started.
+        EngineMissing: if it cannot be started.
     """
 
     def __init__(
@@ -75,6 +98,9 @@ class EngineProcess:
         command: str | Sequence[str],
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        sandbox: Sandbox | None = None,
+        readable: Sequence[str | os.PathLike[str]] = (),
+        writable: Sequence[str] = (),
     ):
         self.command = split_command(command)
         self._stderr: deque[bytes] = deque(maxlen=32)
@@ -82,18 +108,22 @@ class EngineProcess:
         self._closing = threading.Event()
         options: dict = {"process_group": 0} if os.name == "posix" else {"creationflags": 0x200}
         try:
-            self._process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=cwd,
-                env={**os.environ, **(env or {})},
-                bufsize=0,
-                **options,
+            self._process = (
+                sandbox.start(self.command, readable, writable, env)
+                if sandbox
+                else subprocess.Popen(
+                    self.command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=cwd,
+                    env={**os.environ, **(env or {})},
+                    bufsize=0,
+                    **options,
+                )
             )
         except OSError as error:
-            raise EngineDied(f"cannot start {self.command[0]!r}: {error.strerror or error}") from None
+            raise EngineMissing(f"cannot start {self.command[0]!r}: {error.strerror or error}") from None
         self._finalizer = weakref.finalize(self, _kill, self._process)
         # The threads hold no reference to this object, so that a forgotten one is collected and its program killed.
         reader = (self._process.stdout, self._lines, self._closing)
@@ -125,7 +155,7 @@ class EngineProcess:
         file = self._process.stdin
         assert file is not None
         if file.closed:
-            raise EngineDied(self._obituary("was closed"))
+            raise self._end("was closed")
         while data:
             try:
                 written = os.write(file.fileno(), data)
@@ -136,9 +166,11 @@ class EngineProcess:
                     raise EngineTimeout(f"{self.command[0]!r} does not read its input ({timeout:g} s)") from None
                 select.select([], [file], [], min(left, 0.1))
                 if not self.alive:
-                    raise EngineDied(self._obituary("ended")) from None
+                    raise self._end("ended") from None
             except (OSError, ValueError):
-                raise EngineDied(self._obituary("ended")) from None
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(1)
+                raise self._end("ended") from None
 
     def read_line(self, deadline: float) -> str:
         """The next line, without its end.
@@ -161,8 +193,27 @@ class EngineProcess:
                     self._lines.put_nowait(_END)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(1)
-                raise EngineDied(self._obituary("closed its output" if self.alive else "ended"))
+                raise self._end("closed its output" if self.alive else "ended")
             return line
+
+    def read_answer(self, seconds: float) -> str:
+        """The next line, for which the program may think so long; a time in which it, or this process, was stopped does
+        not count.
+
+        Raises:
+            EngineTimeout: if none comes in time.
+            EngineKilled: if it stays stopped.
+            EngineDied: as `read_line`.
+        """
+        watch = Stopwatch(self.pid)
+        while True:
+            with contextlib.suppress(EngineTimeout):
+                return self.read_line(time.monotonic() + max(min(0.05, seconds - watch.seconds), 1e-3))
+            watch.look()
+            if watch.seconds >= seconds:
+                raise EngineTimeout(f"did not answer within {seconds:.3g} s{self._last_words()}")
+            if watch.stopped > STOPPED_SECONDS:
+                raise EngineKilled(f"was stopped from outside for {watch.stopped:.0f} s")
 
     def wait_for(self, *words: str, timeout: float, others: list[str] | None = None) -> str:
         """The next line that begins with one of the words; other lines are skipped (and added to `others`).
@@ -213,6 +264,12 @@ class EngineProcess:
     def _last_words(self) -> str:
         tail = self.stderr_tail()
         return f"; it wrote: {tail[-300:]}" if tail else ""
+
+    def _end(self, what: str) -> EngineDied:
+        """What to raise when it has ended."""
+        text = self._obituary(what)
+        # A sandbox tells the death of the program inside as 128 and the signal.
+        return (EngineKilled if self._process.poll() in OUTSIDE_CODES else EngineDied)(text)
 
     def _obituary(self, what: str) -> str:
         code = self._process.poll()
@@ -268,8 +325,7 @@ def _kill(process: subprocess.Popen) -> None:
             subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
     else:
         # The group outlives its leader: children of a program that has ended are killed too.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_session(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(5)
     for file in (process.stdin, process.stdout, process.stderr):

@@ -197,14 +197,14 @@ class UsiServer:
             self._agent, self._seat = agent, None
         seat = int(self._state["to_move"])
         if self._seat != seat:
-            self._agent.reset(self.ruleset, seat, self._seed)
+            self._agent.begin(self.ruleset, (seat,), (self._seed,))
             self._seat = seat
         return self._agent
 
     def _warm_up(self, agent: Agent) -> None:
         """Plays a move from the start, so that all code is compiled and all files are read."""
         state = new_state(self.ruleset, self._seed)
-        agent.reset(self.ruleset, int(state["to_move"]), self._seed)
+        agent.begin(self.ruleset, (int(state["to_move"]),), (self._seed,))
         if hasattr(agent, "set_budget"):
             agent.set_budget(nodes=1)
         action = int(agent.act(state.copy(), action_mask(self.ruleset, state)))

@@ -16,9 +16,14 @@ from asobiba.core.agents import Agent
 from asobiba.core.errors import AsobibaError, GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.states import is_over, legal_actions, new_state, step
-from asobiba.protocols.process import EngineError, EngineProcess, split_command
+from asobiba.protocols import sandbox
+from asobiba.protocols.process import EngineError, EngineProcess, IllegalAnswer, split_command
 
 _SETTING = re.compile(r"(seconds|nodes|depth|handshake|loading|grace|ponder|option\.[^=]+)=(.*)")
+
+
+class NotItsGame(EngineError, GameParameterError):
+    """A game that USI programs cannot play."""
 
 
 class Resigned(EngineError):
@@ -68,13 +73,14 @@ class UsiAgent(Agent):
         """Its last line of information about the last move."""
         self._process: EngineProcess | None = None
         self._words = split_command(command)
+        self._sandbox = sandbox.current()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_process": None}
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if ruleset.game.notation is None or not hasattr(ruleset.notation, "action_to_usi"):
-            raise EngineError(f"{ruleset.game.name} has no USI notation, so a USI program cannot play it")
+            raise NotItsGame(f"{ruleset.game.name} has no USI notation, so a USI program cannot play it")
         self._ruleset, self._seat = ruleset, seat
         self._root, self._pondering = "startpos", ""
         self._moves: list[str] = []
@@ -89,7 +95,7 @@ class UsiAgent(Agent):
 
     def _start(self) -> None:
         self.close()
-        process = self._process = EngineProcess(self._words)
+        process = self._process = EngineProcess(self._words, sandbox=self._sandbox)
         process.send("usi")
         lines: list[str] = []
         process.wait_for("usiok", timeout=self.handshake, others=lines)
@@ -134,10 +140,13 @@ class UsiAgent(Agent):
         answer = self._best_move(process)
         words = answer.split()
         if len(words) < 2:
-            raise EngineError(f"{self.name} answered {answer[:100]!r}: expected bestmove and a move")
+            raise IllegalAnswer(f"{self.name} answered {answer[:100]!r}: expected bestmove and a move")
         if words[1] in ("resign", "win"):
             raise Resigned(f"{self.name} answered {answer[:100]!r}")
-        action = int(notation.text_to_action(ruleset, view, words[1]))
+        try:
+            action = int(notation.text_to_action(ruleset, view, words[1]))
+        except (AsobibaError, ValueError, LookupError) as error:
+            raise IllegalAnswer(f"{self.name} answered {answer[:100]!r}: {error}") from None
         if action not in legal_actions(ruleset, view):
             return action  # the rules judge it
         self._moves.append(words[1])

@@ -92,6 +92,15 @@ def _one_term(group: str):
     return make
 
 
+def ppo() -> Agent:
+    """The policy in `policies/`, trained by `asobiba train animal_shogi`. Needs the extra `sb3`."""
+    from pathlib import Path
+
+    from asobiba.learn.agent import PolicyAgent, load_policy
+
+    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+
+
 AGENTS = (
     AgentDeclaration("first_legal", first_legal, "the first legal move", _TUTORIAL + ", 5.2", deterministic=True),
     *(
@@ -142,5 +151,12 @@ AGENTS = (
         "exact values, moves drawn by strength (needs the table)",
         "clausecker, dobutsu (the idea of a strength), and " + _TANAKA,
         league=_table_is_there(),
+    ),
+    AgentDeclaration(
+        "ppo",
+        ppo,
+        "MaskablePPO, trained by `asobiba train animal_shogi`; needs the extra sb3",
+        "baselines/animal_shogi/policies",
+        league=False,
     ),
 )

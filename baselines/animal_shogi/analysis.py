@@ -80,7 +80,7 @@ def analyse_position(table: Table, ruleset: Ruleset, state: np.void) -> Analysis
 
 def perfect_line(table: Table, ruleset: Ruleset, state: np.void, plies: int) -> list[str]:
     """The moves of perfect play from a state, as text: at most `plies`, fewer if the game ends."""
-    line = []
+    line: list[str] = []
     while len(line) < plies and not is_over(state):
         best = analyse_position(table, ruleset, state).moves[0]
         line.append(best.name)

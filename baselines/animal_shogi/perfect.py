@@ -175,7 +175,9 @@ def judge_games(table: Table, ruleset: Ruleset, games: Iterable[Sequence[int]]) 
     found = [Accuracy(), Accuracy()]
     for actions in games:
         state = new_state(ruleset, 0)
-        positions, masks, seats = [], [], []
+        positions: list[int] = []
+        masks: list[np.ndarray] = []
+        seats: list[int] = []
         for action in actions:
             if is_over(state):
                 raise ValueError(f"the game is over after {len(positions)} moves, but {len(actions)} were given")

@@ -11,13 +11,25 @@ import numpy as np
 from asobiba.core import kernel
 from asobiba.envs.animal_shogi.board import (
     ACTION,
+    CHICK,
     COUNT,
+    DROPS,
+    ELEPHANT,
+    FAR_RANK,
+    GIRAFFE,
+    HAND_MASK,
+    HANDS,
+    LION,
+    OPPONENT,
     REACH,
+    SIDE_BIT,
+    SQUARES,
     TARGET,
     any_move,
     destination,
     flip,
     moved,
+    piece_at,
     safe,
 )
 from asobiba.envs.animal_shogi.rules import decided
@@ -85,7 +97,7 @@ def game_keys(ruleset, state):
 def load(s, p, node):
     node.position = s.position
     node.side = s.to_move
-    node.key = s.position | (s.to_move << 60)
+    node.key = s.position | (np.int64(s.to_move) << SIDE_BIT)
 
 
 @kernel
@@ -93,30 +105,30 @@ def add_moves(node, p, tactical):
     """Writes the moves with their order; with `tactical` only captures and tries."""
     position = node.position
     check = p.legal_check != 0
-    hands = (position >> 48) & 63
+    hands = (position >> HANDS) & HAND_MASK
     count = 0
-    for square in range(12):
-        piece = (position >> (4 * square)) & 15
+    for square in range(SQUARES):
+        piece = piece_at(position, square)
         if piece == 0:
             if hands != 0 and not tactical:
                 for kind in range(3):
                     if (hands >> (2 * kind)) & 3:
-                        action = 96 + 12 * kind + square
+                        action = DROPS + SQUARES * kind + square
                         if not check or safe(position, action):
                             node.moves[count] = action
                             node.order[count] = 0
                             count += 1
-        elif piece < 8:
+        elif piece < OPPONENT:
             for k in range(COUNT[piece, square]):
                 to = TARGET[piece, square, k]
-                there = (position >> (4 * to)) & 15
-                if there == 0 or there >= 8:
+                there = piece_at(position, to)
+                if there == 0 or there >= OPPONENT:
                     order = 0
                     if there != 0:
-                        order = _CAPTURE_ORDER[there - 8] + (10 - piece if there != 13 else 0)
-                    elif to >= 9 and piece == 5:
+                        order = _CAPTURE_ORDER[there - OPPONENT] + (10 - piece if there != OPPONENT + LION else 0)
+                    elif to >= FAR_RANK and piece == LION:
                         order = 70
-                    elif to >= 9 and piece == 1:
+                    elif to >= FAR_RANK and piece == CHICK:
                         order = 15
                     if not tactical or order >= 20:
                         action = ACTION[piece, square, k]
@@ -143,11 +155,11 @@ def play(node, child, p, move):
     after = moved(before, move)
     outcome, sign = decided(before, after, destination(move), p.try_at_once != 0)
     position = flip(after)
-    side = 1 - node.side
+    side = 1 - np.int64(node.side)
     child.position = position
     child.side = side
-    child.key = position | (side << 60)
-    if outcome == 0 and ((position >> 48) & 63) == 0 and not any_move(position, False):
+    child.key = position | (side << SIDE_BIT)
+    if outcome == 0 and ((position >> HANDS) & HAND_MASK) == 0 and not any_move(position, False):
         return 1
     return sign
 
@@ -156,10 +168,10 @@ def play(node, child, p, move):
 def side_terms(w, lion, own, reach, others, attacks, to_move):
     """The terms of one side: its lion's square counted from its own corner, and bits of squares seen from there: where
     its pieces stand (without the lion), what they attack, what the other side attacks."""
-    escapes = REACH[5, lion] & ~(others | own)
+    escapes = REACH[LION, lion] & ~(others | own)
     total = w.attacks * attacks + w.escapes * _BITS[escapes] + w.lion_rank * (lion // 3)
     total += w.protected * _BITS[own & reach] + w.threatened * _BITS[own & others]
-    if escapes >= 512:
+    if escapes >= 1 << FAR_RANK:
         total += w.try_now if to_move else w.try_next
     return total
 
@@ -176,36 +188,36 @@ def evaluate(node, p, w):
     lion = 0
     lion_theirs = 0
     total = 0
-    for square in range(12):
-        piece = (position >> (4 * square)) & 15
+    for square in range(SQUARES):
+        piece = piece_at(position, square)
         if piece == 0:
             continue
         sign = 1
         kind = piece
-        if piece < 8:
+        if piece < OPPONENT:
             reach |= REACH[piece, square]
             attacks += COUNT[piece, square]
             own |= 1 << square
         else:
-            kind = piece - 8
+            kind = piece - OPPONENT
             sign = -1
             reach_theirs |= REACH[piece, square]
-            attacks_theirs += COUNT[kind, 11 - square]
+            attacks_theirs += COUNT[kind, SQUARES - 1 - square]
             own_theirs |= 1 << square
-        if kind == 5:
+        if kind == LION:
             if sign > 0:
                 lion = square
             else:
                 lion_theirs = square
-        elif kind == 1:
+        elif kind == CHICK:
             total += sign * w.chick
-        elif kind == 2:
+        elif kind == ELEPHANT:
             total += sign * w.elephant
-        elif kind == 3:
+        elif kind == GIRAFFE:
             total += sign * w.giraffe
         else:
             total += sign * w.hen
-    hands = position >> 48
+    hands = position >> HANDS
     if hands != 0:
         total += w.chick_in_hand * ((hands & 3) - ((hands >> 6) & 3))
         total += w.elephant_in_hand * (((hands >> 2) & 3) - ((hands >> 8) & 3))
@@ -219,7 +231,7 @@ def evaluate(node, p, w):
     total += side_terms(w, lion, own, reach, reach_theirs, attacks, True)
     total -= side_terms(
         w,
-        11 - lion_theirs,
+        SQUARES - 1 - lion_theirs,
         _TURNED[own_theirs],
         _TURNED[reach_theirs],
         _TURNED[reach],

@@ -52,15 +52,15 @@ def solve(
     """Solve the whole game: minutes on two cores, about 1 GB of memory, 155 MB on disk. Goes on where it was stopped."""
     import numba
 
+    from asobiba.baselines.animal_shogi.solver.published import comparison
     from asobiba.baselines.animal_shogi.solver.solve import counts_path, solve_game, solve_small
     from asobiba.baselines.animal_shogi.solver.table import Table, TableError, TableMissing, table_path
 
     console = _console()
     if threads is not None:
-        if not 1 <= threads <= numba.config.NUMBA_NUM_THREADS:
-            raise typer.BadParameter(
-                f"--threads is 1 to {numba.config.NUMBA_NUM_THREADS} on this machine, not {threads}"
-            )
+        most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        if not 1 <= threads <= most:
+            raise typer.BadParameter(f"--threads is 1 to {most} on this machine, not {threads}")
         numba.set_num_threads(threads)
     file = table_path(table)
     if pieces is not None:
@@ -86,7 +86,7 @@ def solve(
     console.print(
         f"Solved in {elapsed:.0f} s ({used:.0f} s of processor time). Wrote {file} ({file.stat().st_size:,} bytes)."
     )
-    console.print(_comparison_table(_lines(counted, file)))
+    console.print(_comparison_table(comparison(counted, _measured(file))))
 
 
 @app.command()
@@ -97,7 +97,8 @@ def reproduce(
     """Write the published analysis beside ours, line by line. Needs the table."""
     import json
 
-    from asobiba.baselines.animal_shogi.solver.published import as_markdown
+    from asobiba.baselines.animal_shogi.pages import FIGURES, REPRODUCTION
+    from asobiba.baselines.animal_shogi.solver.published import as_markdown, comparison
     from asobiba.baselines.animal_shogi.solver.solve import counts_path
     from asobiba.baselines.animal_shogi.solver.table import TableMissing
 
@@ -106,19 +107,21 @@ def reproduce(
         counted = json.loads(counts.read_text())
     except OSError:
         raise TableMissing(f"no counts at {counts}. Make them with: asobiba solve animal_shogi --again") from None
-    lines = _lines(counted, table)
-    console.print(_comparison_table(lines))
+    measured = _measured(table)
+    console.print(_comparison_table(comparison(counted, measured)))
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(as_markdown(counted, lines))
-    console.print(f"Wrote {output}.")
+    output.write_text(REPRODUCTION.stamped(as_markdown(counted, measured)), encoding="utf-8")
+    figures = output.with_suffix(Path(FIGURES).suffix)
+    figures.write_text(json.dumps({"counted": counted, "measured": measured}) + "\n", encoding="utf-8")
+    console.print(f"Wrote {output} and {figures}.")
 
 
-def _lines(counted: dict, table: Path | None) -> list[Line]:
-    from asobiba.baselines.animal_shogi.solver.published import comparison
+def _measured(table: Path | None) -> dict:
+    from asobiba.baselines.animal_shogi.solver.published import measure
     from asobiba.baselines.animal_shogi.solver.table import Table
     from asobiba.envs.animal_shogi import GAME
 
-    return comparison(counted, Table.open(table), GAME.ruleset())
+    return measure(Table.open(table), GAME.ruleset())
 
 
 def _comparison_table(lines: list[Line]):
@@ -132,7 +135,9 @@ def _comparison_table(lines: list[Line]):
 
 @app.command()
 def analyse(
-    position: Annotated[str, typer.Argument(help="SFEN, such as 'gle/1c1/1C1/ELG b - 1'; the start by default.")] = "",
+    position: Annotated[
+        str, typer.Argument(help="SFEN, such as 'gle/1c1/1C1/ELG b - 1', or startpos, the default.")
+    ] = "startpos",
     table: TableOption = None,
     line: Annotated[int, typer.Option(help="How many plies of perfect play to print.")] = 12,
 ) -> None:
@@ -147,7 +152,8 @@ def analyse(
     console, ruleset = _console(), GAME.ruleset()
     values = Table.open(table)
     notation = ruleset.notation
-    state = notation.text_to_state(ruleset, position) if position else new_state(ruleset, 0)
+    start = position.strip() in ("", "startpos")
+    state = new_state(ruleset, 0) if start else notation.text_to_state(ruleset, position)
     found = analyse_position(values, ruleset, state)
     console.print(notation.board_text(ruleset, state), markup=False, highlight=False)
     console.print(f"\nFor the player to move: {found.text}")

@@ -72,6 +72,15 @@ def perfect() -> Agent:
     return PerfectAgent()
 
 
+def ppo() -> Agent:
+    """The policy in `policies/`, trained by `asobiba train bao`. Needs the extra `sb3`."""
+    from pathlib import Path
+
+    from asobiba.learn.agent import PolicyAgent, load_policy
+
+    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+
+
 AGENTS = (
     AgentDeclaration("greedy", greedy, "captures the most seeds now"),
     AgentDeclaration("hoard", hoard, "captures, and keeps seeds in its row"),
@@ -90,5 +99,12 @@ AGENTS = (
     ),
     AgentDeclaration(
         "perfect", perfect, "perfect play on 4x2 by retrograde analysis", deterministic=True, league=False
+    ),
+    AgentDeclaration(
+        "ppo",
+        ppo,
+        "MaskablePPO, trained by `asobiba train bao`; needs the extra sb3",
+        "baselines/bao/policies",
+        league=False,
     ),
 )

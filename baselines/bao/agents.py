@@ -198,6 +198,8 @@ class PerfectAgent(Agent):
 class AlphaBetaAgent(SearchAgent):
     """The shared alpha-beta search with the endgame database of all boards of at most `endgame` seeds (0: without)."""
 
+    settings: dict[str, Any]
+
     def __init__(self, endgame: int = 10, **settings: Any):
         if not isinstance(endgame, int) or not 0 <= endgame <= 20:
             raise GameParameterError(f"endgame is the number of seeds of the database, from 0 to 20; got {endgame!r}")

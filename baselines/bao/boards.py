@@ -27,7 +27,7 @@ NO_MOVE = -2
 def tables(holes: int, endless: str) -> np.ndarray:
     """The record that the kernels here take as `p`: `(1,)`, for boards of up to 64 seeds.
 
-    `sow`: what a sowing adds to the board. `choose[i, s]`: the part that hole `i` of a row contributes to the row's rank
+    `sow`: what a sowing adds to the board. `ways[i, s]`: the part that hole `i` of a row contributes to the row's rank
     when `s` seeds lie in holes 0 to i. `rows[m]`: the number of rows of `m` seeds. `start[n, m]`: the rank of the first
     board of `n` seeds whose mover's row holds `m`. `endless`: as in the rules.
 
@@ -42,7 +42,7 @@ def tables(holes: int, endless: str) -> np.ndarray:
         record_dtype(
             [
                 ("sow", np.uint64, (2 * holes, total + 1, 2)),
-                ("choose", np.int64, (8, total + 1)),
+                ("ways", np.int64, (8, total + 1)),
                 ("rows", np.int64, (total + 1,)),
                 ("start", np.int64, (total + 1, total + 2)),
                 ("endless", np.int64),
@@ -54,7 +54,7 @@ def tables(holes: int, endless: str) -> np.ndarray:
     for m in range(total + 1):
         record["rows"][0, m] = comb(m + holes - 1, holes - 1)
         for i in range(holes - 1):
-            record["choose"][0, i, m] = comb(m + i, i + 1)
+            record["ways"][0, i, m] = comb(m + i, i + 1)
     first = 0
     for n in range(total + 1):
         for m in range(n + 1):
@@ -76,7 +76,7 @@ def row_rank(p, row):
     sums = row * _PREFIX
     rank = np.int64(0)
     for i in range(p.sow.shape[0] // 2 - 1):
-        rank += p.choose[i, np.int64((sums >> np.uint64(8 * i)) & _BYTE)]
+        rank += p.ways[i, np.int64((sums >> np.uint64(8 * i)) & _BYTE)]
     return rank
 
 

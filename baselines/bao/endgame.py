@@ -32,7 +32,7 @@ from numba import get_num_threads
 
 from asobiba.baselines.bao.boards import NO_MOVE, board_count, board_rank, play, row_sum, rows_in_order, tables
 from asobiba.core import compiled, kernel
-from asobiba.core.engine import cache_folder
+from asobiba.core.cache import cache_folder
 from asobiba.envs.bao.rules import DRAWS, ENDLESS_MOVE, ILLEGAL
 
 NEVER, ALWAYS = -128, 127
@@ -202,7 +202,7 @@ def build(
     rows, begins = rows_in_order(holes, seeds)
     values = np.full(board_count(params[0], seeds), NEVER, np.int8)
     values[0] = 0
-    open_parts = EMPTY[1:]
+    open_parts: tuple[np.ndarray, ...] = EMPTY[1:]
     for n in range(1, seeds + 1):
         begin, sweeps = time.perf_counter(), 1
         start, stop = int(params["start"][0, n, 0]), int(params["start"][0, n, n + 1])

@@ -101,6 +101,10 @@ class Graph:
         count, used = _explore(params, own, other, boards, self.place, *edges, parents, moves, plies)
         self.boards, self.parents = boards[:count].copy(), parents[:count].copy()
         self.moves, self.plies = moves[:count].copy(), plies[:count].copy()
+        self.sources: np.ndarray
+        self.out_holes: np.ndarray
+        self.targets: np.ndarray
+        self.captures: np.ndarray
         self.sources, self.out_holes, self.targets, self.captures = (part[:used].copy() for part in edges)
 
     def __len__(self) -> int:

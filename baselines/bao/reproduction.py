@@ -74,7 +74,8 @@ def _conditions_summary(found) -> str:
 
 
 def _proof_rows(holes: int, seeds: int, start: str) -> tuple[list[tuple[str, ...]], dict[str, int | None]]:
-    rows, values = [], {}
+    rows: list[tuple[str, ...]] = []
+    values: dict[str, int | None] = {}
     counts = starting_counts(holes, start)
     assert counts is not None
     for endless in ENDLESS:

@@ -58,10 +58,10 @@ def with_database(ruleset: Ruleset, seeds: int) -> Ruleset:
     endless = ruleset.parameters["endless"]
     database = stored_database(ruleset.num_actions, seeds, endless)
     ranks = tables(ruleset.num_actions, endless)
-    added = {name: ranks[name][0] for name in ("choose", "rows", "start")}
+    added = {name: ranks[name][0] for name in ("ways", "rows", "start")}
     added |= {"endgame": database.values, "endgame_seeds": np.int64(seeds)}
     old = ruleset.params
-    kept = [name for name in old.dtype.names if not name.startswith("_pad")]
+    kept = [name for name in old.dtype.names or () if not name.startswith("_pad")]
     parts = {**{name: old[name][0] for name in kept}, **added}
     values = {name: np.asarray(value) for name, value in parts.items()}
     record = np.zeros(1, record_dtype([(name, value.dtype, value.shape) for name, value in values.items()]))

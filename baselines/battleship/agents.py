@@ -21,7 +21,7 @@ from asobiba.baselines.battleship.policy import (
     play_hunting,
 )
 from asobiba.core import Agent, AgentDeclaration, GameParameterError, KernelAgent, Ruleset, compiled
-from asobiba.core.engine import agent_engine_for
+from asobiba.core.agents import Hand
 from asobiba.core.states import new_state
 from asobiba.envs.battleship.parameters import parse_placement
 
@@ -45,16 +45,14 @@ def require_countable(ruleset: Ruleset) -> None:
 class CountingAgent(KernelAgent):
     """An agent that counts fleets: it refuses boards of more than 128 cells."""
 
-    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+    def prepare(self, ruleset: Ruleset) -> None:
         require_countable(ruleset)
-        super().reset(ruleset, seat, seed)
 
 
 class ExactAgent(CountingAgent):
     """Counts the fleets of the empty board, the longest count of a game, once for all games of a ruleset."""
 
     def initial_for(self, ruleset: Ruleset) -> np.ndarray:
-        require_countable(ruleset)
         initial = self.initial.copy()
         initial["opened"], initial["opening"] = 1, _opening(ruleset)
         return initial
@@ -63,12 +61,14 @@ class ExactAgent(CountingAgent):
 @functools.lru_cache(maxsize=16)
 def _opening(ruleset: Ruleset) -> np.ndarray:
     # What the policy's first decision leaves in its memory.
-    states, memory = ruleset.zeros(), KernelAgent(play, MEMORY, {"attack": EXACT}).initial
-    states[0] = new_state(ruleset, 0)
-    states["placed"] = len(ruleset.params["sizes"][0])
-    masks = np.ones((1, ruleset.num_actions), np.int8)
-    agent_engine_for(ruleset.game, play).act_one(states, 0, ruleset.params, masks, ruleset.zeros(), memory)
-    return memory["opening"][0]
+    agent = KernelAgent(play, MEMORY, {"attack": EXACT})
+    hand = Hand(ruleset, (agent,), 1)
+    hand.occupants[:] = 0
+    hand.memories[0][:] = agent.initial
+    state = new_state(ruleset, 0)
+    state["placed"] = len(ruleset.params["sizes"][0])
+    hand.act(state, np.ones(ruleset.num_actions, np.int8), 0)
+    return hand.memories[0]["opening"][0].copy()
 
 
 def _agent(kind: type[KernelAgent], attack: int, placement: str, **settings: int) -> KernelAgent:
@@ -92,17 +92,28 @@ def make_rnb(placement: str = "r") -> KernelAgent:
     return _agent(KernelAgent, NEIGHBOURHOOD, placement)
 
 
-def make_cb(placement: str = "r") -> KernelAgent:
-    """CB: checkerboard, and the neighbourhood of hits."""
-    return _agent(KernelAgent, CHECKERBOARD, placement)
+def _flag(name: str, value: object) -> int:
+    if not isinstance(value, (bool, np.bool_)):
+        raise GameParameterError(f"{name}={value!r}: give true or false")
+    return int(value)
 
 
-def make_mp(x: int = 70, ships: int = 4, placement: str = "r") -> KernelAgent:
+def make_cb(placement: str = "r", largest_first: bool = False) -> KernelAgent:
+    """CB: checkerboard, and the neighbourhood of hits.
+
+    `largest_first`: inside a set of the checkerboard, first the cells where the largest ship afloat still fits.
+    """
+    return _agent(KernelAgent, CHECKERBOARD, placement, largest_first=_flag("largest_first", largest_first))
+
+
+def make_mp(x: int = 70, ships: int = 4, placement: str = "r", largest_first: bool = False) -> KernelAgent:
     """MPx: CB, then the fewest possible placements after a miss."""
-    return make_la(1, 1, x, ships, placement)
+    return make_la(1, 1, x, ships, placement, largest_first)
 
 
-def make_la(look: int = 2, prune: int = 8, x: int = 70, ships: int = 4, placement: str = "r") -> KernelAgent:
+def make_la(
+    look: int = 2, prune: int = 8, x: int = 70, ships: int = 4, placement: str = "r", largest_first: bool = False
+) -> KernelAgent:
     """LAx_y_z: MP that looks `look` misses ahead over the `prune` best cells of each level."""
     return _agent(
         CountingAgent,
@@ -112,6 +123,7 @@ def make_la(look: int = 2, prune: int = 8, x: int = 70, ships: int = 4, placemen
         prune=_whole("prune", prune, 1, 128),
         threshold=_whole("x", x, 0, MAX_CELLS),
         ships=_whole("ships", ships, 1, 32),
+        largest_first=_flag("largest_first", largest_first),
     )
 
 

@@ -30,6 +30,7 @@ def reproduce(
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from asobiba.baselines.battleship.pages import REPRODUCTION
     from asobiba.baselines.battleship.published import cells
     from asobiba.baselines.battleship.reproduction import Results, markdown, play_all, report
 
@@ -42,8 +43,8 @@ def reproduce(
     results = Results(keep, number)
     console = Console()
     with progress_bar(counted=True) as bar:
-        done = sum(cell.key in results.duels for cell in cells())
-        task = bar.add_task("games", total=number * len(list(cells())), completed=number * done)
+        done = sum(results.games_of(cell) for cell in cells() if cell.key in results.duels)
+        task = bar.add_task("games", total=sum(map(results.games_of, cells())), completed=done)
         play_all(results, lambda cell, n: bar.update(task, advance=n, description=cell.key))
     for table in report(results):
         shown = RichTable(title=table.title)
@@ -53,5 +54,6 @@ def reproduce(
             shown.add_row(*row)
         console.print(shown)
     command = "asobiba reproduce battleship" + (" --full" if full else f" --games {number}" if games else "")
-    output.write_text(markdown(results, command), encoding="utf-8")
+    text = markdown(results, command)
+    output.write_text(REPRODUCTION.stamped(text) if full else text, encoding="utf-8")
     console.print(f"Written to {output}")

@@ -29,6 +29,16 @@ def is_afloat(s, p, side, ship):
 
 
 @kernel
+def largest_afloat(s, p, side):
+    """Size of the largest ship that may be afloat."""
+    largest = np.int64(0)
+    for ship in range(p.sizes.shape[0]):
+        if is_afloat(s, p, side, ship):
+            largest = max(largest, p.sizes[ship])
+    return largest
+
+
+@kernel
 def smallest_afloat(s, p, side):
     """Size of the smallest ship that may be afloat."""
     smallest = p.longest
@@ -47,9 +57,9 @@ def _was_hit_by(s, p, side, cell, number):
 def _settle_one(s, p, side, cell, size, settled):
     # Marks the cells of the ship that sank by the shot at `cell`, if the hits leave only one place for it.
     number = np.int64(s.shot_number[side, cell])
-    found, first_cell, first_stride = 0, 0, 0
+    found, first_cell, first_stride = 0, 0, np.int64(1)
     for down in range(2):
-        stride = np.int64(p.width) if down else 1
+        stride = np.int64(p.width) if down else np.int64(1)
         before = cell // p.width if down else cell % p.width
         after = p.height - 1 - cell // p.width if down else p.width - 1 - cell % p.width
         for offset in range(max(0, size - 1 - after), min(before, size - 1) + 1):
@@ -125,7 +135,7 @@ def _run(s, p, side, cell, stride, settled):
 
 
 @kernel
-def _mark_lines(s, p, side, settled, size, lines, length, stride, step, fits):
+def _mark_lines(s, p, side, settled, size, lines, length, stride, step, fits, mark):
     # Marks the cells not shot at in every stretch of at least `size` cells that may hold a ship, line by line.
     for line in range(lines):
         cell, run = line * step, 0
@@ -135,23 +145,28 @@ def _mark_lines(s, p, side, settled, size, lines, length, stride, step, fits):
             else:
                 if run >= size:
                     for back in range(1, run + 1):
-                        fits[cell - back * stride] = not is_shot(s, side, cell - back * stride)
+                        if not is_shot(s, side, cell - back * stride):
+                            fits[cell - back * stride] = mark
                 run = 0
             cell += stride
 
 
 @kernel
-def mark_undetermined(s, p, side, settled, fits):
-    """Marks in `fits` (int8, a cell each) the cells not shot at that the smallest ship afloat may lie on; their number."""
-    size = smallest_afloat(s, p, side)
+def mark_undetermined(s, p, side, settled, largest_first, fits):
+    """Marks in `fits` (int8, a cell each) the cells not shot at that the smallest ship afloat may lie on; their number.
+
+    The mark is 1; with `largest_first` it is 2 where the largest ship afloat may lie.
+    """
     cells, width, height = np.int64(p.cells), np.int64(p.width), np.int64(p.height)
     for cell in range(cells):
         fits[cell] = 0
-    _mark_lines(s, p, side, settled, size, height, width, 1, width, fits)
-    _mark_lines(s, p, side, settled, size, width, height, width, 1, fits)
+    for mark in range(1, 3 if largest_first else 2):
+        size = smallest_afloat(s, p, side) if mark == 1 else largest_afloat(s, p, side)
+        _mark_lines(s, p, side, settled, size, height, width, 1, width, fits, mark)
+        _mark_lines(s, p, side, settled, size, width, height, width, 1, fits, mark)
     count = 0
     for cell in range(cells):
-        count += fits[cell]
+        count += fits[cell] != 0
     return count
 
 
@@ -203,11 +218,15 @@ def _pattern(p, cell, row_offset, column_offset):
 
 @kernel
 def search(p, legal, memory, checkerboard, fits):
-    """A uniform undetermined cell; of the first set of the checkerboard that has one, if `checkerboard` is set."""
+    """A uniform undetermined cell; of the first set of the checkerboard that has one, if `checkerboard` is set.
+
+    Inside a set cells that are marked 2 go first.
+    """
     chosen, count, best = -1, 0, 9
     for cell in range(p.cells):
         if fits[cell] != 0:
             rank = _pattern(p, cell, memory.row_offset, memory.column_offset) if checkerboard else 0
+            rank = 2 * rank + (2 - fits[cell])
             if rank < best:
                 best, count = rank, 0
             if rank == best:

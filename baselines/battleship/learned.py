@@ -11,7 +11,7 @@ from asobiba.baselines.battleship.agents import make_r
 from asobiba.core import Agent, AgentDeclaration, Ruleset
 from asobiba.learn.agent import PolicyAgent, load_policy
 
-POLICY = Path(__file__).parent / "policies" / "policy.zip"
+POLICY = Path(__file__).parent / "policies" / "policy.safetensors"
 
 
 class PolicyWithFleet(Agent):

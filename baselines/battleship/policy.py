@@ -18,6 +18,7 @@ MEMORY = [
     ("ships", np.int64),  # and with at most so many ships afloat
     ("look", np.int64),  # shots of look-ahead; 1: MP
     ("prune", np.int64),  # cells tried at every level of the look-ahead
+    ("largest_first", np.int64),  # in a set of the checkerboard, first the cells where the largest ship afloat fits
     ("placement", np.int64),
     ("apart", np.int64),
     ("pack_x", np.int64),
@@ -120,7 +121,7 @@ def choose_shot_hunting(s, p, side, legal, memory):
         cell = neighbourhood(s, p, side, memory, settled)
         if cell >= 0:
             return cell
-    mark_undetermined(s, p, side, settled, memory.undetermined)
+    mark_undetermined(s, p, side, settled, memory.largest_first != 0, memory.undetermined)
     return search(p, legal, memory, memory.attack >= CHECKERBOARD, memory.undetermined)
 
 
@@ -138,7 +139,7 @@ def choose_shot(s, p, side, legal, memory):
         cell = neighbourhood(s, p, side, memory, settled)
         if cell >= 0:
             return cell
-    undetermined = mark_undetermined(s, p, side, settled, memory.undetermined)
+    undetermined = mark_undetermined(s, p, side, settled, memory.largest_first != 0, memory.undetermined)
     if memory.attack >= COUNTING and countable and s.afloat[1 - side] <= memory.ships:
         if undetermined <= memory.threshold:
             cell = _by_counting(s, p, side, memory, p.sunk == SUNK_ONLY)

@@ -30,6 +30,8 @@ TABLE_1: dict[tuple[str, str], tuple[float | None, float | None, float | None]] 
     ("cb", "la"): (46.39, 36.843, 38.118),
     ("rnb", "la"): (None, 31.969, None),
 }
+# Of these, the pairings that are played again with the checkerboard's other reading.
+CHECKERBOARD_PAIRS = tuple(pair for pair in TABLE_1 if {"cb", "mp"} & set(pair) and "la" not in pair)
 # Rectangle: average wins as first player, as second player.
 TABLE_2: dict[str, tuple[float, float | None]] = {
     "2x8": (51.47, 47.98),
@@ -61,6 +63,19 @@ class Cell:
     def key(self) -> str:
         return f"{self.table}: {self.first} - {self.second}"
 
+    @property
+    def share(self) -> int:
+        """The paper's games are divided by this."""
+        return 5 if self.table == LARGEST_FIRST else 1
+
+
+LARGEST_FIRST = "largest first"
+
+
+def largest_first(pair: tuple[str, str]) -> Cell:
+    """A pairing of Table 1 in which CB and MP look for the largest ship first."""
+    return Cell(LARGEST_FIRST, *(f"{name}:largest_first=true" if name in ("cb", "mp") else name for name in pair))
+
 
 def _with(attack: str, placement: str) -> str:
     return f"{attack}:placement={placement}"
@@ -70,6 +85,7 @@ def cells() -> Iterator[Cell]:
     """All pairings, cheap ones of each table first."""
     for first, second in TABLE_1:
         yield Cell("table 1", first, second)
+    yield from map(largest_first, CHECKERBOARD_PAIRS)
     for x in FIGURE_6:
         yield Cell("figure 6", f"mp:x={x}", "cb")
         yield Cell("figure 6", "cb", f"mp:x={x}")

@@ -15,11 +15,12 @@ def constant(duty: float = 0.65) -> Controller:
     return Controller(policies.CONSTANT, [require_range("duty", duty, -1, 1)], "constant")
 
 
-def sequence(duty: float = 1.0, off: float = 0.02, on: float = 0.04) -> Controller:
-    """Off for `off` seconds, on for `on` seconds, and again (5 and 5 in the paper's first test)."""
+def sequence(duty: float = 1.0, on: float = 0.0065, off: float = 0.0035) -> Controller:
+    """On for `on` seconds, off for `off` seconds, and again: 5 and 5 in the paper's first test, 0.002 and 0.008 in its
+    second (its transistor is on while nothing is put out)."""
     return Controller(
         policies.SEQUENCE,
-        [require_range("duty", duty, -1, 1), require_range("off", off, 0, 60), require_range("on", on, 0.001, 60)],
+        [require_range("duty", duty, -1, 1), require_range("off", off, 0, 60), require_range("on", on, 0.0001, 60)],
         "sequence",
     )
 
@@ -43,15 +44,12 @@ def playback(path: str | None = None, teacher: str = "shape", correct: bool = Tr
     return Playback(path, teacher, bool(correct))
 
 
-def pseudo_speed(
-    duty: float = 0.7, threshold: float = 2.0, pulse: float = 0.06, relief: float = 0.5, keep: float = 0.9
-) -> Controller:
+def pseudo_speed(duty: float = 0.7, threshold: float = 2.0, pulse: float = 0.06, keep: float = 0.97) -> Controller:
     """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s."""
     settings = [
         require_range("duty", duty, -1, 1),
         require_range("threshold", threshold, 0, 50),
         require_range("pulse", pulse, 0, 0.1),
-        require_range("relief", relief, 0, 50),
         require_range("keep", keep, 0, 1),
     ]
     return Controller(policies.PSEUDO_SPEED, settings, "pseudo_speed")
@@ -107,17 +105,18 @@ def localise(rounds: int = 24, cars: int = 12, top: float = 7.0) -> Localiser:
     )  # fmt: skip
 
 
-def predict(steps: int = 4, margin: float = 0.5, identified: bool = False) -> Controller:
+def predict(steps: int = 4, margin: float = 0.5, identified: bool = False, trust: float = 0.2) -> Controller:
     """Model-predictive control on the identified model. Uses the wheels' speed.
 
     `identified=True` is the upper reference of `asobiba mini4wd controllers`: there the model is the very car of each
     run, as if its identification were perfect. Elsewhere, and without it, the model is the nominal car, and `margin`
-    makes up for the difference.
+    makes up for the difference. `trust` is the share of what the tachometer says otherwise that is believed in a step.
     """
     settings = [
         require_range("steps", steps, 1, 40),
         require_range("margin", margin, 0, 0.9),
         1.0 if identified else 0.0,
+        require_range("trust", trust, 0, 1),
     ]
     return Controller(policies.PREDICT, settings, "predict")
 

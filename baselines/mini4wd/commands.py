@@ -1,4 +1,4 @@
-"""`asobiba mini4wd reproduce`, `controllers`, `courses`, `draw-course`, `plot`, `teach`."""
+"""`asobiba mini4wd ...`: published figures, controllers, both sides, learning, courses, recordings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reproduce(
     from asobiba.baselines.mini4wd.published import figures
 
     table = Table(title="Mini 4WD: published and ours")
-    for column in ("figure", "unit", "published", "range", "ours", "agrees", "source"):
+    for column in ("figure", "kind", "unit", "published", "range", "ours", "agrees", "source"):
         table.add_column(column, overflow="fold")
     good = True
     lines = [
@@ -33,11 +33,17 @@ def reproduce(
         f"Written by `asobiba reproduce mini4wd --output {output}`.",
         "",
     ]
-    lines += ["| figure | unit | published | range | ours | agrees | source |", "|---|---|--:|--:|--:|---|---|"]
+    lines += [
+        "Kinds: *measured* by somebody; *formula*: our model contains the same formula, so the row checks the program and not "
+        "the world; *observed*: what an author saw his car do, as a figure of ours with the range that the words allow.",
+        "",
+        "| figure | kind | unit | published | range | ours | agrees | source |",
+        "|---|---|---|--:|--:|--:|---|---|",
+    ]
     with progress_bar() as bar:
-        task = bar.add_task("running", total=16)
+        task = bar.add_task("running", total=24)
         for f in figures():
-            cells = [f.name, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
+            cells = [f.name, f.kind, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
             cells += ["yes" if f.agrees else "NO", f.source]
             table.add_row(*cells)
             lines.append(f"| {' | '.join(cells)} |")
@@ -193,3 +199,79 @@ def teach(
     tape = teach_by_keyboard(rules) if teacher == "keyboard" else teach_by_controller(rules, teacher)
     tape.save(out)
     typer.echo(f"recorded {len(tape.rows)} steps of {tape.control_ms} ms in {out}")
+
+
+@app.command()
+def sides(
+    ctx: typer.Context,
+    only: Annotated[str, typer.Option(help="Controllers, separated by blanks; by default all.")] = "",
+    runs: Annotated[int, typer.Option(min=2, help="Runs of each controller on each side.")] = 50,
+    course: Annotated[str, typer.Option(help="A shipped course, random:SEED or a YAML file.")] = "junior_hill",
+    car: Annotated[str, typer.Option(help="The nominal car.")] = "dash",
+    randomise: Annotated[str, typer.Option(help="Ranges of the cars: none, default, wide, or a file.")] = "default",
+    profile: Annotated[str, typer.Option(help="The car's electronics.")] = "atmega328p",
+    output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
+) -> None:
+    """Every controller in the simulator and through the hardware environment; exit status 1 where the two disagree."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.baselines.mini4wd import CONTROLLERS
+    from asobiba.baselines.mini4wd.sides import HEADING, Setting, agree, page, row, simulated, through_the_link
+
+    setting = Setting(course, car, randomise, 3, profile)
+    blind = profile == "rt_ai_chip"  # no tachometer
+    names = only.split() or [d.name for d in CONTROLLERS if not (blind and d.name == "localise")]
+    rows, good = [], True
+    table = Table(title="both sides")
+    for column in HEADING:
+        table.add_column(column, justify="left" if column == "controller" else "right")
+    with progress_bar() as bar:
+        for name in names:
+            task = bar.add_task(name, total=2 * runs)
+            first = simulated(name, setting, runs, 5_000)
+            bar.advance(task, runs)
+            second = through_the_link(name, setting, runs, 9_000, progress=lambda n, task=task: bar.advance(task, n))
+            rows.append(row(name, first, second))
+            table.add_row(*rows[-1])
+            good &= agree(first, second)
+            if output is not None:
+                output.parent.mkdir(parents=True, exist_ok=True)
+                output.write_text(page(rows, setting, _given(ctx)), encoding="utf-8")
+    Console(width=130).print(table)
+    raise typer.Exit(0 if good else 1)
+
+
+@app.command()
+def learn(
+    out: Annotated[Path, typer.Option(help="Folder of the run: curve.csv, policy.zip, scores.md.")],
+    algorithm: Annotated[str, typer.Option(help="ppo or sac.")] = "ppo",
+    courses: Annotated[int, typer.Option(min=0, help="Random courses to train on; 0: junior_hill alone.")] = 100,
+    steps: Annotated[int, typer.Option(min=1, help="Decisions in all.")] = 5_000_000,
+    every: Annotated[int, typer.Option(min=1, help="Evaluate after so many steps.")] = 500_000,
+    runs: Annotated[int, typer.Option(min=2, help="Runs of an evaluation.")] = 100,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Trains on many courses, and measures on others and with other cars (`asobiba train mini4wd` is the league's policy)."""
+    from asobiba.baselines.mini4wd.generalise import Task
+    from asobiba.baselines.mini4wd.generalise import learn as run
+    from asobiba.baselines.mini4wd.generalise import table as scores_table
+
+    scores = run(Task(algorithm, courses, steps, every=every, runs=runs, seed=seed), out, typer.echo)
+    text = scores_table(scores)
+    (out / "scores.md").write_text(text, encoding="utf-8")
+    typer.echo(text)
+
+
+@app.command()
+def export(
+    policy: Annotated[Path, typer.Argument(help="policy.zip of a run of `asobiba train mini4wd`.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for policy_weights.h; then: make -C firmware/mini4wd policy WEIGHTS=FOLDER")
+    ],
+) -> None:
+    """Writes a trained policy as integers in plain C, for the car's chip."""
+    from asobiba.baselines.mini4wd.export import export as write
+
+    found = write(policy, out)
+    typer.echo(f"{found.size} bytes of weights in {out / 'policy_weights.h'}")

@@ -92,6 +92,7 @@ def blank_sensors(ruleset: Ruleset) -> np.ndarray:
     """Parameters of the nominal car whose sensors take no samples: faster, for prediction."""
     params = nominal(ruleset).params.copy()
     params["sample_every"] = 2**30
+    params["tachometer"] = 0
     return params
 
 
@@ -116,7 +117,7 @@ class Controller(Agent):
         record["setting"][0, : len(self.settings)] = self.settings
         return record
 
-    def prepare(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
+    def practise(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
         """What the controller does before its run, on the course: nothing, unless it learns."""
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
@@ -124,7 +125,7 @@ class Controller(Agent):
         self._model_ruleset = nominal(ruleset)
         self._model = blank_sensors(ruleset)
         self._memory = self.memory()
-        self.prepare(ruleset, self._memory, seed)
+        self.practise(ruleset, self._memory, seed)
         self._replicas = self._model_ruleset.zeros(REPLICAS)
         self._view = ruleset.zeros()
         self._out = np.zeros(2)
@@ -134,7 +135,7 @@ class Controller(Agent):
         _act(self._view, 0, self._ruleset.params, self._seat, self._memory, self._replicas, self._model, self._out)
         if self._ruleset.discrete:
             return nearest_level(self._out)
-        size = self._ruleset.action_space.shape[0]
+        size = self._ruleset.actions_shape[-1]
         return self._out[:size].astype(np.float32)
 
 

@@ -11,7 +11,7 @@ from asobiba.baselines.mini4wd.learning import Tape
 from asobiba.core import make_agent
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
-from asobiba.envs.mini4wd.layout import view_of_observation
+from asobiba.envs.mini4wd.layout import control_ms_of, view_of_observation
 
 _NO_MASK = np.zeros(0, np.int8)
 
@@ -51,4 +51,4 @@ def drive_car(env: HardwareEnv, driver: Callable[[np.void], Any], name: str) -> 
         rows.append([float(action[0]), float(action[1]), float(view["voltage"][0])])
         observation, _, terminated, truncated, info = env.step(given)
         over = terminated or truncated
-    return Tape(int(env.ruleset.parameters["control_ms"]), name, rows), info
+    return Tape(control_ms_of(env.ruleset), name, rows), info

@@ -11,6 +11,7 @@ import numpy as np
 from asobiba.baselines.mini4wd.learning import Tape, record_tape
 from asobiba.core import GameParameterError, Ruleset
 from asobiba.envs.mini4wd.hardware.keys import Keys
+from asobiba.envs.mini4wd.layout import control_ms_of
 from asobiba.envs.mini4wd.simulate import SELECTORS
 
 KEYS: dict[str, tuple[float, float]] = {
@@ -54,7 +55,7 @@ def record_keys(ruleset: Ruleset, read: Callable[[float], str], clock: Callable[
         clock: seconds.
     """
     driver = KeyDriver(read)
-    step = ruleset.parameters["control_ms"] / 1000
+    step = control_ms_of(ruleset) / 1000
     due = [clock()]
 
     def drive(view: np.void) -> tuple[float, float]:

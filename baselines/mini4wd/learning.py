@@ -16,6 +16,7 @@ from asobiba.baselines.mini4wd.controllers import Controller, nominal, run_many
 from asobiba.baselines.mini4wd.localise import CELL, CELLS
 from asobiba.core import Agent, GameParameterError, Ruleset, make_agent
 from asobiba.core import states as one
+from asobiba.envs.mini4wd.layout import control_ms_of
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def record_tape(ruleset: Ruleset, drive: Callable[[np.void], Any], teacher: str,
         action[: len(given)] = given
         rows.append([float(action[0]), float(action[1]), float(view["voltage"][0])])
         state = one.step(rules, state, action)
-    return Tape(int(rules.parameters["control_ms"]), teacher, rows)
+    return Tape(control_ms_of(rules), teacher, rows)
 
 
 def teach(ruleset: Ruleset, teacher: str, seed: int = 0) -> Tape:
@@ -88,12 +89,12 @@ class Playback(Controller):
         super().__init__(policies.PLAYBACK, [1.0 if correct else 0.0], "playback")
         self.path, self.teacher = path, teacher
 
-    def prepare(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
+    def practise(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
         tape = Tape.load(self.path) if self.path else teach(ruleset, self.teacher)
-        if tape.control_ms != ruleset.parameters["control_ms"]:
+        if tape.control_ms != control_ms_of(ruleset):
             raise GameParameterError(
                 f"the tape was recorded in steps of {tape.control_ms} ms, but the game's are of "
-                f"{ruleset.parameters['control_ms']} ms"
+                f"{control_ms_of(ruleset)} ms"
             )
         rows = np.array(tape.rows[: policies.TAPE], np.float32)
         memory["tape"][0, : len(rows)] = rows
@@ -116,9 +117,12 @@ class Localiser(Controller):
         super().__init__(policies.LOCALISE, [gain, brake_at, feed], "localise")
         self.rounds, self.cars, self.top = rounds, cars, top
 
-    def prepare(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
+    def prepare(self, ruleset: Ruleset) -> None:
         if not ruleset.parameters.get("tachometer"):
             raise GameParameterError("the controller 'localise' needs the game's parameter tachometer=True")
+
+    def practise(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
+        self.prepare(ruleset)
         rules = nominal(ruleset)
         self._draw_map(rules, memory, seed)
         cells = int(memory["cells"][0])

@@ -13,13 +13,15 @@ import numpy as np
 
 from asobiba.baselines.mini4wd.localise import localise
 from asobiba.baselines.mini4wd.predict import predict
-from asobiba.baselines.mini4wd.stopping import stop_at_mark
+from asobiba.baselines.mini4wd.stopping import nominal_pull, stop_at_mark
 from asobiba.core import kernel
 
 CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT, STOP = range(10)
 DRIVE, BRAKE, FREE = 0.5, -0.25, -0.75
 SETTINGS, FILTERS, TAPE = 12, 16, 3000
 GRAVITY = 9.80665
+_UNDER_WAY = 1.0
+"""A car that goes faster is under way, m/s."""
 
 
 @kernel
@@ -49,21 +51,48 @@ def constant(m, out):
 
 
 @kernel
-def sequence(s, k, m, out):
-    """Off for a time, on for a time, and again; short times make a pulse-width modulation of the whole."""
-    off, on = m.setting[1], m.setting[2]
-    phase = (s.clock[k] + 1e-9) % (off + on)
-    out[0] = m.setting[0] if phase >= off else 0.0
-    out[1] = DRIVE if phase >= off else FREE
+def on_time(time, on, off):
+    """How long a pattern that is on for `on` s, off for `off` s, and so on, has been on since its beginning, s."""
+    periods = math.floor(time / (on + off))
+    return periods * on + min(time - periods * (on + off), on)
+
+
+@kernel
+def sequence(s, p, k, m, out):
+    """On for a time, off for a time, and again. What lies inside one control period acts as its share of the duty."""
+    on, off = m.setting[2], m.setting[1]
+    now = s.clock[k] + 1e-9
+    share = (on_time(now + p.control_step, on, off) - on_time(now, on, off)) / p.control_step
+    share = math.floor(1000.0 * share + 0.5) / 1000.0  # as fine as a bridge's pulses
+    out[0] = m.setting[0] * min(share, 1.0)
+    out[1] = DRIVE if share > 0.0 else FREE
+
+
+@kernel
+def climb(s, p, k, m):
+    """Sine of the slope: what the accelerometer reads ahead beyond the speed's own change.
+
+    The change is that of the wheels where there is a tachometer, else that which the nominal motor gives at the
+    pseudo-speed (the reading added up).
+    """
+    reading = m.sensed[0] * GRAVITY
+    if p.tachometer != 0:
+        changed = (s.wheel_speed[k] - m.filter[1]) / p.control_step
+        m.filter[1] = s.wheel_speed[k]
+        return (reading - changed) / GRAVITY
+    pull = nominal_pull(s, p, k, m.filter[1])
+    m.filter[1] = max(m.filter[1] + (0.3 * reading + 0.7 * pull) * p.control_step, 0.0)
+    return (reading - max(pull, 0.0)) / GRAVITY
 
 
 @kernel
 def slope(s, p, k, m, out):
-    """Tilt from the accelerometer; an upward slope lowers the duty for a while."""
+    """Tilt from the accelerometer, told from acceleration; an upward slope lowers the duty for a while."""
     share = min(p.control_step / m.setting[3], 1.0)
-    tilt = math.atan2(m.sensed[0], max(m.sensed[2], 0.2))
+    tilt = math.asin(min(max(climb(s, p, k, m), -0.9), 0.9))
     m.filter[0] += share * (tilt - m.filter[0])
-    if m.filter[0] > m.setting[2]:
+    # Before a tachometer's first pulses, and while the pseudo-speed is still small, pulling away would pass for a slope.
+    if m.filter[0] > m.setting[2] and m.filter[1] > _UNDER_WAY:
         m.timer = m.setting[4]
     out[0] = m.setting[1] if m.timer > 0.0 else m.setting[0]
     out[1] = DRIVE
@@ -85,22 +114,25 @@ def playback(s, p, k, m, out):
 
 @kernel
 def pseudo_speed(s, p, k, m, out):
-    """Adds the forward acceleration up over 100 ms; beyond a threshold the motor is reversed for a moment."""
+    """Adds the forward acceleration up, every 100 ms; a pseudo-speed beyond a threshold reverses the motor for a moment.
+
+    The reading of a pulse is added up like every other, so that a pulse takes the pseudo-speed down as it does the car's.
+    What is added up drifts (mounting, curves): a share `keep` of it is kept every 100 ms.
+    """
     m.filter[0] += m.sensed[0] * GRAVITY * p.control_step
     m.timer += p.control_step
     if m.timer >= 0.1 - 1e-9:
-        m.filter[1] = m.filter[1] * m.setting[4] + m.filter[0]
+        m.filter[1] = max(m.filter[1] * m.setting[3] + m.filter[0], 0.0)
         m.filter[0] = 0.0
         m.timer = 0.0
         if m.filter[1] > m.setting[1]:
             m.pulse = m.setting[2]
-            m.filter[1] -= m.setting[3]
+    out[1] = DRIVE
     if m.pulse > 1e-9:
         m.pulse -= p.control_step
         out[0] = -1.0
     else:
         out[0] = m.setting[0]
-    out[1] = DRIVE
 
 
 @kernel
@@ -154,7 +186,7 @@ def decide(s, p, k, m, replicas, first, model, out):
     if kind == CONSTANT:
         constant(m, out)
     elif kind == SEQUENCE:
-        sequence(s, k, m, out)
+        sequence(s, p, k, m, out)
     elif kind == SLOPE:
         slope(s, p, k, m, out)
     elif kind == PLAYBACK:

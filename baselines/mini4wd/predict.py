@@ -12,13 +12,16 @@ from asobiba.core import kernel
 from asobiba.envs.mini4wd.car import FENCE, GRIP, LANDING_PITCH, MASS, ROLLER_OFFSET
 from asobiba.envs.mini4wd.course import KAPPA, LENGTH, NEXT_LANE, PREVIOUS_LANE
 from asobiba.envs.mini4wd.physics import BRAKING, DRIVE, FREE, RUNNING, cross_pieces, drive
+from asobiba.envs.mini4wd.profile import LATENCY, TACHOMETER_FILTER
 from asobiba.envs.mini4wd.rules import reset
 from asobiba.envs.mini4wd.run import mode_of, place_car
 
 REPLICAS = 6
 SHIFTS, SHIFT = 9, 0.1
-LAG = 0.015
+LAG = 0.02
 """How old the yaw rate is on the mean: latency, filter and averaging, s."""
+PULSE_AGE = 0.015
+"""How old a pulse of the tachometer is on the mean, s."""
 _LOOK = 60
 """Longest rollout in control steps."""
 
@@ -51,12 +54,19 @@ def follow(s, p, k, m, replicas, first, model):
                 r.y[0] = 0.0
                 if p.tachometer != 0:
                     r.v[0] = s.wheel_speed[k]
-            # The wheels tell the car's speed while they roll; spinning in the air or on landing they do not.
+            # The wheels tell the car's speed while they roll; spinning in the air or on landing they do not. What is
+            # measured comes late: it is compared with the replica's own speed, made late in the same way.
             if p.tachometer != 0:
-                off = s.wheel_speed[k] - r.w[0]
+                behind = p.sensor[TACHOMETER_FILTER] + p.sensor[LATENCY] + PULSE_AGE
+                r.measured[0] += min(p.control_step / behind, 1.0) * (abs(r.w[0]) - r.measured[0])
+                off = s.wheel_speed[k] - r.measured[0]
                 if r.airborne[0] == 0 and abs(r.w[0] - r.v[0]) < 0.1:
-                    r.v[0] += min(max(0.5 * off, -0.15), 0.15)
-                r.w[0] += off
+                    step = min(max(m.setting[3] * off, -0.15), 0.15)
+                    r.v[0] += step
+                    r.w[0] += step
+                    r.measured[0] += step
+                else:
+                    r.w[0] += m.setting[3] * off
             kappa = bend_at(model, r, -LAG * r.v[0]) if r.airborne[0] == 0 else 0.0
             wrong = (m.sensed[5] - kappa * r.v[0]) / 1.5
             m.belief[lane] = 0.98 * m.belief[lane] - min(wrong * wrong, 9.0)

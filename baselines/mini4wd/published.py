@@ -11,20 +11,26 @@ import numpy as np
 from asobiba.core import compiled
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import GRIP, ROLLER_OFFSET, TREAD, load_car
-from asobiba.envs.mini4wd.course import load_course
+from asobiba.envs.mini4wd.course import KINDS, load_course
 from asobiba.envs.mini4wd.physics import CAUSES, FREE, drive
 from asobiba.envs.mini4wd.rules import reset
 from asobiba.envs.mini4wd.simulate import SELECTORS, lap_run, simulate
 
+_GAT = "GAT 2016"
 _LAPS = "nomano.shiwaza.com, lap times on the Junior Circuit"
 _MODEL = "linear motor model fitted to Tamiya's package data"
 _JUMP = "ballistic flight, 12 degrees"
 _TIP = "tipping limit at rollers 10 mm below the centre of gravity, tread 60-67 mm"
 
 
+MEASURED, FORMULA, OBSERVED = "measured", "formula", "observed"
+"""What a published figure is: measured by somebody; a formula that our model contains too, so that the row checks the program
+and not the world; or what a paper's author saw his car do."""
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A published figure and ours: `low` to `high` is the range in which ours must lie."""
+    """A published figure and ours: `low` to `high` is the range in which ours must lie; `kind` as above."""
 
     name: str
     unit: str
@@ -33,6 +39,7 @@ class Figure:
     high: float
     ours: float
     source: str
+    kind: str = MEASURED
 
     @property
     def agrees(self) -> bool:
@@ -67,13 +74,17 @@ def long_straight() -> dict:
     }  # fmt: skip
 
 
+_FREE_OF_LIMITS = {"base": "atmega328p", "slow_decay": 0, "reverse_limit": 60}
+"""Electronics that let the motor run as it is told, for what was measured or derived without them."""
+
+
 def deceleration(motor: str, duty: float, selector: float) -> float:
     """Mean deceleration from 4 to 2.5 m/s on a straight, m/s2."""
     commands = np.full((400, 2), (1.0, SELECTORS["drive"]))
     course = load_course(long_straight())
-    speed = simulate(f"stock+{motor}", course, commands, laps=1, control_ms=10)["v"]
+    speed = simulate(f"stock+{motor}", course, commands, laps=1, control_ms=10, profile=_FREE_OF_LIMITS)["v"]
     commands[int(np.argmax(speed > 4.1)) :] = duty, selector
-    speed = simulate(f"stock+{motor}", course, commands, laps=1, control_ms=10)["v"]
+    speed = simulate(f"stock+{motor}", course, commands, laps=1, control_ms=10, profile=_FREE_OF_LIMITS)["v"]
     top = int(np.argmax(speed))
     first, last = (top + int(np.argmax(speed[top:] < v)) for v in (4.0, 2.5))
     return float((speed[first] - speed[last]) / ((last - first) * 0.01))
@@ -83,10 +94,24 @@ def decelerations() -> Iterator[Figure]:
     """Coasting, short-circuit brake and reverse."""
     for motor in ("normal", "torque_tuned"):
         yield Figure(
-            f"coasting, {motor}", "m/s2", "0.8-2.1", 0.8, 2.1, deceleration(motor, 0.0, SELECTORS["free"]), _MODEL
+            f"coasting, {motor}",
+            "m/s2",
+            "0.8-2.1",
+            0.8,
+            2.1,
+            deceleration(motor, 0.0, SELECTORS["free"]),
+            _MODEL,
+            FORMULA,
         )
         yield Figure(
-            f"short brake, {motor}", "m/s2", "3.3-5.2", 3.3, 5.2, deceleration(motor, 0.0, SELECTORS["brake"]), _MODEL
+            f"short brake, {motor}",
+            "m/s2",
+            "3.3-5.2",
+            3.3,
+            5.2,
+            deceleration(motor, 0.0, SELECTORS["brake"]),
+            _MODEL,
+            FORMULA,
         )
         yield Figure(
             f"reverse, {motor}",
@@ -96,6 +121,7 @@ def decelerations() -> Iterator[Figure]:
             5.46,
             deceleration(motor, -1.0, SELECTORS["drive"]),
             _MODEL,
+            FORMULA,
         )
 
 
@@ -123,7 +149,7 @@ def jumps() -> Iterator[Figure]:
     """Jump lengths at 3, 5 and 7 m/s; two per cent for the substep and the published rounding."""
     for speed, length in ((3.0, 0.37), (5.0, 1.04), (7.0, 2.03)):
         yield Figure(
-            f"jump at {speed:g} m/s", "m", f"{length}", 0.98 * length, 1.02 * length, jump_length(speed), _JUMP
+            f"jump at {speed:g} m/s", "m", f"{length}", 0.98 * length, 1.02 * length, jump_length(speed), _JUMP, FORMULA
         )
 
 
@@ -171,7 +197,85 @@ def corners() -> Iterator[Figure]:
                 high + 0.05,
                 ours,
                 _TIP,
+                FORMULA,
             )
+
+
+def _speed(car: str, course: object, duties: np.ndarray, **parameters: object) -> np.ndarray:
+    return simulate(car, course, duties, **parameters)["v"]
+
+
+def observations() -> Iterator[Figure]:
+    """What the papers of GAT 2016 say that their cars did, and what ours does, as a figure."""
+    car = "stock+torque_tuned"
+    on_off = np.column_stack([np.repeat([1.0, 0.0], 250), np.repeat([SELECTORS["drive"], SELECTORS["free"]], 250)])
+    speed = _speed(car, "home_oval", on_off, laps=20)
+    yield Figure(
+        "5 s on: mean speed at 4-5 s over that at 3-4 s",
+        "",
+        "runs at its top speed",
+        0.95,
+        1.1,
+        float(speed[200:250].mean() / speed[150:200].mean()),
+        f"{_GAT}: Kozu",
+        OBSERVED,
+    )
+    yield Figure(
+        "5 s off: speed 3 s later over that at the cut", "", "gradually comes to a stop", 0.0, 0.1,
+        float(speed[min(400, len(speed) - 1)] / speed[250]), f"{_GAT}: Kozu", OBSERVED,
+    )  # fmt: skip
+    full, slow = (
+        _speed(car, "home_oval", np.full(400, duty), laps=20, profile=_FREE_OF_LIMITS)[-100:].mean()
+        for duty in (1.0, 0.2)
+    )
+    yield Figure(
+        "2 ms on, 8 ms off: speed over that at full power", "", "runs, and slowly", 0.02, 0.7, float(slow / full),
+        f"{_GAT}: Kozu", OBSERVED,
+    )  # fmt: skip
+    begin = np.full((60, 2), (1.0, SELECTORS["drive"]))
+    lost = {}
+    for name, duty, selector in (("motor off", 0.0, SELECTORS["free"]), ("reverse", -1.0, SELECTORS["drive"])):
+        after = np.full((5, 2), (duty, selector))
+        speed = _speed(car, long_straight(), np.concatenate([begin, after]), laps=1)
+        lost[name] = float(speed[60] - speed[65])
+    yield Figure(
+        "speed lost in 100 ms, reversed over motor off", "", "cutting the motor alone is often too slow", 1.5, 20.0,
+        lost["reverse"] / lost["motor off"], f"{_GAT}: Orihara", OBSERVED,
+    )  # fmt: skip
+    times = [
+        simulate(load_car(car).with_values(voltage=volts), "junior", np.full(1500, 0.7), lane=0).finish_time or math.nan
+        for volts in (2.8, 2.4)
+    ]
+    yield Figure(
+        "a recording on worn cells: time over that on fresh ones", "", "wear makes it wrong", 1.08, 2.0, times[1] / times[0],
+        f"{_GAT}: Harada", OBSERVED,
+    )  # fmt: skip
+    log = simulate(car, "junior_hill", np.full(1500, 0.6), lane=0, laps=1)
+    kinds, imu = log["kind"], log["imu"][:, -1].astype(float)
+    slopes, flat = np.isin(kinds, [KINDS.index(k) for k in ("slope_up", "slope_down")]), np.isin(kinds, [0, 1, 2])
+    yield Figure(
+        "greatest pitch rate on slopes over that on the flat (99 %)", "", "a threshold tells a slope", 1.5, 50.0,
+        float(np.percentile(np.abs(imu[slopes, 4]), 99) / np.percentile(np.abs(imu[flat, 4]), 99)), f"{_GAT}: Ghita", OBSERVED,
+    )  # fmt: skip
+    free = simulate(car, "junior_hill", np.full(1500, 0.5), lane=0, laps=1, profile=_FREE_OF_LIMITS)
+    down = free["v"][free["kind"] == KINDS.index("slope_down")]
+    yield Figure(
+        "speed at the foot of a downhill over that at its top",
+        "",
+        "cars gain speed downhill",
+        1.05,
+        3.0,
+        float(down[-1] / down[0]),
+        f"{_GAT}: Satose",
+        OBSERVED,
+    )
+    yaw = np.convolve(np.abs(imu[:, 5]), np.ones(3) / 3, "same")
+    corner, straight = kinds == KINDS.index("corner"), kinds == KINDS.index("straight")
+    yield Figure(
+        "filtered yaw rate: median in corners over 95 % on straights", "", "tells the course's shape", 1.5, 100.0,
+        float(np.median(yaw[corner & (log["v"] > 1)]) / np.percentile(yaw[straight & (log["v"] > 1)], 95)),
+        f"{_GAT}: Satomi", OBSERVED,
+    )  # fmt: skip
 
 
 def figures() -> Iterator[Figure]:
@@ -181,6 +285,7 @@ def figures() -> Iterator[Figure]:
     yield from decelerations()
     yield from jumps()
     yield from corners()
+    yield from observations()
 
 
 def car_name(motor: str) -> str:

@@ -12,7 +12,6 @@ from asobiba.core import kernel
 from asobiba.envs.mini4wd.car import (
     EFFICIENCY,
     GEAR,
-    GYRO_RANGE,
     MASS,
     MOTOR_I0,
     MOTOR_K,
@@ -21,12 +20,15 @@ from asobiba.envs.mini4wd.car import (
     TYRE,
 )  # fmt: skip
 from asobiba.envs.mini4wd.course import BASE, KAPPA, KIND, KINDS, LANE_CHANGER, LENGTH, START
+from asobiba.envs.mini4wd.profile import GYRO_RANGE, LATENCY, TACHOMETER_FILTER
 
 GRAVITY = 9.80665
 WAVE = KINDS.index("wave")
 DISTANCE, SPEED, TURNED, BRAKED, HOLD, TRIES = range(6)
 """Places in the controller's filter: m, m/s, rad turned beyond what the course has at that distance, s since the brake,
 duty that holds the car on a slope, how often it was short and drove on."""
+_PULSE_AGE, _PULSELESS, _LEAST_BRAKE = 0.015, 0.2, 2.0
+"""Mean age of a tachometer's pulse, s; m/s below which it tells no more; least deceleration of a braked car, m/s2."""
 _GAIN = 0.3
 """Of the speed's control, duty per m/s."""
 _BRAKES, _SHORT, _MOST_TRIES = 0.5, 0.06, 3
@@ -95,7 +97,15 @@ def reckon(s, p, k, f, forward, turning):
     gyro = p.sensor[GYRO_RANGE] > 0.0
     bend = bend_of_piece(p, piece_at(p, f[DISTANCE]))
     if p.tachometer != 0:
-        f[SPEED] = s.wheel_speed[k]
+        measured = s.wheel_speed[k]
+        if f[BRAKED] > _BRAKES:
+            # A tachometer tells no direction: nose up, a car that still moves rolls back. Slower than this, nothing came lately.
+            measured = 0.0 if measured < _PULSELESS else (-measured if forward > 0.0 else measured)
+        elif f[BRAKED] > 0.0:  # no pulse comes from a wheel that stops: a brake's least deceleration says when
+            measured = min(measured, max(f[SPEED] - _LEAST_BRAKE * step, 0.0))
+        # What is measured is late: the distance driven meanwhile is added as the speed rises, and taken back as it falls.
+        f[DISTANCE] += (p.sensor[TACHOMETER_FILTER] + p.sensor[LATENCY] + _PULSE_AGE) * (measured - f[SPEED])
+        f[SPEED] = measured
     else:
         f[SPEED] += 0.5 * (forward + nominal_pull(s, p, k, f[SPEED])) * step
         if gyro and turning * bend > 0.0 and abs(turning) > _STRAIGHT:

@@ -105,7 +105,7 @@ def evaluate(controller: str, plan: Plan, progress: Callable[[int], None] = lamb
         memories = []
         for number, ruleset in enumerate(part, begin):
             memory = agent.memory()
-            agent.prepare(ruleset, memory, plan.seed + number)
+            agent.practise(ruleset, memory, plan.seed + number)
             memories.append(np.repeat(memory, plan.cars))
         numbers = np.repeat(np.arange(len(part)), plan.cars)
         finals.append(

@@ -1,6 +1,7 @@
 """What several games' agents share.
 
-`alpha_beta` searches every two-player game of perfect information without chance whose players alternate. A game gives
+`alpha_beta` searches every two-player game of perfect information without chance; a player may act several times in a
+row. A game gives
 it a *search module* (by convention `asobiba.baselines.<game>.search_rules`); the search compiles it together with
 its own loop, so nothing is called through Python. The module has these names:
 
@@ -13,12 +14,17 @@ its own loop, so nothing is called through Python. The module has these names:
   `key` tells positions apart: board, hands, player to move. An exact key makes search exact, a 64-bit hash nearly so.
 * kernel `generate(node, p) -> count`: writes the actions of the player to move into `node.moves[:count]`, and into
   `node.order[:count]` 0 for a quiet move, otherwise a number below 1000, greater for what should be tried first
-  (winning moves, captures). Without a move the player to move loses.
-* kernel `play(node, child, p, move) -> result`: fills the child's fields, `key` and `side` (the other player) after an
-  action. The result is 0 where the game goes on, 1 if the mover has won, -1 if he has lost, 2 for a draw. It does not
+  (winning moves, captures); equal ones are tried in this order unless history knows better.
+* kernel `play(node, child, p, move) -> result`: fills the child's fields, `key` and `side` (who acts next) after an
+  action. What the evaluation counts is mended here, as fields of the position. The result is 0 where the game goes on, 1 if the mover has won, -1 if he has lost, 2 for a draw. It does not
   look for repetitions: the search does.
 * kernel `evaluate(node, p, w) -> score`: a static value (integer between -100,000 and 100,000) for the player to move.
 * optional kernel `generate_tactical(node, p) -> count`: as `generate`, only moves that quiescence search follows.
+* optional kernel `no_moves(node, p) -> result`: what a position without a move is to the player to move: 1 won, -1 lost
+  (so without this kernel), 2 drawn.
+* optional kernel `solve(frames, ply, p, budget) -> plies`: a search of threats at the leaves and at the root: in how many
+  plies the player to move of `frames[ply]` wins by force (negative: loses), 0 where it finds nothing within `budget`
+  positions. It may use the frames beyond `ply`, and writes the first move of a win into `frames[ply].best_move`.
 * `repetition(ruleset) -> (occurrences, result)`: at which occurrence of a position the game ends (0: never), and what
   the first player then gets: 0 draw, 1, -1.
 * `game_keys(ruleset, state) -> array`: `int64` keys of the positions of the game so far, oldest first, the present one

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ class SearchAgent(Agent):
         Searcher.require_budget(**budget)
         self.name = name
         self.losing = losing
-        self.settings: Mapping[str, Any] = {**settings, "distance": losing != "any"}
+        self.settings: dict[str, Any] = {**settings, "distance": losing != "any"}
         self.last: SearchResult | None = None
         self._budget: dict[str, Any] = {}
         self._searcher: Searcher | None = None

@@ -1,8 +1,8 @@
-"""Alpha-beta search for games of two alternating players, perfect information and no chance.
+"""Alpha-beta search for games of two players, perfect information and no chance.
 
 Iterative deepening, principal variation search, a transposition table, move ordering (table move, the game's own order,
 killers, history), quiescence where the game defines it, repetitions, budgets of depth, nodes and time. See the package
-for what a game provides. The loop itself is `alpha_beta.py.txt`, compiled together with the game's kernels.
+for what a game provides. The loops are `alpha_beta_loops.py`, compiled together with the game's kernels.
 
 Sources: Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975; Marsland and Campbell,
 "Parallel search of strongly ordered game trees", Computing Surveys 14, 1982 (principal variation search); Schaeffer,
@@ -18,15 +18,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
-from string import Template
 from types import ModuleType
 
 import numpy as np
 
+from asobiba.baselines.search import hooks
 from asobiba.core import GameParameterError, Ruleset
-from asobiba.core.engine import load_generated
-from asobiba.core.random import mix64
+from asobiba.core.cache import bind_module
 from asobiba.core.state import record_dtype
 from asobiba.core.states import legal_actions
 
@@ -41,6 +39,7 @@ _TABLE_MODES = {"off": 0, "deeper": 1, "equal": 2}
 _SETTINGS = (
     "depth", "alpha", "beta", "prune", "pvs", "tt", "age", "ordering", "killers", "history", "quiescence", "threshold",
     "lower", "upper", "fold", "occurrences", "repetition", "distance", "plies_left", "hint",
+    "solve", "solve_root",
 )  # fmt: skip
 _OPTIONS = record_dtype([("node_limit", np.int64), *((name, np.int32) for name in _SETTINGS)])
 _RESULTS = record_dtype(
@@ -82,20 +81,19 @@ class SearchResult:
         return WIN - abs(self.score) if self.proven else None
 
 
+_REQUIRED = ("load", "generate", "play", "evaluate")
+_OPTIONAL = {"generate_tactical": "no_tactical", "no_moves": "stuck_loses", "solve": "nothing_proven"}
+"""Kernels that a search module may leave out, and what stands in for them."""
+
+
 @cache
 def _module(search_module: ModuleType) -> ModuleType:
     """The search compiled for a game's search module."""
-    names = ["load", "generate", "play", "evaluate"]
-    imports = [f"from {search_module.__name__} import {name}" for name in names]
-    kernels = [getattr(search_module, name) for name in names]
-    if hasattr(search_module, "generate_tactical"):
-        kernels.append(search_module.generate_tactical)
-        imports.append(f"from {search_module.__name__} import generate_tactical")
-    else:
-        imports.append("\n\n@njit(error_model='numpy', nogil=True)\ndef generate_tactical(node, p):\n    return 0")
-    template = Template(Path(__file__).with_suffix(".py.txt").read_text(encoding="utf-8"))
-    label = "search-" + search_module.__name__.split(".")[-2]
-    return load_generated(label, [*kernels, mix64], template.substitute(imports="\n".join(imports)))
+    kernels = {name: getattr(search_module, name) for name in _REQUIRED}
+    for name, instead in _OPTIONAL.items():
+        kernels[name] = getattr(search_module, name, None) or getattr(hooks, instead)
+    label = "search-" + search_module.__name__.split(".")[-2:][0]
+    return bind_module(label, "asobiba.baselines.search.alpha_beta_loops", kernels)
 
 
 def default_search_module(ruleset: Ruleset) -> ModuleType:
@@ -138,6 +136,8 @@ class Searcher:
         distance: whether a faster win and a slower loss are better. `False`: all wins are equal.
         fold_repetition: whether a position that stands for the second time in the search counts as repeated already;
             otherwise the occurrences of the game's rule are counted.
+        solve, solve_root: positions that the game's search of threats, where it has one, may visit at a leaf and at the
+            root; 0 for none.
         iterative: whether depths 1, 2, ... come before the last one.
         search_module: what the game provides; see `asobiba.baselines.search`.
 
@@ -165,6 +165,8 @@ class Searcher:
         upper: int | None = None,
         distance: bool = True,
         fold_repetition: bool = True,
+        solve: int = 60,
+        solve_root: int = 2000,
         iterative: bool = True,
         search_module: ModuleType | None = None,
     ):
@@ -197,6 +199,8 @@ class Searcher:
             "occurrences": occurrences,
             "repetition": result,
             "distance": distance,
+            "solve": solve,
+            "solve_root": solve_root,
         }
         for name, value in settings.items():
             self._options[name] = value
@@ -365,6 +369,7 @@ def _frame_dtype(position: list[tuple], most: int) -> np.dtype:
     numbers = (
         "count", "index", "depth", "alpha", "beta", "original", "best", "best_move", "taint", "probing", "slot",
         "killer_0", "killer_1", "pv_length",
+        "turn",
     )  # fmt: skip
     return record_dtype(
         [

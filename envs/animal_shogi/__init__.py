@@ -35,6 +35,16 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 
 `gle/1c1/1C1/ELG`: each side's home rank is elephant, lion, giraffe from its left, the chicks face each other.
 
+## State
+
+* `position` (int64): the position from the side of the player to move, in bits: a square is 4 bits, square 0 (his left
+  corner) the lowest; 0 empty, 1 to 5 his chick, elephant, giraffe, hen, lion, 9 to 13 the opponent's. From bit 48 on six
+  counts of 2 bits: his chicks, elephants and giraffes in hand, then the opponent's.
+* `occurrences` (uint8): how often this position has stood, this time included.
+* `outcome` (uint8): 0 undecided, 1 a lion was taken, 2 try, 3 repetition, 4 no move.
+* `keys` (int64, 2 x (max_steps // 2 + 1)): the positions of the game so far, as `position` with the player to move in bit
+  60: after an even number of moves in row 0, after an odd number in row 1, in order; 0 where none is yet.
+
 ## Episode End
 
 * A lion is caught: its player loses.

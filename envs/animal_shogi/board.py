@@ -18,10 +18,16 @@ OPPONENT = 8
 SQUARES, DIRECTIONS = 12, 8
 DROPS = DIRECTIONS * SQUARES
 ACTIONS = DROPS + 3 * SQUARES
+HALF = 4 * SQUARES
+"""Moves come in three words of bits: the first four directions, the last four from action `HALF` on, the drops."""
 FAR_RANK = 9
-HANDS = 48
+PIECE_MASK = 15
+HANDS, OPPONENT_HANDS = 48, 54
+HAND_MASK = 63
+"""The six bits of one side's hand, once shifted down by `HANDS` or `OPPONENT_HANDS`."""
 BOARD_BITS = (1 << HANDS) - 1
 SIDE_BIT = 60
+POSITION_MASK = (1 << SIDE_BIT) - 1
 OFFSETS = (2, 3, 4, -1, 1, -4, -3, -2)
 """What each direction adds to a square: forward left, forward, forward right, left, right, back left, back, back right."""
 
@@ -87,7 +93,7 @@ _LOWEST = np.zeros(64, np.int64)
 for _bit in range(64):
     _LOWEST[(((1 << _bit) * _DE_BRUIJN) & (1 << 64) - 1) >> 58] = _bit
 
-_ORIGIN = np.array([4 * (action % SQUARES) for action in range(DROPS)] + [60] * (ACTIONS - DROPS), np.int64)
+_ORIGIN = np.array([4 * (action % SQUARES) for action in range(DROPS)] + [SIDE_BIT] * (ACTIONS - DROPS), np.int64)
 """Where the bits of the square stand that an action leaves; for a drop, where no bit of a position is set."""
 _TO = np.append(STEP.ravel(), np.arange(DROPS, ACTIONS) % SQUARES)
 _DROP = np.zeros(ACTIONS, np.int64)
@@ -96,7 +102,9 @@ for _kind in (CHICK, ELEPHANT, GIRAFFE):
     for _square in range(SQUARES):
         _DROP[DROPS + SQUARES * (_kind - 1) + _square] = (_kind << (4 * _square)) - (1 << (HANDS + 2 * (_kind - 1)))
 
-TAKES = np.array([0] * 9 + [1 << 48, 1 << 50, 1 << 52, 1 << 48, 0, 0, 0], np.int64)
+TAKES = np.zeros(16, np.int64)
+for _kind, _as in ((CHICK, CHICK), (ELEPHANT, ELEPHANT), (GIRAFFE, GIRAFFE), (HEN, CHICK)):
+    TAKES[OPPONENT + _kind] = 1 << (HANDS + 2 * (_as - 1))
 """What taking a piece adds to the mover's hand; a hen is taken as a chick, a lion vanishes."""
 
 BECOMES = np.array([[HEN if kind == CHICK and to >= FAR_RANK else kind for to in range(SQUARES)] for kind in range(8)])
@@ -106,19 +114,19 @@ BECOMES = np.array([[HEN if kind == CHICK and to >= FAR_RANK else kind for to in
 @kernel
 def piece_at(position, square):
     """What stands on a square: 0, 1 to 5 (the mover's), 9 to 13 (the opponent's)."""
-    return (position >> (4 * square)) & 15
+    return (position >> (4 * square)) & PIECE_MASK
 
 
 @kernel
 def flip(position):
     """The same position from the other side."""
-    b = position & 0xFFFFFFFFFFFF
+    b = position & BOARD_BITS
     b = ((b >> 4) & 0x0F0F0F0F0F0F) | ((b & 0x0F0F0F0F0F0F) << 4)
     b = ((b >> 8) & 0x00FF00FF00FF) | ((b & 0x00FF00FF00FF) << 8)
     b = (b >> 32) | (b & 0xFFFF0000) | ((b & 0xFFFF) << 32)
     b ^= ((b | (b >> 1) | (b >> 2)) & 0x111111111111) << 3
-    hands = (position >> 48) & 0xFFF
-    return b | (((hands >> 6) | ((hands & 63) << 6)) << 48)
+    mine, theirs = (position >> HANDS) & HAND_MASK, (position >> OPPONENT_HANDS) & HAND_MASK
+    return b | (theirs << HANDS) | (mine << OPPONENT_HANDS)
 
 
 @kernel
@@ -131,8 +139,8 @@ def destination(action):
 def moved(position, action):
     """The position after an action, still from the side of the player who made it. A lion that is taken vanishes."""
     origin, to = _ORIGIN[action], _TO[action]
-    kind = (position >> origin) & 15
-    taken = (position >> (4 * to)) & 15
+    kind = (position >> origin) & PIECE_MASK
+    taken = piece_at(position, to)
     lifted = position + _DROP[action] + TAKES[taken] - (kind << origin)
     return lifted + ((BECOMES[kind, to] - taken) << (4 * to))
 
@@ -140,11 +148,11 @@ def moved(position, action):
 @kernel
 def attacked(position, square):
     """Whether a piece of the opponent attacks the square."""
-    for direction in range(8):
+    for direction in range(DIRECTIONS):
         neighbour = STEP[direction, square]
         if neighbour >= 0:
-            piece = (position >> (4 * neighbour)) & 15
-            if piece >= 8 and (GOES[piece - 8] >> direction) & 1:
+            piece = piece_at(position, neighbour)
+            if piece >= OPPONENT and (GOES[piece - OPPONENT] >> direction) & 1:
                 return True
     return False
 
@@ -152,8 +160,8 @@ def attacked(position, square):
 @kernel
 def lion_square(position):
     """Where the mover's lion stands, or -1."""
-    for square in range(12):
-        if (position >> (4 * square)) & 15 == 5:
+    for square in range(SQUARES):
+        if piece_at(position, square) == LION:
             return square
     return -1
 
@@ -206,7 +214,7 @@ def moves(position):
         | (across & (free << 3)) << 24
         | (diagonal & NOT_RIGHT & (free << 2)) << 36
     )
-    hand = (position >> 48) & 63
+    hand = (position >> HANDS) & HAND_MASK
     drops = 0
     if hand != 0:
         empty = empty_squares(position)
@@ -226,15 +234,57 @@ def safe_moves(position, bits, first):
 
 
 @kernel
+def is_position(position, lion_caught):
+    """Whether an integer is a position of these rules: two of each kind of piece, and each side's lion on the board.
+
+    With `lion_caught` the mover's lion is off the board, as it is once it was taken.
+    """
+    if position != position & POSITION_MASK:
+        return False
+    chicks, elephants, giraffes, mine, theirs = 0, 0, 0, 0, 0
+    for square in range(SQUARES):
+        piece = piece_at(position, square)
+        kind = piece & (OPPONENT - 1)
+        if kind > LION or piece == OPPONENT:
+            return False
+        chicks += kind in (CHICK, HEN)
+        elephants += kind == ELEPHANT
+        giraffes += kind == GIRAFFE
+        mine += piece == LION
+        theirs += piece == OPPONENT + LION
+    for hand in (HANDS, OPPONENT_HANDS):
+        chicks += (position >> hand) & 3
+        elephants += (position >> (hand + 2)) & 3
+        giraffes += (position >> (hand + 4)) & 3
+    return chicks == 2 and elephants == 2 and giraffes == 2 and theirs == 1 and mine == (0 if lion_caught else 1)
+
+
+@kernel
+def action_between(before, after, check):
+    """The action of the mover of `before` that leads to `after` (from the other side), or -1; with `check` a safe one."""
+    forwards, backwards, drops = moves(before)
+    wanted = flip(after)
+    for part in range(3):
+        bits = forwards if part == 0 else (backwards if part == 1 else drops)
+        first = HALF * part
+        while bits != 0:
+            action = first + lowest_bit(bits)
+            if moved(before, action) == wanted:
+                return action if not check or safe(before, action) else -1
+            bits &= bits - 1
+    return -1
+
+
+@kernel
 def any_move(position, check):
     """Whether the mover has a move; with `check` one that leaves his lion safe."""
-    if not check and (position >> 48) & 63 != 0:
+    if not check and (position >> HANDS) & HAND_MASK != 0:
         return True
     forwards, backwards, drops = moves(position)
     if not check:
         return (forwards | backwards) != 0
     return (
         safe_moves(position, forwards, 0) != 0
-        or safe_moves(position, backwards, 48) != 0
+        or safe_moves(position, backwards, HALF) != 0
         or safe_moves(position, drops, DROPS) != 0
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from asobiba.core import PositionError, Ruleset, compiled
 from asobiba.envs.animal_shogi import rules
-from asobiba.envs.animal_shogi.board import SIDE_BIT, any_move, attacked, flip, lion_square
+from asobiba.envs.animal_shogi.board import HANDS, OPPONENT, PIECE_MASK, POSITION_MASK, SIDE_BIT, SQUARES, flip
 
 PIECES = ".CEGHL"
 """Letters by kind; capitals are the first player's, small letters the second's. H is a hen."""
@@ -28,18 +28,10 @@ def judge(states, params, position, side):
     moved left its lion to be taken."""
     s, p = states[0], params[0]
     rules.begin(s, position, side)
-    other = flip(position)
-    mine, theirs = lion_square(position), lion_square(other)
-    check = p.legal_check != 0
-    if mine < 0:
-        rules.finish(s, rules.LION_TAKEN, 1 - side)
-    elif mine >= 9:
-        rules.finish(s, rules.TRY, side)
-    elif p.try_at_once != 0 and theirs >= 9 and not attacked(other, theirs):
-        rules.finish(s, rules.TRY, 1 - side)
-    elif not any_move(position, check):
-        rules.finish(s, rules.NO_MOVE, 1 - side)
-    return theirs >= 0 and attacked(other, theirs)
+    outcome, sign = rules.decided_at_first(position, p)
+    if outcome != rules.UNDECIDED:
+        rules.finish(s, outcome, side if sign > 0 else 1 - side)
+    return rules.lion_left_to_be_caught(position)
 
 
 def absolute(position: int, side: int) -> int:
@@ -49,9 +41,9 @@ def absolute(position: int, side: int) -> int:
 
 def _letters(position: int) -> list[str]:
     letters = []
-    for square in range(12):
-        piece = position >> (4 * square) & 15
-        letters.append(PIECES[piece] if piece < 8 else PIECES[piece - 8].lower())
+    for square in range(SQUARES):
+        piece = position >> (4 * square) & PIECE_MASK
+        letters.append(PIECES[piece] if piece < OPPONENT else PIECES[piece - OPPONENT].lower())
     return letters
 
 
@@ -66,16 +58,16 @@ def touched_last(state: np.void) -> set[int]:
     if ply < 0:
         return set()
     key = int(state["keys"][ply & 1, ply >> 1])
-    before = _letters(absolute(key & (1 << SIDE_BIT) - 1, key >> SIDE_BIT))
+    before = _letters(absolute(key & POSITION_MASK, key >> SIDE_BIT))
     return {square for square, (old, new) in enumerate(zip(before, board_of(state), strict=True)) if old != new}
 
 
 def hands_of(state: np.void) -> tuple[dict[str, int], dict[str, int]]:
     """What the first and the second player hold: counts by letter, of C, E, G, and L for a lion that was caught."""
     position, board = absolute(state["position"], int(state["to_move"])), board_of(state)
-    hands = tuple({kind: position >> (48 + 6 * k + 2 * j) & 3 for j, kind in enumerate("CEG")} for k in (0, 1))
-    hands[0]["L"], hands[1]["L"] = int("l" not in board), int("L" not in board)
-    return hands
+    first, second = ({kind: position >> (HANDS + 6 * k + 2 * j) & 3 for j, kind in enumerate("CEG")} for k in (0, 1))
+    first["L"], second["L"] = int("l" not in board), int("L" not in board)
+    return first, second
 
 
 def set_up(
@@ -110,12 +102,12 @@ def set_up(
                 f"{letter!r} is no piece: C, E, G, H, L or, of the second player, c, e, g, h, l; . is empty"
             )
         if letter != ".":
-            position |= (PIECES.index(letter.upper()) + 8 * letter.islower()) << (4 * square)
+            position |= (PIECES.index(letter.upper()) + OPPONENT * letter.islower()) << (4 * square)
     held = [_hand(player, hands[player]) for player in (0, 1)]
     _require_counts(board, held, side)
     for player in (0, 1):
         for j, kind in enumerate("CEG"):
-            position |= held[player][kind] << (48 + 6 * player + 2 * j)
+            position |= held[player][kind] << (HANDS + 6 * player + 2 * j)
     if side == 1:
         position = int(flipped(position))
     states = ruleset.zeros()

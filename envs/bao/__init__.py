@@ -32,6 +32,20 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 `"random"`: as many seeds as in the alternate start, each dropped into a hole at random, drawn again until both rows hold
 seeds and the first player has a move. Or a board of one's own, such as `"0,4,0,4/0,4,0,4"`.
 
+## State
+
+* `board` (uint64, 2 words, 4 for more than eight holes): a byte a hole, its seeds, the lowest byte of each row first; the
+  first half of the words is the first player's row.
+* `stores` (uint8, 2): seeds that each player has captured.
+* `occurrences` (uint8): how often this position has stood since the last capture, this time included; 0 where repetition
+  is off.
+* `outcome` (uint8): 0 running, 1 a row is empty, 2 repetition, 3 an endless move, 4 every move would be endless.
+* `last_hole`, `last_end` (int8): the hole of the ring that the last move began from and that of its last seed; -1 before
+  the first move, and the latter after an endless one. `last_captured` (uint8): the seeds it captured.
+* `moves` (uint16): bit `k` is set where the player to move may sow from his `k`-th hole; 0 at the end.
+* `quiet` (int16): boards since the last capture, this one included.
+* `history` (uint64, rows as `board`): these boards, in order; rows from `quiet` on are left over and not read.
+
 ## Episode End
 
 * After a move that leaves a row empty, whoever's it is: each seed left goes to the owner of the row it lies in, and who

@@ -11,6 +11,7 @@ from asobiba.envs.bao.notation import LETTERS, PLAYERS, counts_of
 from asobiba.envs.bao.sowing import drops, sowings
 
 _PIT, _GAP, _SIDE, _TOP = 72, 10, 96, 58
+_BAND = 28  # above the upper and below the lower holes: their letters and counts, clear of all lines
 _MOST_FRAMES = 240
 _FONT = "font-family='DejaVu Sans,Verdana,sans-serif'"
 
@@ -19,7 +20,7 @@ def _centre(holes: int, hole: int) -> tuple[float, float]:
     """Where a hole lies: a at the upper left, clockwise."""
     column = hole if hole < holes else 2 * holes - 1 - hole
     x = _SIDE + _GAP + column * (_PIT + _GAP) + _PIT / 2
-    y = _TOP + _GAP + (0 if hole < holes else _PIT + 2 * _GAP) + _PIT / 2
+    y = _TOP + _BAND + (0 if hole < holes else _PIT + 2 * _GAP) + _PIT / 2
     return x, y
 
 
@@ -50,21 +51,22 @@ def _picture(
     hand: int = 0,
 ) -> str:
     width = 2 * _SIDE + holes * (_PIT + _GAP) + _GAP
-    height = _TOP + 2 * _PIT + 5 * _GAP + 34
+    inside = 2 * _PIT + 2 * _GAP + 2 * _BAND
+    height = _TOP + inside + 44
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}'>",
         f"<rect width='{width}' height='{height}' fill='#faf6ec'/>",
         f"<text x='{width / 2}' y='34' font-size='19' text-anchor='middle' {_FONT} fill='#2b2216'>{caption}</text>",
-        f"<rect x='8' y='{_TOP}' width='{width - 16}' height='{2 * _PIT + 4 * _GAP}' rx='28' fill='#8a5a2b' "
+        f"<rect x='8' y='{_TOP}' width='{width - 16}' height='{inside}' rx='28' fill='#8a5a2b' "
         "stroke='#4d3014' stroke-width='3'/>",
     ]
     for player in (0, 1):
         x = _SIDE / 2 if player == 0 else width - _SIDE / 2
         weight = "bold" if player == mover else "normal"
         parts += [
-            f"<rect x='{x - 34}' y='{_TOP + _GAP}' width='68' height='{2 * _PIT + 2 * _GAP}' rx='24' fill='#5d3a18'/>",
-            *_seeds(x, _TOP + _GAP + _PIT + _GAP, stores[player], 26),
-            f"<text x='{x}' y='{_TOP + 2 * _PIT}' font-size='20' text-anchor='middle' {_FONT} fill='#fff'>"
+            f"<rect x='{x - 34}' y='{_TOP + _GAP}' width='68' height='{inside - 2 * _GAP}' rx='24' fill='#5d3a18'/>",
+            *_seeds(x, _TOP + inside / 2, stores[player], 26),
+            f"<text x='{x}' y='{_TOP + inside - _GAP - 14}' font-size='20' text-anchor='middle' {_FONT} fill='#fff'>"
             f"{stores[player]}</text>",
             f"<text x='{x}' y='{_TOP + _GAP + 22}' font-size='14' text-anchor='middle' font-weight='{weight}' {_FONT} "
             f"fill='#ffe9b8'>{PLAYERS[player]}</text>",
@@ -79,18 +81,19 @@ def _picture(
         if hole == touched:
             ring = "#ffd23f"
         thick = 5 if ring != "#4d3014" else 2
-        label_y = y - _PIT / 2 - 2 if hole < holes else y + _PIT / 2 + 10
+        label_y = y - _PIT / 2 - 9 if hole < holes else y + _PIT / 2 + 19
         parts += [
             f"<circle cx='{x}' cy='{y}' r='{_PIT / 2}' fill='#6d4420' stroke='{ring}' stroke-width='{thick}'/>",
             *_seeds(x, y, counts[hole], 25),
-            f"<text x='{x + 25}' y='{y + 33}' font-size='15' text-anchor='middle' font-weight='bold' {_FONT} fill='#fff' "
-            f"stroke='#3a240e' stroke-width='3' paint-order='stroke'>{counts[hole]}</text>",
-            f"<text x='{x}' y='{label_y}' font-size='12' text-anchor='middle' {_FONT} fill='#ffe9b8'>{LETTERS[hole]}</text>",
+            f"<text x='{x + 14}' y='{label_y}' font-size='15' text-anchor='middle' font-weight='bold' {_FONT} "
+            f"fill='#fff'>{counts[hole]}</text>",
+            f"<text x='{x - 14}' y='{label_y}' font-size='13' text-anchor='middle' {_FONT} fill='#ffe9b8'>"
+            f"{LETTERS[hole]}</text>",
         ]
         if hole == touched and hand:
             parts.append(
-                f"<text x='{x - 25}' y='{y - 22}' font-size='17' text-anchor='middle' font-weight='bold' {_FONT} "
-                f"fill='#ffd23f' stroke='#3a240e' stroke-width='3' paint-order='stroke'>+{hand}</text>"
+                f"<text x='{x}' y='{y + 6}' font-size='20' text-anchor='middle' font-weight='bold' {_FONT} "
+                f"fill='#ffd23f' stroke='#3a240e' stroke-width='4' paint-order='stroke'>+{hand}</text>"
             )
     legend = "blue: sown from · yellow: last seed (+ seeds in hand) · red: captured"
     parts.append(

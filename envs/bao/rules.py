@@ -278,3 +278,77 @@ def observe(s, p, player, out):
     out[ring + 1] = s.stores[1 - player]
     out[ring + 2] = s.occurrences
     out[ring + 3] = 1 if s.to_move == player else 0
+
+
+@kernel
+def seeds_on(p, b0, b1, b2, b3):
+    """Seeds on a board, or -1 if its words are no board: seeds where there is no hole."""
+    holes = p.sow.shape[0] // 2
+    row_words = p.sow.shape[2] // 2
+    total = np.int64(0)
+    for byte in range(8 * p.sow.shape[2]):
+        word = b0 if byte < 8 else (b1 if byte < 16 else (b2 if byte < 24 else b3))
+        seeds = np.int64((word >> np.uint64((byte & 7) << 3)) & _BYTE)
+        if seeds != 0 and byte % (8 * row_words) >= holes:
+            return np.int64(-1)
+        total += seeds
+    return total
+
+
+@kernel
+def valid_history(s, p):
+    """Whether the boards since the last capture hold as many seeds as the present one, which is the last of them, and
+    `occurrences` counts it among them."""
+    b0, b1, b2, b3 = board_words(s)
+    quiet = np.int64(s.quiet)
+    if quiet < 1 or quiet > s.history.shape[0] or quiet > s.steps + 1:
+        return False
+    on_board = seeds_on(p, b0, b1, b2, b3)
+    count, same = 0, False
+    for k in range(quiet):
+        h0, h1, h2, h3 = s.history[k, 0], s.history[k, 1], _ZERO, _ZERO
+        if s.board.shape[0] > 2:
+            h2, h3 = s.history[k, 2], s.history[k, 3]
+        if seeds_on(p, h0, h1, h2, h3) != on_board:
+            return False
+        same = h0 == b0 and h1 == b1 and h2 == b2 and h3 == b3
+        if same and (quiet - 1 - k) % 2 == 0:
+            count += 1
+    return same and s.occurrences == count
+
+
+@kernel
+def valid(s, p):
+    """Whether a record is a state of these rules: its seeds add up, its moves are those of its board, and its counts
+    those of the boards that it keeps.
+    """
+    ring, steps, outcome = np.int64(p.sow.shape[0]), np.int64(s.steps), np.int64(s.outcome)
+    b0, b1, b2, b3 = board_words(s)
+    on_board = seeds_on(p, b0, b1, b2, b3)
+    if on_board < 0 or on_board + np.int64(s.stores[0]) + np.int64(s.stores[1]) != p.total:
+        return False
+    if s.last_hole < -1 or s.last_hole >= ring or s.last_end < -1 or s.last_end >= ring or s.last_captured > p.total:
+        return False
+    if steps < 0 or steps > p.max_steps or outcome > BLOCKED or s.occurrences > p.occurrences:
+        return False
+    # What ended the game: the rules (`outcome`), a fault (terminated without one), the number of steps, or nothing.
+    if (s.terminated != 0 and s.truncated != 0) or (outcome != RUNNING and s.terminated == 0):
+        return False
+    if (s.truncated != 0 and steps != p.max_steps) or (steps == p.max_steps and s.terminated == 0 and s.truncated == 0):
+        return False
+    if s.terminated == 0 and (s.rewards[0] != 0 or s.rewards[1] != 0):
+        return False
+    if (outcome == ENDLESS and p.endless == ILLEGAL) or (outcome == BLOCKED and p.endless != ILLEGAL):
+        return False
+    if outcome in (ROW_EMPTY, BLOCKED):
+        return on_board == 0 and s.moves == 0
+    if a_row_is_empty(s):
+        return False
+    if outcome != RUNNING:
+        if s.moves != 0:
+            return False
+    elif s.moves == 0 or s.moves != playable(s, p):
+        return False
+    if p.repetition == REPETITION_OFF:
+        return s.occurrences == 0 and s.quiet == 0 and outcome != REPEATED
+    return valid_history(s, p) and (s.occurrences >= p.occurrences) == (outcome == REPEATED)

@@ -47,6 +47,21 @@ game of n shots returns -n / cells; an illegal action costs -1.
 Empty boards; or, with `placement`, both fleets placed by that strategy. In `BattleshipAttack` the strategy places the
 fleet always.
 
+## State
+
+Arrays have a row a side; a cell is `row * width + column`, ships are in the order of `fleet`. In `BattleshipAttack` side 1
+owns the fleet.
+
+* `answers` (int8, 2 x cells): what the side was told of the cell it shot at: 0 nothing yet, 1 miss, 2 hit, above that 2 plus
+  the number in the channel `sinkings`.
+* `fleet` (int8, 2 x cells): number (from 1) of the own ship here, or 0.
+* `shot_number` (uint8, int16 from 256 cells on; 2 x cells): the how-manieth shot of the side went here, from 1; 0 none.
+* `told_afloat` (int8, 2 x ships): the channel `afloat`: the opponent's ships afloat, as this side was told.
+* `places` (int16, 2 x ships): the action that placed the own ship, or -1.
+* `unhit` (int8, 2 x ships): cells of the own ship that are not hit; 0 before it is placed.
+* `shots` (int16, 2): shots fired. `afloat` (int8, 2): own ships not sunk. `placed` (int8, 2): own ships placed.
+* `scratch` (int16, ships x 4): what `resample` works with; always 0 outside it.
+
 ## Episode End
 
 When one fleet is sunk. There are no draws, and a game cannot be longer than twice the number of cells and of ships.

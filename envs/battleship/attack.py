@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asobiba.core import kernel
 from asobiba.envs.battleship.rules import deal, hide, observe, open_cells, resample, shoot
+from asobiba.envs.battleship.validity import valid_attack as valid
 
 
 @kernel
@@ -30,4 +31,4 @@ def step(s, p, action):
     s.terminated = s.afloat[1] == 0
 
 
-__all__ = ["hide", "legal", "observe", "resample", "reset", "step"]
+__all__ = ["hide", "legal", "observe", "resample", "reset", "step", "valid"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 
 from asobiba.core import Ruleset
@@ -9,6 +11,7 @@ from asobiba.envs.battleship.notation import afloat_text
 from asobiba.envs.battleship.record import HIT, MISS
 
 _CELL, _GAP, _TOP, _EDGE = 28, 48, 64, 36
+_LETTER = 6  # width of a letter of the captions, at the widest average
 _SEA, _LINE, _TEXT, _SHIP, _SHIP_EDGE = "#dbe9f4", "#9db8cf", "#1d3347", "#5f7285", "#33424f"
 _HIT_COLOUR, _MISS_COLOUR, _LAST = "#c8342b", "#ffffff", "#f0a500"
 
@@ -59,6 +62,10 @@ def _board(
     return "".join(out)
 
 
+def _caption(ruleset: Ruleset, state: np.void, shooter: int, width: int) -> list[str]:
+    return textwrap.wrap(f"afloat, as told: {afloat_text(ruleset, state, shooter)}", width // _LETTER)
+
+
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
     """A picture of the state: the fleets with the shots fired at them.
 
@@ -76,7 +83,9 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
             k for k in range(2) if state["shots"][k] and state["shot_number"][k, last_action] == state["shots"][k]
         ]
         last_side = shooters[0] if len(shooters) == 1 else 1 - int(state["to_move"]) if shooters else None
-    boards = []
+    boards, board_width, most_lines = [], max(width * _CELL, 300), 1
+    whole = state.copy()  # its captions are the longest: all pictures of a game have one size
+    whole["told_afloat"] = 1
     for index, owner in enumerate(owners):
         shooter = 1 - owner
         # What this shooter was told, except that who knows the fleet sees it.
@@ -89,14 +98,16 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
         ]
         title = "Fleet" if ruleset.num_players == 1 else f"Fleet of the {ruleset.players[owner]} side"
         title += f" - shots {int(state['shots'][shooter])}"
-        left = _EDGE + index * (max(width * _CELL, 300) + _GAP)
+        left = _EDGE + index * (board_width + _GAP)
         boards.append(_board(ruleset, left, title, places, marks, last_action if last_side == shooter else None))
-        boards.append(
-            f'<text x="{left}" y="{_TOP + height * _CELL + 24}" font-size="11">afloat, as told: '
-            f"{afloat_text(ruleset, state, shooter)}</text>"
-        )
-    full_width = 2 * _EDGE + len(owners) * max(width * _CELL, 300) + (len(owners) - 1) * _GAP
-    full_height = _TOP + height * _CELL + 44
+        told = _caption(ruleset, state, shooter, board_width)
+        most_lines = max(most_lines, len(_caption(ruleset, whole, shooter, board_width)))
+        boards += [
+            f'<text x="{left}" y="{_TOP + height * _CELL + 24 + 14 * k}" font-size="11">{line}</text>'
+            for k, line in enumerate(told)
+        ]
+    full_width = 2 * _EDGE + len(owners) * board_width + (len(owners) - 1) * _GAP
+    full_height = _TOP + height * _CELL + 30 + 14 * most_lines
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{full_width}" height="{full_height}" '
         f'viewBox="0 0 {full_width} {full_height}" font-family="sans-serif" font-size="12" fill="{_TEXT}">'

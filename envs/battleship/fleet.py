@@ -125,7 +125,7 @@ def _draw_once(record, p, strategy, apart, pack_x, pack_y, places):
         for i in range(j):
             touching = np.int64(p.touching)
             if apart and (strategy != PLACE_PK or alone or i == p.smallest):
-                touching = max(touching, TOUCHING_CORNERS)
+                touching = max(touching, np.int64(TOUCHING_CORNERS))
             if clash(p, places[i], p.sizes[i], place, size, touching):
                 return False
     return True

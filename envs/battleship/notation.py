@@ -14,6 +14,7 @@ import re
 import numpy as np
 
 from asobiba.core import NotationError, PositionError, Ruleset, compiled
+from asobiba.core.states import seed_states
 from asobiba.envs.battleship.fleet import clashes_with_earlier, complete_fleet, fits_board
 from asobiba.envs.battleship.parameters import ship_names
 from asobiba.envs.battleship.record import HIT
@@ -149,7 +150,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
         )
     p = ruleset.params[0]
     records = ruleset.zeros()
-    ruleset.engine.seed_one(records, 0, np.uint64(0), np.uint64(0))
+    seed_states(records, 0)
     attack, ships = _attack_only(ruleset), p["sizes"].shape[0]
     rules = _PositionRules(ruleset)
     for side in range(2):

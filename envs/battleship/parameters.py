@@ -214,7 +214,7 @@ def make_layout(
             ("shot_number", np.uint8 if cells < 256 else np.int16, (2, cells)),
             ("told_afloat", np.int8, (2, ships)),
             ("places", np.int16, (2, ships)),
-            ("left", np.int8, (2, ships)),
+            ("unhit", np.int8, (2, ships)),
             ("shots", np.int16, (2,)),
             ("afloat", np.int8, (2,)),
             ("placed", np.int8, (2,)),

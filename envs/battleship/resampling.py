@@ -6,16 +6,33 @@ import numpy as np
 
 from asobiba.core import kernel, random_below, random_uniform
 from asobiba.envs.battleship.fleet import (
+    PLACE_ED1,
+    PLACE_ED2,
+    PLACE_PK,
     PLACE_R,
     TOUCHING_ALLOWED,
+    TOUCHING_CORNERS,
     clash,
     draw_fleet,
     fits_board,
+    inside_band,
     placement_stride,
 )
 from asobiba.envs.battleship.record import SUNK_ONLY, SUNK_PLACE, is_hit, is_miss, sinking, told_afloat
 
 _ROUNDS = 256
+
+
+@kernel
+def _touching(p):
+    # What `touching` is for fleets that the rules deal with a placement strategy that keeps ships apart.
+    return max(p.touching, TOUCHING_CORNERS) if p.placement >= PLACE_R and p.apart != 0 else p.touching
+
+
+@kernel
+def _dealt(p, place, size):
+    # Whether the rules may have dealt a ship here: the ED strategies keep to the edge.
+    return (p.placement != PLACE_ED1 and p.placement != PLACE_ED2) or inside_band(p, place, size, p.placement)
 
 
 @kernel
@@ -53,6 +70,12 @@ def placement_told(s, p, side, ship, place):
 
 
 @kernel
+def _may_lie(s, p, side, ship, place):
+    # `placement_told`, and -1 where the rules cannot have dealt the ship.
+    return placement_told(s, p, side, ship, place) if _dealt(p, place, np.int64(p.sizes[ship])) else -1
+
+
+@kernel
 def _mark(s, p, other, ship, value):
     place = np.int64(s.places[other, ship])
     cell, stride = place % p.cells, placement_stride(p, place)
@@ -69,10 +92,11 @@ def _free_here(s, p, other, ship, place):
         if s.fleet[other, cell] != 0:
             return False
         cell += stride
-    if p.touching != TOUCHING_ALLOWED:
+    touching = _touching(p)
+    if touching != TOUCHING_ALLOWED:
         for i in range(p.sizes.shape[0]):
             if i != ship and s.places[other, i] >= 0:
-                if clash(p, s.places[other, i], p.sizes[i], place, p.sizes[ship], p.touching):
+                if clash(p, s.places[other, i], p.sizes[i], place, p.sizes[ship], touching):
                     return False
     return True
 
@@ -152,7 +176,7 @@ def _cover_hits(s, p, side):
                     choice = (ship + 1) * span if s.places[other, ship] >= 0 else choice + 1
                     continue
                 place = _option(p, ship, index, target)
-                if place >= 0 and placement_told(s, p, side, ship, place) > 0 and _free_here(s, p, other, ship, place):
+                if place >= 0 and _may_lie(s, p, side, ship, place) > 0 and _free_here(s, p, other, ship, place):
                     break
                 choice += 1
             if choice < ships * span:
@@ -183,10 +207,10 @@ def _place_rest(s, p, side):
         place = -1
         while rank >= 0:
             place += 1
-            rank -= placement_told(s, p, side, ship, place) == 0
+            rank -= _may_lie(s, p, side, ship, place) == 0
         for i in range(p.sizes.shape[0]):
             if s.places[other, i] >= 0:
-                done = done and not clash(p, s.places[other, i], p.sizes[i], place, p.sizes[ship], p.touching)
+                done = done and not clash(p, s.places[other, i], p.sizes[i], place, p.sizes[ship], _touching(p))
         s.places[other, ship] = place
     return done
 
@@ -207,7 +231,7 @@ def _search_fleet(s, p, side):
         tried = np.int64(s.scratch[depth, 1]) + 1
         while tried < span:
             place = (s.scratch[depth, 0] + tried) % span
-            if placement_told(s, p, side, depth, place) >= 0 and _free_here(s, p, other, depth, place):
+            if _may_lie(s, p, side, depth, place) >= 0 and _free_here(s, p, other, depth, place):
                 break
             tried += 1
         s.scratch[depth, 1] = tried
@@ -223,26 +247,54 @@ def _search_fleet(s, p, side):
 
 
 @kernel
+def _deal_packed(s, p, side):
+    # A fleet dealt by PK that fits all that `side` was told, by rejection; False if 256 were refused.
+    other, ships = 1 - side, p.sizes.shape[0]
+    places = s.places[other]
+    for _ in range(_ROUNDS):
+        draw_fleet(s, p, PLACE_PK, p.apart != 0, p.pack_x, p.pack_y, places)
+        fits = True
+        for ship in range(ships):
+            fits = fits and _may_lie(s, p, side, ship, np.int64(places[ship])) >= 0
+        if fits:
+            for ship in range(ships):
+                _mark(s, p, other, ship, 1)
+            fits = _next_hit(s, p, side, 0) == p.cells
+            for ship in range(ships):
+                _mark(s, p, other, ship, 0)
+        if fits:
+            return True
+    return False
+
+
+@kernel
 def draw_hidden_fleet(s, p, side, placed):
     """Draws the placements of the opponent of `side` into `s.places`, by all that `side` was told.
 
-    All fleets that fit are equally likely: one of the ways to cover the hits is drawn with the number of free
-    placements of the other ships as its weight, then these ships, and the whole is drawn again if two clash. Only if
-    that fails many times, another fleet that fits is searched for.
+    With `placement` only fleets are drawn that this strategy deals. R and the ED strategies deal all their fleets with
+    the same probability, and so, of those that fit, are they drawn: one of the ways to cover the hits is drawn with the
+    number of free placements of the other ships as its weight, then these ships, and the whole is drawn again if two
+    clash. PK's fleets are not equally likely: they are dealt anew until one fits. Where 256 draws were refused, the
+    answer is no longer exact: some fleet that fits (for PK one that may lie outside a rectangle) is searched for from
+    random starts.
     """
     other, ships = 1 - side, p.sizes.shape[0]
     for cell in range(p.cells):
         s.fleet[other, cell] = 0
     places = s.places[other]
     if placed < ships or s.shots[side] == 0:
-        draw_fleet(s, p, PLACE_R, False, 0, 0, places)
+        # Nobody deals for players who place their own ships: any fleet is as likely as another.
+        strategy = max(p.placement, PLACE_R)
+        draw_fleet(s, p, strategy, p.placement >= PLACE_R and p.apart != 0, p.pack_x, p.pack_y, places)
         for ship in range(placed, ships):
             places[ship] = -1
+        return
+    if p.placement == PLACE_PK and _deal_packed(s, p, side):
         return
     for ship in range(ships):
         free = 0
         for place in range(2 * p.cells):
-            free += placement_told(s, p, side, ship, place) == 0
+            free += _may_lie(s, p, side, ship, place) == 0
         s.scratch[ship, 3] = free
     done = False
     for _ in range(_ROUNDS):

@@ -21,13 +21,16 @@ from asobiba.envs.battleship.fleet import (
 )
 from asobiba.envs.battleship.record import HIT, MISS, SUNK_KIND, SUNK_ONLY, is_hit, plane_size
 from asobiba.envs.battleship.resampling import draw_hidden_fleet
+from asobiba.envs.battleship.validity import valid
+
+__all__ = ["hide", "legal", "observe", "resample", "reset", "step", "valid"]
 
 
 @kernel
 def put_ship(s, p, side, ship, place):
     """Ship number `ship` (from 0) of `side` is put at `place`."""
     s.places[side, ship] = place
-    s.left[side, ship] = p.sizes[ship]
+    s.unhit[side, ship] = p.sizes[ship]
     cell, stride = place % p.cells, placement_stride(p, place)
     for _ in range(p.sizes[ship]):
         s.fleet[side, cell] = ship + 1
@@ -130,8 +133,8 @@ def shoot(s, p, side, cell):
         s.answers[side, cell] = MISS
         return False
     s.answers[side, cell] = HIT
-    s.left[target, ship] -= 1
-    if s.left[target, ship] == 0:
+    s.unhit[target, ship] -= 1
+    if s.unhit[target, ship] == 0:
         _sink(s, p, side, ship, cell)
     return True
 
@@ -175,7 +178,7 @@ def step(s, p, action):
 
 @kernel
 def observe(s, p, player, out):
-    answers, told, fleet, left = s.answers[player], s.told_afloat[player], s.fleet[player], s.left[player]
+    answers, told, fleet, unhit = s.answers[player], s.told_afloat[player], s.fleet[player], s.unhit[player]
     incoming = s.answers[1 - player]
     cells, ships = plane_size(s), np.uint64(p.sizes.shape[0])
     for cell in range(cells):
@@ -199,7 +202,7 @@ def observe(s, p, player, out):
         out[at + cell] = incoming[cell] != 0
     at += cells
     for ship in range(ships):
-        out[at + ship] = left[ship] > 0
+        out[at + ship] = unhit[ship] > 0
     at += ships
     for ship in range(ships):
         out[at + ship] = s.placed[player] == ship
@@ -211,7 +214,7 @@ def hide(s, p, player):
     for cell in range(p.cells):
         s.fleet[other, cell] = 0
     for ship in range(p.sizes.shape[0]):
-        s.left[other, ship] = 0
+        s.unhit[other, ship] = 0
         s.places[other, ship] = -1
     s.rng_key = np.uint64(0)
     s.rng_counter = np.uint64(0)
@@ -228,5 +231,5 @@ def resample(s, p, player):
         place = np.int64(s.places[other, ship])
         cell, stride = place % p.cells, placement_stride(p, place)
         for _ in range(p.sizes[ship]):
-            s.left[other, ship] -= is_hit(s, player, cell)
+            s.unhit[other, ship] -= is_hit(s, player, cell)
             cell += stride

@@ -8,16 +8,18 @@ leaves the course: over the fence of the lane changer's bridge, nose first off a
 
 This package declares four games on one simulator:
 
-* `mini4wd` (`asobiba/Mini4WD-v0`): time attack, one car, `laps` laps against the clock;
-* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v0`): the same with discrete actions;
-* `mini4wd_position` (`asobiba/Mini4WDPosition-v0`): drive to a mark and stop there;
-* `mini4wd_race` (`asobiba/Mini4WDRace-v0`): two cars, each in a lane of its own, both acting at once
-  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v0")`).
+* `mini4wd` (`asobiba/Mini4WD-v1`): time attack, one car, `laps` laps against the clock;
+* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v1`): the same with discrete actions;
+* `mini4wd_position` (`asobiba/Mini4WDPosition-v1`): drive to a mark and stop there;
+* `mini4wd_race` (`asobiba/Mini4WDRace-v1`): two cars, each in a lane of its own, both acting at once
+  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v1")`).
 
 The simulator: 1 ms substeps; motor with back-EMF, winding and battery resistance, gear friction; tyres that slip at
 their limit of grip; rolling, roller and wall drag; grade, hollows and crests; lift-off, ballistic flight with pitch
 (wheels that spin up lift the nose, braked ones drop it), landing test, bounce; roll about the outer wheels in curves.
-Every constant stands in a data file or in `car.CAR_FIELDS` with its unit and legal range.
+Every constant of the car stands in `car.CAR_FIELDS`, every one of its electronics in `profile.SENSOR_FIELDS`, with its unit
+and legal range. A profile (`profiles/*.yaml`) says what a car can sense and do; the hardware environment, the car's
+program and system identification read the same file, so that one policy runs on both sides.
 
 The two cars of a race cannot touch: fences part their lanes, in the lane changer one lane crosses the others on a
 bridge, no two lanes ever lead into one, and a car that comes down outside its lane ends the race. What one car does to
@@ -27,16 +29,18 @@ the other is the contest's rule: whoever has a follower within 2 m is out.
 
 `Box(-1, 1, (2,))`: duty, and a selector of the drive mode: from 0 up drive (the sign of the duty is the direction), from
 -0.5 to 0 short-circuit brake, below -0.5 free. With `actions="duty"` the duty alone. `mini4wd_discrete`: `Discrete(14)`:
-free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVELS`). A command acts after the car's
-`action_delay`.
+free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVELS`). A command acts after the profile's
+`action_delay`, or is lost. The car's own program stands above it: a reverse pulse ends after the profile's `reverse_limit`
+in short-brake, a battery that stays below `battery_limit` brakes it for good. Between the pulses of a duty below 1 the
+bridge shorts the motor or leaves it free, as `slow_decay` says.
 
 ## Observation Space
 
 A flat `float32` vector of what a real car senses, in this order: `imu` (window, 6), the samples of acceleration (g; x
 ahead, y left, z up; (0, 0, 1) at rest) and rate (rad/s, right-handed: nose down and left turn are positive), oldest
 first; `voltage` (V); `duty` and `mode` selector of the last action; `time` (s); `frame_age` (s), how old the newest
-sample is; `actions` (history, 2), newest first; with `tachometer=True` `wheel_speed` (m/s at the tyre); in the position
-match `target` (m from the start). All lie within -64 and 64. The simulator's state is never in it: it stands in `info`
+sample is; `actions` (history, 2), newest first; with `tachometer=True` `wheel_speed` (m/s at the tyre, measured from the
+pulses of a mark or more a turn, so late, never negative, and 0 only after a while); in the position match `target` (m from the start). All lie within -64 and 64. The simulator's state is never in it: it stands in `info`
 (`progress`, `speed`, `lap`, `lane`, `airborne`, `height`, `pitch`, `roll`, `current`, `energy`, `cause`, `finish_time`).
 
 ## Rewards
@@ -64,14 +68,37 @@ The finish (`finish_time`, interpolated within the step); a course-out, with its
 (`caught`). A race is won by the first to finish, or when the other is out; both out in one step is a draw. The position
 match ends when the car has stood for 1 s. Truncation after `max_seconds`.
 
+## State
+
+One row a car in every field but the header and the generator; the last axes are given in brackets.
+
+* On its lane: `piece`, `lane`, `lap` (integers), `kind` and `launch` (index into `course.KINDS`: where it is, and where it
+  took off), `u` (m into the piece), `v`, `w` (m/s of car and tyres), `progress` (m along the mean of the lanes), `still` (s
+  stood), `cause` (index into `physics.CAUSES`), `finish_time` (s, 0: not yet), `clock` (s).
+* In the air and leaning: `airborne` (0, 1), `z`, `y` (m), `vz`, `vy` (m/s), `pitch`, `roll` (rad), `pitch_rate`, `roll_rate`
+  (rad/s); `knock_z`, `knock_y` (m/s2) and `knock_z_left`, `knock_y_left` (s): impacts still felt.
+* Electric: `duty`, `mode` (what the motor is told; index into `physics.MODES`), `delay`, `since` (s until a command acts,
+  since the step began), `current` (A), `bus` (V), `charge` (C), `energy` (J), `reversed`, `low`, `silence` (s: in reverse,
+  below the battery's limit, without a command).
+* Sensors: `bias` (6; g, degrees/s), `mix` (2, 3, 3; mounting and scale), `smooth` (share of the low pass in a substep),
+  `smoothed` (6; g, degrees/s), `ring` (frames, 9: six axes, V, m/s, turns), `ring_at`, `tick` (ms since the last frame),
+  `turned` (m of tyre), `phase`, `mark`, `pulses`, `edge` (pulse, integers, s of the last one), `seen_pulses`, `seen_edge`,
+  `measured` (m/s): the tachometer.
+* What the car has been told by them: `imu` (window, 6; g, rad/s), `voltage` (V), `wheel_speed` (m/s), `wheel_turns`,
+  `frame_age` (s), `actions` (history, 2), `target` (m, position match).
+* `car` and `sensor`: the values drawn for this episode, in the order of `car.CAR_FIELDS` and `profile.SENSOR_FIELDS`;
+  `cell_speed` (128; m/s): the last speed in each part of a lap, for pictures; the terms of the last reward: `reward_progress`, `reward_finish`,
+  `reward_course_out` (time attack), `reward_approach`, `reward_stop` (position match), `reward_result` (race).
+
 ## Arguments
 
 `course="junior"`: a shipped course (junior, junior_clockwise, junior_short, junior_hill, junior_bank, home_oval,
-competition, jump), `random:SEED`, or the path of a YAML file. `car="stock"`: a shipped car (stock, instrumented, dash),
-with another motor as in `stock+hyper_dash`, or the path of a YAML file. `laps=3`. `lane=-1`. `control_ms=20`: 10, 20 or
-50. `actions="duty_mode"`. `imu="mpu6050"`: mpu6050, mpu9150, lsm6ds3, lis3dh, kxr94_2050, kxr94_2050_gyro. `sample_ms=5`,
-`window=4`, `latency_ms=5`, `drop_rate=0`, `history=2`, `tachometer=False`. `randomise="default"`: none, default, wide, or
-a YAML file of factors. `max_seconds=30`. `progress_weight`, `finish_weight`, `course_out_weight` (time attack),
+competition, jump), `random:SEED`, or the path of a YAML file. `car="stock"`: a shipped car (stock, instrumented, dash, alkaline),
+with another motor as in `stock+hyper_dash`, or the path of a YAML file. `laps=3`. `lane=-1`.
+`profile="atmega328p"`: a shipped profile (atmega328p, esp32, rt_ai_chip), or the path of a YAML file. `control_ms`: 10, 20
+or 50, `imu`: mpu6050, mpu9150, lsm6ds3, lis3dh, kxr94_2050, kxr94_2050_gyro, `sample_ms`, `latency_ms`, `drop_rate`: by
+default as in the profile. `actions="duty_mode"`. `window=4`, `history=2`, `tachometer=False`. `randomise="default"`: none,
+default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`. `progress_weight`, `finish_weight`, `course_out_weight` (time attack),
 `approach_weight`, `stop_weight`, `course_out_weight`, `nearest=3`, `farthest=15` (position match), `second_car` (race).
 
 ## References
@@ -81,6 +108,7 @@ a YAML file of factors. `max_seconds=30`. `progress_weight`, `finish_weight`, `c
 * Tamiya: package data of the motors, regulations, items 69506 (Japan Cup Junior Circuit) and 69539 (Oval Home Circuit).
 * Lap times on the Junior Circuit: nomano.shiwaza.com, T-noma, entry 6980 (Normal 7.0 s, Torque-Tuned PRO 5.8 s for three
   laps; Hyper-Dash PRO out after the lane changer each time).
+* Logs of a running RT AI chip (github.com/KobaTaii/mini4wd-env-recg, no licence: figures alone): the profile `rt_ai_chip`.
 * The contest "AI & mini4WD": position match, race, and when a car is out. https://sites.google.com/site/ai4wdcar
 * Sensors: data sheets of MPU-6050, MPU-9150, LIS3DH, KXR94-2050, LSM6DS3.
 * The height and profile of the lane changer's bridge and of the jump are published nowhere: they are chosen so that the
@@ -88,6 +116,9 @@ a YAML file of factors. `max_seconds=30`. `progress_weight`, `finish_weight`, `c
 
 ## Version History
 
+* v1 (2026-11-22), all four games: the electronics are a profile (command loss, limits in the car, drive against
+  short-brake, frames on a grid of their own); the tachometer counts pulses; `slow_decay` and `action_delay` are the
+  profile's, no longer the car's.
 * v0 (2026-11-21): first version.
 """
 
@@ -107,7 +138,7 @@ def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
 
 GAME = Game(
     name="mini4wd",
-    version=0,
+    version=1,
     title="Mini 4WD",
     layout=layout.time_attack,
     rules=rules,

@@ -1,4 +1,4 @@
-"""Cars and sensors: read from YAML, checked, and turned into the vectors that the kernels read.
+"""Cars: read from YAML, checked, and turned into the vectors that the kernels read.
 
 The constants in capitals are the places of the values in those vectors.
 """
@@ -16,7 +16,8 @@ import numpy as np
 import yaml
 
 from asobiba.core import GameParameterError
-from asobiba.envs.mini4wd.fields import Field, choice, read_fields, read_yaml, require_mapping
+from asobiba.envs.mini4wd.fields import Field, choice, read_fields, read_yaml
+from asobiba.envs.mini4wd.profile import SENSOR_NAMES
 
 MOTOR_FIELDS = (
     Field("torque_constant", "N m/A", 1e-4, 1e-2, None, "torque per ampere, and back-EMF per rad/s"),
@@ -55,52 +56,14 @@ BODY_FIELDS = (
     Field("brake_friction", "", 0, 1.0, 0.0, "of brake pads: 0.3 plastic, 0.5 sponge, 0 none"),
     Field("landing_pitch", "degrees", 5, 90, 30, "greatest angle to the road at a landing that holds"),
     Field("landing_drag", "", 0, 2, 0.3, "speed lost at a landing over the speed into the road"),
-    Field(
-        "slow_decay",
-        "",
-        0,
-        1,
-        0,
-        "1: the H-bridge shorts the motor between its pulses; 0: it leaves it free",
-        integer=True,
-    ),
-    Field("action_delay", "s", 0, 0.05, 0.002, "from the beginning of a step until its command acts"),
 )
 CAR_FIELDS = (*BODY_FIELDS, *MOTOR_FIELDS, *BATTERY_FIELDS)
 CAR_NAMES = tuple(f.name for f in CAR_FIELDS)
 (
     MASS, TYRE, GEAR, EFFICIENCY, ROTOR, WHEELS, GRIP, ROLLING, SPEED_DRAG, ROLLER_DRAG, ENTRY_LOSS, RESTITUTION,
     WIDTH, TREAD, WHEELBASE, CG_REAR, CG_HEIGHT, ROLLER_OFFSET, FENCE, PITCH_INERTIA, ROLL_INERTIA, BRAKE,
-    LANDING_PITCH, LANDING_DRAG, SLOW_DECAY, ACTION_DELAY, MOTOR_K, MOTOR_R, MOTOR_I0, VOLTAGE, BATTERY_R, VOLTAGE_DROP,
+    LANDING_PITCH, LANDING_DRAG, MOTOR_K, MOTOR_R, MOTOR_I0, VOLTAGE, BATTERY_R, VOLTAGE_DROP,
 ) = range(len(CAR_FIELDS))  # fmt: skip
-
-IMU_FIELDS = (
-    Field("acc_range", "g", 1, 400, None, "saturates there"),
-    Field("acc_step", "g", 1e-6, 1, None, "one count"),
-    Field("acc_noise", "g", 0, 1, None, "white, rms per sample"),
-    Field("acc_bias", "g", 0, 1, None, "greatest turn-on bias"),
-    Field("acc_walk", "g/sqrt(s)", 0, 1, None, "random walk of the bias"),
-    Field("gyro_range", "degrees/s", 0, 10000, None, "saturates there; 0: no gyro"),
-    Field("gyro_step", "degrees/s", 1e-6, 100, None, "one count"),
-    Field("gyro_noise", "degrees/s", 0, 100, None, "white, rms per sample"),
-    Field("gyro_bias", "degrees/s", 0, 100, None, "greatest turn-on bias"),
-    Field("gyro_walk", "degrees/s/sqrt(s)", 0, 10, None, "random walk of the bias"),
-    Field("scale_error", "", 0, 0.2, None, "greatest relative error of an axis' scale"),
-    Field("bandwidth", "Hz", 1, 1000, None, "of the low-pass filter"),
-)
-SENSOR_FIELDS = (
-    *IMU_FIELDS,
-    Field("mounting", "degrees", 0, 30, 2.0, "greatest mounting error about each axis"),
-    Field("vibration", "g/(m/s)", 0, 2, 0.3, "acceleration rms per m/s before the low-pass filter"),
-    Field("gyro_vibration", "(degrees/s)/(m/s)", 0, 100, 6.0, "the same of the gyro"),
-    Field("drop_rate", "", 0, 0.9, 0.0, "share of frames that are lost"),
-    Field("voltage_noise", "V", 0, 1, 0.01, "rms of the measured battery voltage"),
-)
-SENSOR_NAMES = tuple(f.name for f in SENSOR_FIELDS)
-(
-    ACC_RANGE, ACC_STEP, ACC_NOISE, ACC_BIAS, ACC_WALK, GYRO_RANGE, GYRO_STEP, GYRO_NOISE, GYRO_BIAS, GYRO_WALK,
-    SCALE_ERROR, BANDWIDTH, MOUNTING, VIBRATION, GYRO_VIBRATION, DROP_RATE, VOLTAGE_NOISE,
-) = range(len(SENSOR_FIELDS))  # fmt: skip
 
 RANDOM_NAMES = (*CAR_NAMES, *SENSOR_NAMES)
 """What domain randomisation may vary."""
@@ -121,11 +84,6 @@ def batteries() -> dict[str, dict[str, float]]:
     return {
         name: read_fields(values, BATTERY_FIELDS, f"battery {name}") for name, values in _parts("batteries").items()
     }
-
-
-def imus() -> dict[str, dict[str, float]]:
-    """The shipped inertial sensors: name -> `IMU_FIELDS`."""
-    return {name: read_fields(values, IMU_FIELDS, f"sensor {name}") for name, values in _parts("imus").items()}
 
 
 @dataclass(frozen=True)
@@ -193,24 +151,6 @@ def load_car(source: str | Path | Mapping[str, Any] | Car) -> Car:
             f"{where}: cg_rear is {body['cg_rear']:g}, but must be less than the wheelbase, {body['wheelbase']:g} m"
         )
     return Car(name, title, {**body, **values})
-
-
-def sensor_vector(imu: str | Mapping[str, Any], **changes: float) -> np.ndarray:
-    """The sensors' values in the order of `SENSOR_FIELDS`.
-
-    Args:
-        imu: the name of a shipped sensor, or a mapping of `SENSOR_FIELDS`.
-        changes: values that differ from it.
-
-    Raises:
-        GameParameterError: naming the field, the value and the legal range.
-    """
-    if isinstance(imu, Mapping):
-        base: Mapping[str, Any] = require_mapping(imu, "imu")
-    else:
-        base = imus()[choice(imu, tuple(imus()), "imu", "mini4wd")]
-    values = read_fields({**base, **changes}, SENSOR_FIELDS, "sensors")
-    return np.array([values[name] for name in SENSOR_NAMES])
 
 
 def randomisation(source: str | Path | Mapping[str, Any]) -> np.ndarray:

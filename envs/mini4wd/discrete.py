@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from asobiba.core import kernel
-from asobiba.envs.mini4wd.rules import hide, observe, resample, reset, run_on
+from asobiba.envs.mini4wd.rules import hide, observe, resample, reset, run_on, valid
 
-__all__ = ["hide", "legal", "observe", "resample", "reset", "step"]
+__all__ = ["hide", "legal", "observe", "resample", "reset", "step", "valid"]
 
 
 @kernel

@@ -314,7 +314,9 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     title = f"{course.title}, t = {float(state['clock'][0]):.2f} s"
     if "reward_stop" in (state.dtype.names or ()):
         title += f", mark at {float(state['target'][0]):.2f} m"
-    lines, ground, bridges, top = [(title, "#222")], [], [], []
+    lines, ground = [(title, "#222")], []
+    bridges: list[str] = []
+    top: list[str] = []
     for k in range(ruleset.num_players):
         colour = _CARS[k % len(_CARS)]
         lines.append((_words(ruleset, state, k), colour))

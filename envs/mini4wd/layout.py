@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 from gymnasium import spaces
 
 from asobiba.core import GameParameterError, Layout, Ruleset
-from asobiba.envs.mini4wd.car import CAR_FIELDS, SENSOR_FIELDS, load_car, randomisation, sensor_vector
+from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car, randomisation
 from asobiba.envs.mini4wd.course import COLUMNS, MAX_LANES, MAX_PIECES, load_course
 from asobiba.envs.mini4wd.fields import Field, choice
+from asobiba.envs.mini4wd.profile import CONTROL_MS, LATENCY, PULSES_PER_TURN, SENSOR_FIELDS, load_profile
+from asobiba.envs.mini4wd.sensors import FRAME
 
 ACTIONS = ("duty_mode", "duty")
-CONTROL_MS = (10, 20, 50)
 TRACE_CELLS = 128
 """Cells of a lap in which a state keeps the last speed, for pictures."""
 PAR_SPEED = 3.0
@@ -32,10 +34,9 @@ LEVELS: tuple[tuple[float, float], ...] = (
 """Discrete actions as (duty, mode) pairs: free, brake, reverse in full and by half, then duty 0.1 to 1.0."""
 
 _LAPS = Field("laps", "", 1, 100, 3, "laps", integer=True)
-_SAMPLE = Field("sample_ms", "ms", 1, 50, 5, "between two samples of the inertial sensor", integer=True)
+_SAMPLE = Field("sample_ms", "ms", 1, 50, 5, "between two telemetry frames", integer=True)
 _WINDOW = Field("window", "", 1, 64, 4, "samples in the observed window", integer=True)
-_LATENCY = Field("latency_ms", "ms", 0, 200, 5, "age of the newest sample at the end of a step", integer=True)
-_DROP = Field("drop_rate", "", 0, 0.9, 0, "share of frames that are lost")
+_LATENCY = Field("latency_ms", "ms", 0, 200, 5, "from a sample until the host has it")
 _SECONDS = Field("max_seconds", "s", 1, 60, 30, "longest run")
 _HISTORY = Field("history", "", 1, 16, 2, "last actions in the observation", integer=True)
 
@@ -49,14 +50,16 @@ def _car_state(players: int, window: int, ring: int, history: int) -> list[tuple
         *each(np.float64, "u", "v", "w", "z", "vz", "y", "vy", "pitch", "pitch_rate", "roll", "roll_rate"),
         *each(np.float64, "charge", "energy", "current", "bus", "duty", "delay", "since", "turned", "still"),
         *each(np.float64, "knock_z", "knock_z_left", "knock_y", "knock_y_left", "smooth", "progress", "finish_time"),
+        *each(np.float64, "reversed", "low", "silence", "phase", "edge", "seen_edge", "measured"),
         *each(np.int32, "piece", "lane", "lap", "kind", "launch", "mode", "tick", "ring_at", "cause"),
+        *each(np.int32, "mark", "pulses", "seen_pulses"),
         *each(np.uint8, "airborne"),
         ("car", np.float64, (players, len(CAR_FIELDS))),
         ("sensor", np.float64, (players, len(SENSOR_FIELDS))),
         ("mix", np.float64, (players, 2, 3, 3)),
         ("bias", np.float64, (players, 6)),
         ("smoothed", np.float64, (players, 6)),
-        ("ring", np.float32, (players, ring, 6)),
+        ("ring", np.float32, (players, ring, FRAME)),
         ("cell_speed", np.float32, (players, TRACE_CELLS)),
         # What the car senses.
         *each(np.float64, "clock"),
@@ -111,13 +114,14 @@ def common_layout(
     car: Any = "stock",
     laps: int = 3,
     lane: int = -1,
-    control_ms: int = 20,
+    profile: Any = "atmega328p",
+    control_ms: int | None = None,
     actions: str = "duty_mode",
-    imu: Any = "mpu6050",
-    sample_ms: int = 5,
+    imu: Any = None,
+    sample_ms: int | None = None,
     window: int = 4,
-    latency_ms: int = 5,
-    drop_rate: float = 0.0,
+    latency_ms: float | None = None,
+    drop_rate: float | None = None,
     history: int = 2,
     tachometer: bool = False,
     randomise: Any = "default",
@@ -140,8 +144,14 @@ def common_layout(
     cars = [car, car if second_car is None else second_car][: len(players)]
     vectors = np.stack([load_car(car).vector for car in cars])
     laps = int(_LAPS.check(laps, where))
-    sample_ms, window = int(_SAMPLE.check(sample_ms, where)), int(_WINDOW.check(window, where))
-    latency_ms, history = int(_LATENCY.check(latency_ms, where)), int(_HISTORY.check(history, where))
+    electronics = load_profile(profile)
+    sample_ms = int(_SAMPLE.check(electronics.sample_ms if sample_ms is None else sample_ms, where))
+    window, history = int(_WINDOW.check(window, where)), int(_HISTORY.check(history, where))
+    changes = {} if drop_rate is None else {"drop_rate": drop_rate}
+    if latency_ms is not None:
+        changes["latency"] = _LATENCY.check(latency_ms, where) / 1000
+    sensor = electronics.vector(imu, **changes)
+    control_ms = electronics.control_ms if control_ms is None else control_ms
     max_seconds = _SECONDS.check(max_seconds, where)
     if control_ms not in CONTROL_MS:
         raise GameParameterError(f"{where}: control_ms is {control_ms!r}, but must be one of 10, 20, 50")
@@ -154,14 +164,19 @@ def common_layout(
     }
     if not isinstance(tachometer, (bool, np.bool_)):
         raise GameParameterError(f"{where}: tachometer is {tachometer!r}, but must be true or false")
+    if tachometer and not sensor[PULSES_PER_TURN]:
+        raise GameParameterError(
+            f"{where}: tachometer is true, but the car of profile {electronics.name!r} has none (its pulses_per_turn is 0)"
+        )
     size = 2 if choice(actions, ACTIONS, "actions", where) == "duty_mode" else 1
     table = np.zeros((MAX_PIECES, MAX_LANES, len(COLUMNS)))
     table[: len(track.pieces), : track.lanes] = track.pieces
-    latency = latency_ms // sample_ms
+    ranges = randomisation(randomise)
+    most_behind = math.ceil(sensor[LATENCY] * ranges[len(CAR_FIELDS) + LATENCY, 1] * 1000 / sample_ms)
     terms = {f"reward_{name}": f"reward_{name}" for name in rewards}
     return Layout(
         state=[
-            *_car_state(len(players), window, window + latency, history),
+            *_car_state(len(players), window, window + most_behind, history),
             *((field, np.float32, (len(players),)) for field in terms),
         ],
         actions=len(levels) or spaces.Box(-1.0, 1.0, (size,), np.float32),
@@ -179,14 +194,13 @@ def common_layout(
             "lap_length": np.float64(track.lap_length),
             "start_distance": np.float64(track.start_distance),
             "car": vectors,
-            "sensor": sensor_vector(imu, drop_rate=_DROP.check(drop_rate, where)),
-            "ranges": randomisation(randomise),
+            "sensor": sensor,
+            "ranges": ranges,
             "lane": np.int32(lane),
             "laps": np.int32(laps),
             "substeps": np.int32(control_ms),
             "control_step": np.float64(control_ms / 1000),
             "sample_every": np.int32(sample_ms),
-            "latency_samples": np.int32(latency),
             "tachometer": np.int32(bool(tachometer)),
             "stop_count": np.float64(3.0),
             "par_time": np.float64(laps * track.lap_length / PAR_SPEED),
@@ -268,6 +282,11 @@ def parameter_records(ruleset: Ruleset, variants: Sequence[Mapping[str, Any]]) -
             raise GameParameterError(f"{dict(variant)} makes other state records than {ruleset!r}; both must agree")
         records.append(other.params)
     return np.concatenate(records)
+
+
+def control_ms_of(ruleset: Ruleset) -> int:
+    """Length of a control step under these rules, ms."""
+    return int(ruleset.params["substeps"][0])
 
 
 def view_of_observation(ruleset: Ruleset, observation: np.ndarray) -> np.void:

@@ -34,7 +34,6 @@ from asobiba.envs.mini4wd.car import (
     ROLLER_OFFSET,
     ROLLING,
     ROTOR,
-    SLOW_DECAY,
     SPEED_DRAG,
     TREAD,
     TYRE,
@@ -59,7 +58,8 @@ from asobiba.envs.mini4wd.course import (
     START,
     THETA,
 )  # fmt: skip
-from asobiba.envs.mini4wd.sensors import filter_samples, take_sample
+from asobiba.envs.mini4wd.profile import BATTERY_LIMIT, KNOWS_MODES, MAXIMUM_DUTY, REVERSE_LIMIT, SLOW_DECAY
+from asobiba.envs.mini4wd.sensors import count_pulses, filter_samples, take_sample
 
 DT = 0.001
 GRAVITY = 9.80665
@@ -72,6 +72,8 @@ BRAKE_SHARE = 0.3
 """Share of the weight on the brake pads where the road bends up or down."""
 SETTLES = 0.2
 """A car that would bounce more slowly than this stays on the road, m/s."""
+BATTERY_LOW = 0.5
+"""How long the battery must be below the car's limit, s."""
 LANDING_TIME, WALL_TIME = 0.003, 0.005
 """How long an impact on road and wall lasts in the accelerometer, s."""
 
@@ -110,12 +112,12 @@ def motor(s, k, w, duty, mode):
     emf = constant * w
     supply = s.car[k, VOLTAGE] - s.car[k, VOLTAGE_DROP] * s.charge[k]
     current = 0.0
-    if mode == BRAKING or (mode == DRIVE and duty == 0.0 and s.car[k, SLOW_DECAY] > 0.5):
+    if mode == BRAKING or (mode == DRIVE and duty == 0.0 and s.sensor[k, SLOW_DECAY] > 0.5):
         current = -emf / s.car[k, MOTOR_R]
         duty = 0.0
     elif mode == DRIVE:
         current = (duty * supply - emf) / (s.car[k, MOTOR_R] + duty * duty * s.car[k, BATTERY_R])
-        if s.car[k, SLOW_DECAY] < 0.5:  # the bridge conducts in the direction of its command only
+        if s.sensor[k, SLOW_DECAY] < 0.5:  # the bridge conducts in the direction of its command only
             if duty >= 0.0:
                 current = max(current, 0.0)
             else:
@@ -128,6 +130,28 @@ def motor(s, k, w, duty, mode):
     else:
         force /= s.car[k, EFFICIENCY]
     return force, current, duty * current
+
+
+@kernel
+def obey(s, k):
+    """Duty and mode that the car's own program gives the motor for one substep: its limits stand above commands."""
+    duty, mode = s.duty[k], s.mode[k]
+    if mode == DRIVE and duty < 0.0:
+        s.reversed[k] += DT
+        if s.reversed[k] > s.sensor[k, REVERSE_LIMIT] + 1e-9:
+            return 0.0, BRAKING
+    else:
+        s.reversed[k] = 0.0
+    if s.bus[k] < s.sensor[k, BATTERY_LIMIT]:
+        s.low[k] += DT
+    elif s.low[k] < BATTERY_LOW:
+        s.low[k] = 0.0
+    if s.low[k] >= BATTERY_LOW:
+        return 0.0, BRAKING
+    if mode != DRIVE and s.sensor[k, KNOWS_MODES] < 0.5:
+        return 0.0, DRIVE
+    most = s.sensor[k, MAXIMUM_DUTY]
+    return min(max(duty, -most), most), mode
 
 
 @kernel
@@ -419,7 +443,8 @@ def drive(s, p, k, duty, mode, substeps):
         if s.since[k] > s.delay[k]:
             s.duty[k] = duty
             s.mode[k] = mode
-        force, current, drawn = motor(s, k, s.w[k], s.duty[k], s.mode[k])
+        now_duty, now_mode = obey(s, k)
+        force, current, drawn = motor(s, k, s.w[k], now_duty, now_mode)
         supply = s.car[k, VOLTAGE] - s.car[k, VOLTAGE_DROP] * s.charge[k]
         s.charge[k] += drawn * DT
         s.energy[k] += supply * drawn * DT
@@ -439,6 +464,9 @@ def drive(s, p, k, duty, mode, substeps):
             ay += s.knock_y[k]
         filter_samples(s, k, ax, ay, az, s.roll_rate[k], nose_down, yaw)
         s.turned[k] += s.w[k] * DT
+        if p.tachometer != 0:
+            count_pulses(s, k)
+        s.clock[k] += DT
         s.tick[k] += 1
         if s.tick[k] >= p.sample_every:
             s.tick[k] = 0
@@ -447,7 +475,6 @@ def drive(s, p, k, duty, mode, substeps):
             s.still[k] += DT
         else:
             s.still[k] = 0.0
-        s.clock[k] += DT
         if s.cause[k] != RUNNING:
             break
     if s.airborne[k] == 0:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from asobiba.core import kernel, random_uniform
 from asobiba.envs.mini4wd.physics import RUNNING
-from asobiba.envs.mini4wd.rules import hide, observe, resample
+from asobiba.envs.mini4wd.rules import hide, observe, resample, valid
 from asobiba.envs.mini4wd.run import begin_car, control_step, starting_lane
 
-__all__ = ["hide", "observe", "resample", "reset", "step"]
+__all__ = ["hide", "observe", "resample", "reset", "step", "valid"]
 
 STILL = 1.0
 """How long a car stands before its place is measured, s."""

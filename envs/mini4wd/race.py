@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asobiba.core import kernel, random_below
 from asobiba.envs.mini4wd.physics import CAUGHT, RUNNING, STOPPED
-from asobiba.envs.mini4wd.run import begin_car, control_step, hide_senses, hide_simulator, imagine, look
+from asobiba.envs.mini4wd.run import begin_car, control_step, hide_senses, hide_simulator, imagine, look, valid_car
 
 CAUGHT_WITHIN = 2.0
 """A car is out when its follower comes within this distance, m."""
@@ -72,3 +72,8 @@ def hide(s, p, player):
 def resample(s, p, player):
     for k in range(2):
         imagine(s, p, k, k == player)
+
+
+@kernel
+def valid(s, p):
+    return valid_car(s, p, 0) and valid_car(s, p, 1)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from asobiba.core import kernel
 from asobiba.envs.mini4wd.physics import RUNNING, STOPPED
-from asobiba.envs.mini4wd.run import begin_car, control_step, hide_simulator, imagine, look, starting_lane
+from asobiba.envs.mini4wd.run import (
+    begin_car,
+    control_step,
+    hide_simulator,
+    imagine,
+    look,
+    starting_lane,
+    valid_car,
+)
 
 
 @kernel
@@ -54,3 +62,8 @@ def hide(s, p, player):
 @kernel
 def resample(s, p, player):
     imagine(s, p, 0, True)
+
+
+@kernel
+def valid(s, p):
+    return valid_car(s, p, 0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from asobiba.core import kernel, random_below, random_uniform
-from asobiba.envs.mini4wd.car import CAR_NAMES, VOLTAGE
-from asobiba.envs.mini4wd.course import KIND, LENGTH, NEXT_LANE
+from asobiba.envs.mini4wd.car import CAR_NAMES, TYRE, VOLTAGE
+from asobiba.envs.mini4wd.course import KIND, KINDS, LENGTH, NEXT_LANE
 from asobiba.envs.mini4wd.physics import (
     BRAKING,
+    CAUSES,
     DRIVE,
     FREE,
     draw_car,
@@ -16,9 +19,10 @@ from asobiba.envs.mini4wd.physics import (
     measure_progress,
     place_car,
 )
-from asobiba.envs.mini4wd.sensors import draw_sensors, sense, sense_at_rest
+from asobiba.envs.mini4wd.profile import COMMAND_LOSS, LINK_TIMEOUT, PULSES_PER_TURN
+from asobiba.envs.mini4wd.sensors import VOLTS, WHEEL_SPEED, WHEEL_TURNS, draw_sensors, sense, sense_at_rest
 
-_CARS = len(CAR_NAMES)
+_CARS, _KINDS, _CAUSES = len(CAR_NAMES), len(KINDS), len(CAUSES)
 
 
 @kernel
@@ -56,12 +60,18 @@ def control_step(s, p, k, duty, selector):
         s.actions[k, i, 1] = s.actions[k, i - 1, 1]
     s.actions[k, 0, 0] = duty
     s.actions[k, 0, 1] = selector
-    turned = s.turned[k]
-    drive(s, p, k, duty, mode_of(selector), p.substeps)
-    s.wheel_speed[k] = np.float32((s.turned[k] - turned) / p.control_step)
+    mode = mode_of(selector)
+    if s.sensor[k, COMMAND_LOSS] > 0.0 and random_uniform(s) < s.sensor[k, COMMAND_LOSS]:
+        s.silence[k] += p.control_step
+        duty, mode = s.duty[k], s.mode[k]
+        if s.silence[k] >= s.sensor[k, LINK_TIMEOUT]:
+            duty, mode = 0.0, BRAKING
+    else:
+        s.silence[k] = 0.0
+    drive(s, p, k, duty, mode, p.substeps)
     sense(s, p, k)
     within = s.progress[k] / p.lap_length
-    cell = int((within - np.floor(within)) * s.cell_speed.shape[1])
+    cell = int((within - math.floor(within)) * s.cell_speed.shape[1])
     s.cell_speed[k, min(cell, s.cell_speed.shape[1] - 1)] = np.float32(s.v[k])
 
 
@@ -98,6 +108,8 @@ def hide_simulator(s, p, k):
     s.charge[k] = s.energy[k] = s.current[k] = s.bus[k] = s.duty[k] = s.delay[k] = s.since[k] = 0.0
     s.turned[k] = s.still[k] = s.knock_z[k] = s.knock_z_left[k] = s.knock_y[k] = s.knock_y_left[k] = 0.0
     s.smooth[k] = s.progress[k] = s.finish_time[k] = 0.0
+    s.reversed[k] = s.low[k] = s.silence[k] = s.phase[k] = s.edge[k] = s.seen_edge[k] = s.measured[k] = 0.0
+    s.mark[k] = s.pulses[k] = s.seen_pulses[k] = 0
     s.piece[k] = s.lane[k] = s.lap[k] = s.kind[k] = s.launch[k] = s.mode[k] = s.tick[k] = s.ring_at[k] = s.cause[k] = 0
     s.airborne[k] = 0
     s.car[k, :] = 0.0
@@ -107,9 +119,6 @@ def hide_simulator(s, p, k):
     s.smoothed[k, :] = 0.0
     s.ring[k, :, :] = 0.0
     s.cell_speed[k, :] = 0.0
-    if p.tachometer == 0:
-        s.wheel_speed[k] = 0.0
-        s.wheel_turns[k] = 0.0
 
 
 @kernel
@@ -137,6 +146,9 @@ def imagine(s, p, k, seen):
     for i in range(s.ring.shape[1]):
         for j in range(6):
             s.ring[k, i, j] = s.imu[k, min(i, s.imu.shape[1] - 1), j]
+        s.ring[k, i, VOLTS] = s.voltage[k]
+        s.ring[k, i, WHEEL_SPEED] = s.wheel_speed[k]
+        s.ring[k, i, WHEEL_TURNS] = s.wheel_turns[k]
     clock = s.clock[k]
     if clock > 0.0:
         s.duty[k] = s.actions[k, 0, 0]
@@ -144,6 +156,12 @@ def imagine(s, p, k, seen):
         s.v[k] = s.wheel_speed[k] if seen and p.tachometer != 0 else 4.0 * random_uniform(s)
         s.w[k] = s.v[k]
         s.turned[k] = s.v[k] * clock * random_uniform(s)
+        if p.tachometer != 0:
+            s.pulses[k] = s.seen_pulses[k] = int(s.wheel_turns[k] * s.sensor[k, PULSES_PER_TURN] + 0.5)
+            s.edge[k] = s.seen_edge[k] = clock
+            s.measured[k] = s.wheel_speed[k]
+            s.turned[k] = s.wheel_turns[k] * math.pi * s.car[k, TYRE]
+            s.mark[k] = math.floor(s.turned[k] / (math.pi * s.car[k, TYRE]) * s.sensor[k, PULSES_PER_TURN] + s.phase[k])
         left = min(s.turned[k], (p.laps - 0.01) * p.lap_length)
         while left > 0.0:
             rest = p.track[s.piece[k], s.lane[k], LENGTH] - s.u[k]
@@ -160,3 +178,104 @@ def imagine(s, p, k, seen):
                 s.lap[k] += 1
         s.kind[k] = int(p.track[s.piece[k], s.lane[k], KIND])
         measure_progress(s, p, k)
+
+
+@kernel
+def _within(x, low, high):
+    """Whether a number lies in a range; NaN does not."""
+    return x >= low and x <= high
+
+
+@kernel
+def valid_car(s, p, k):
+    """Whether car `k` of a record from outside is one that these rules could have made: its places, counts and ranges."""
+    if not (0 <= s.piece[k] < p.pieces and 0 <= s.lane[k] < p.lanes and -1000 <= s.lap[k] <= p.laps + 1):
+        return False
+    if not (0 <= s.kind[k] < _KINDS and 0 <= s.launch[k] < _KINDS and 0 <= s.cause[k] < _CAUSES):
+        return False
+    if not (0 <= s.mode[k] <= FREE and 0 <= s.tick[k] < p.sample_every and 0 <= s.ring_at[k] < s.ring.shape[1]):
+        return False
+    if s.airborne[k] > 1 or s.pulses[k] < 0 or s.seen_pulses[k] < 0 or s.seen_pulses[k] > s.pulses[k]:
+        return False
+    if not (_within(s.u[k], 0.0, p.track[s.piece[k], s.lane[k], LENGTH]) and _within(s.clock[k], 0.0, 3600.0)):
+        return False
+    for value in (
+        s.v[k],
+        s.w[k],
+        s.vz[k],
+        s.vy[k],
+        s.current[k],
+        s.roll_rate[k],
+        s.pitch_rate[k],
+        s.knock_y[k],
+        s.knock_z[k],
+    ):
+        if not _within(value, -1e5, 1e5):
+            return False
+    for value in (
+        s.z[k],
+        s.y[k],
+        s.pitch[k],
+        s.roll[k],
+        s.charge[k],
+        s.energy[k],
+        s.turned[k],
+        s.progress[k],
+        s.bus[k],
+    ):
+        if not _within(value, -1e5, 1e5):
+            return False
+    for value in (
+        s.since[k],
+        s.delay[k],
+        s.still[k],
+        s.reversed[k],
+        s.low[k],
+        s.silence[k],
+        s.finish_time[k],
+    ):
+        if not _within(value, 0.0, 3600.0):
+            return False
+    for value in (s.edge[k], s.seen_edge[k], s.measured[k], s.knock_y_left[k], s.knock_z_left[k]):
+        if not _within(value, -1.0, 3600.0):
+            return False
+    if not (_within(s.phase[k], 0.0, 1.0) and _within(s.smooth[k], 0.0, 1.0) and _within(s.duty[k], -1.0, 1.0)):
+        return False
+    for j in range(s.car.shape[1]):
+        if not _within(s.car[k, j], _low_end(p, j, p.car[k, j]), _high_end(p, j, p.car[k, j])):
+            return False
+    for j in range(s.sensor.shape[1]):
+        place = j + s.car.shape[1]
+        if not _within(s.sensor[k, j], _low_end(p, place, p.sensor[j]), _high_end(p, place, p.sensor[j])):
+            return False
+    for i in range(s.imu.shape[1]):
+        for j in range(6):
+            if not _within(s.imu[k, i, j], -1e4, 1e4):
+                return False
+    for i in range(s.ring.shape[1]):
+        for j in range(s.ring.shape[2]):
+            if not _within(s.ring[k, i, j], -1e6, 1e6):
+                return False
+    for j in range(6):
+        if not (_within(s.bias[k, j], -1e4, 1e4) and _within(s.smoothed[k, j], -1e6, 1e6)):
+            return False
+    for i in range(s.actions.shape[1]):
+        if not (_within(s.actions[k, i, 0], -1.0, 1.0) and _within(s.actions[k, i, 1], -1.0, 1.0)):
+            return False
+    return (
+        _within(s.target[k], 0.0, 1000.0)
+        and _within(s.voltage[k], -100.0, 100.0)
+        and _within(s.wheel_speed[k], -1e4, 1e4)
+        and _within(s.frame_age[k], 0.0, 3600.0)
+    )
+
+
+@kernel
+def _low_end(p, place, nominal):
+    """Least value that a quantity of car or profile is drawn as, rounding allowed for."""
+    return min(nominal * p.ranges[place, 0], nominal * p.ranges[place, 1]) - 1e-9
+
+
+@kernel
+def _high_end(p, place, nominal):
+    return max(nominal * p.ranges[place, 0], nominal * p.ranges[place, 1]) + 1e-9

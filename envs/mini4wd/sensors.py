@@ -5,6 +5,9 @@ mounting and scale of the axes, turn-on bias with random walk, white noise, and 
 its power at the wheels' frequency (aliased by sampling, as on the car), half of it broad.
 Frame: x ahead, y to the left, z up; at rest the accelerometer reads (0, 0, 1) g; rates follow the right hand, so that
 a nose going down is a positive y and a left turn a positive z. g and degrees/s inside, g and rad/s in the observation.
+
+A telemetry frame holds a sample, the battery's voltage, and what the tachometer has counted and measured. Frames are
+taken on a grid of the car's own, whose phase is drawn anew for every episode, and reach the host `latency` later.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ import math
 
 import numpy as np
 
-from asobiba.core import kernel, random_normal, random_uniform
-from asobiba.envs.mini4wd.car import (
+from asobiba.core import kernel, random_below, random_normal, random_uniform
+from asobiba.envs.mini4wd.car import TYRE
+from asobiba.envs.mini4wd.profile import (
     ACC_BIAS,
     ACC_NOISE,
     ACC_RANGE,
@@ -29,13 +33,21 @@ from asobiba.envs.mini4wd.car import (
     GYRO_STEP,
     GYRO_VIBRATION,
     GYRO_WALK,
+    LATENCY,
     MOUNTING,
+    PULSES_PER_TURN,
+    ROLL_VIBRATION,
     SCALE_ERROR,
-    TYRE,
+    TACHOMETER_FILTER,
+    TACHOMETER_JITTER,
     VIBRATION,
     VOLTAGE_NOISE,
 )  # fmt: skip
+from asobiba.envs.mini4wd.tachometer import wheel_speed
 
+VOLTS, WHEEL_SPEED, WHEEL_TURNS = 6, 7, 8
+"""Columns of a telemetry frame in the ring, after the six of the inertial sensor."""
+FRAME = 9
 _G = 1.0 / 9.80665
 _DEGREES = 180.0 / math.pi
 _RADIANS = math.pi / 180.0
@@ -71,6 +83,8 @@ def draw_sensors(s, p, k):
                 m[i, j] *= scale
             s.bias[k, 3 * half + i] = bias * signed_uniform(s)
     s.smoothed[k, 2] = 1.0
+    s.phase[k] = random_uniform(s)
+    s.tick[k] = random_below(s, min(p.sample_every, 50))
 
 
 @kernel
@@ -78,9 +92,7 @@ def sense_at_rest(s, p, k):
     """Fills the window with what is sensed at rest."""
     for _ in range(s.ring.shape[1]):
         take_sample(s, p, k)
-    s.frame_age[k] = 0.0
-    send_frame(s, p, k)
-    sense_car(s, k)
+    receive_frame(s, p, k)
 
 
 @kernel
@@ -122,26 +134,76 @@ def take_sample(s, p, k):
         step = s.sensor[k, ACC_STEP] if half == 0 else s.sensor[k, GYRO_STEP]
         unit = 1.0 if half == 0 else _RADIANS
         if most > 0.0:
-            spread = math.sqrt(noise * noise + shake * shake * broad * broad)
             first, second = two_normals(s)
             third = random_normal(s)
             for i in range(3):
-                value = s.bias[k, 3 * half + i] + shake * tone
+                if half == 1 and i == 0:
+                    shakes = shake + speed * s.sensor[k, ROLL_VIBRATION]
+                else:
+                    shakes = shake
+                spread = math.sqrt(noise * noise + shakes * shakes * broad * broad)
+                value = s.bias[k, 3 * half + i] + shakes * tone
                 for j in range(3):
                     value += s.mix[k, half, i, j] * s.smoothed[k, 3 * half + j]
                 value += spread * (first if i == 0 else (second if i == 1 else third))
                 value = math.floor(value / step + 0.5) * step
                 s.ring[k, at, 3 * half + i] = np.float32(min(max(value, -most), most) * unit)
+    s.ring[k, at, VOLTS] = np.float32(s.bus[k] + s.sensor[k, VOLTAGE_NOISE] * random_normal(s))
+    if p.tachometer != 0:
+        read_tachometer(s, k)
+        s.ring[k, at, WHEEL_SPEED] = np.float32(s.measured[k])
+        s.ring[k, at, WHEEL_TURNS] = np.float32(s.pulses[k] / s.sensor[k, PULSES_PER_TURN])
 
 
 @kernel
-def send_frame(s, p, k):
-    """The newest samples that have arrived, in order of time, into the observed window; or the frame is lost."""
-    if s.sensor[k, DROP_RATE] > 0.0 and random_uniform(s) < s.sensor[k, DROP_RATE]:
+def count_pulses(s, k):
+    """The tachometer over one substep, before the clock moves on: which marks have passed, and when the last did."""
+    per_pulse = math.pi * s.car[k, TYRE] / s.sensor[k, PULSES_PER_TURN]
+    at = s.turned[k] / per_pulse + s.phase[k]
+    mark = math.floor(at)
+    if mark == s.mark[k]:
         return
-    s.frame_age[k] = p.latency_samples * p.sample_every * np.float32(0.001)
+    beyond = at - mark if mark > s.mark[k] else s.mark[k] - at
+    since = min(beyond * per_pulse / max(abs(s.w[k]), 1e-3), 0.001)
+    s.edge[k] = s.clock[k] + 0.001 - since
+    if s.sensor[k, TACHOMETER_JITTER] > 0.0:
+        s.edge[k] += s.sensor[k, TACHOMETER_JITTER] * random_normal(s)
+    s.pulses[k] += abs(mark - s.mark[k])
+    s.mark[k] = mark
+
+
+@kernel
+def read_tachometer(s, k):
+    """The wheel speed that another frame measures."""
+    per_pulse = math.pi * s.car[k, TYRE] / s.sensor[k, PULSES_PER_TURN]
+    s.measured[k] = wheel_speed(
+        s.measured[k], s.pulses[k], s.edge[k], s.seen_pulses[k], s.seen_edge[k], s.clock[k], per_pulse,
+        s.sensor[k, TACHOMETER_FILTER],
+    )  # fmt: skip
+    if s.pulses[k] != s.seen_pulses[k]:
+        s.seen_pulses[k] = s.pulses[k]
+        s.seen_edge[k] = s.edge[k]
+
+
+@kernel
+def receive_frame(s, p, k):
+    """What has reached the host by now: the newest samples that have come, in order of time, and the frame's rest."""
+    step = 0.001 * p.sample_every
+    age = 0.001 * s.tick[k]
     window, size = s.imu.shape[1], s.ring.shape[1]
-    at = s.ring_at[k] - p.latency_samples - window + 1
+    at = s.ring_at[k]
+    behind = 0
+    while age < s.sensor[k, LATENCY] - 1e-9 and behind < size - window:
+        age += step
+        behind += 1
+    at -= behind
+    if at < 0:
+        at += size
+    s.frame_age[k] = np.float32(age)
+    s.voltage[k] = s.ring[k, at, VOLTS]
+    s.wheel_speed[k] = s.ring[k, at, WHEEL_SPEED]
+    s.wheel_turns[k] = s.ring[k, at, WHEEL_TURNS]
+    at -= window - 1
     if at < 0:
         at += size
     for i in range(window):
@@ -150,13 +212,6 @@ def send_frame(s, p, k):
         at += 1
         if at == size:
             at = 0
-
-
-@kernel
-def sense_car(s, k):
-    """Battery voltage and tachometer."""
-    s.voltage[k] = np.float32(s.bus[k] + s.sensor[k, VOLTAGE_NOISE] * random_normal(s))
-    s.wheel_turns[k] = np.float32(s.turned[k] / (math.pi * s.car[k, TYRE]))
 
 
 @kernel
@@ -171,5 +226,6 @@ def sense(s, p, k):
             s.bias[k, 3 * half] += spread * first
             s.bias[k, 3 * half + 1] += spread * second
             s.bias[k, 3 * half + 2] += spread * random_normal(s)
-    send_frame(s, p, k)
-    sense_car(s, k)
+    if s.sensor[k, DROP_RATE] > 0.0 and random_uniform(s) < s.sensor[k, DROP_RATE]:
+        return
+    receive_frame(s, p, k)

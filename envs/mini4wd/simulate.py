@@ -16,6 +16,7 @@ from asobiba.core.random import seed_record
 from asobiba.envs.mini4wd.car import CAR_NAMES, Car, load_car
 from asobiba.envs.mini4wd.course import Course, load_course
 from asobiba.envs.mini4wd.physics import CAUSES
+from asobiba.envs.mini4wd.profile import Profile, load_profile
 from asobiba.envs.mini4wd.rules import reset, run_on
 
 SELECTORS = {"drive": 0.5, "brake": -0.25, "free": -0.75}
@@ -75,10 +76,10 @@ class Log:
 
 
 @lru_cache(maxsize=64)
-def _ruleset(course: Course, parameters: tuple) -> Ruleset:
+def _ruleset(course: Course, profile: Profile, parameters: tuple) -> Ruleset:
     from asobiba.envs.mini4wd import GAME
 
-    return GAME.ruleset(course=course, **dict(parameters))
+    return GAME.ruleset(course=course, profile=profile, **dict(parameters))
 
 
 def simulate(
@@ -114,7 +115,9 @@ def simulate(
             f"commands must be (n,) duties or (n, 2) duties and modes, all in [-1, 1], not an array of {np.shape(commands)}"
         )
     ruleset = _ruleset(
-        load_course(course), tuple(sorted({"randomise": randomise, "max_seconds": 60.0, **parameters}.items()))
+        load_course(course),
+        load_profile(parameters.pop("profile", "atmega328p")),
+        tuple(sorted({"randomise": randomise, "max_seconds": 60.0, **parameters}.items())),
     )
     params = ruleset.params.copy()
     params["car"][0, 0] = load_car(car).vector
@@ -126,7 +129,8 @@ def simulate(
 
 def lap_run(car: Any, course: Any, duty: float = 1.0, *, seconds: float = 30.0, **parameters: Any) -> Log:
     """A run at constant duty: `simulate` with the same command in every step."""
-    steps = round(seconds * 1000 / parameters.get("control_ms", 20))
+    control_ms = parameters.get("control_ms") or load_profile(parameters.get("profile", "atmega328p")).control_ms
+    steps = round(seconds * 1000 / control_ms)
     return simulate(car, course, np.full(steps, duty), **parameters)
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from asobiba.core import Agent, AgentDeclaration, KernelAgent, kernel
 
+STORE = "/tmp/asobiba-spied-store.sqlite"
+
 
 class Rogue(Agent):
     """Plays the first legal action for `moves` moves, then misbehaves."""
@@ -61,6 +63,93 @@ class RaisesAtOnce(Rogue):
         raise ValueError("no book found")
 
 
+class Exits(Rogue):
+    def misbehave(self):
+        raise SystemExit("enough")
+
+
+class Interrupts(Rogue):
+    def misbehave(self):
+        raise KeyboardInterrupt
+
+
+class _Tensor:
+    def __array__(self, *_, **__):
+        raise RuntimeError("call detach() first")
+
+
+class Attached(Rogue):
+    def misbehave(self):
+        return _Tensor()
+
+
+class _Bottomless:
+    def __array__(self, *_, **__):
+        while True:
+            pass
+
+
+class Bottomless(Rogue):
+    def misbehave(self):
+        return _Bottomless()
+
+
+class Garbles(Rogue):
+    def misbehave(self):
+        raise ValueError("half a character \ud800, nothing \0")
+
+
+class LeavesEarly(Rogue):
+    def reset(self, ruleset, seat, seed):
+        os._exit(7)
+
+
+class Unbuildable(Rogue):
+    def __init__(self):
+        raise SystemExit("no")
+
+
+class Unfinished(Rogue):
+    def __init__(self):
+        while True:
+            pass
+
+
+class Spies(Rogue):
+    """Looks around, and tells what it found in the message of its crash."""
+
+    def misbehave(self):
+        import ctypes
+        import gc
+        import json
+        import socket
+        import subprocess
+        from multiprocessing import sharedctypes
+
+        found = {"secret": os.environ.get("LEAGUE_SECRET", ""), "home": os.path.expanduser("~")}
+        found["referee"] = any(str(type(o).__module__).startswith("asobiba.arena.") for o in gc.get_objects())
+        found["clock"] = any(isinstance(o, ctypes.Array) for o in gc.get_objects()) and bool(sharedctypes)
+        try:
+            with open(STORE, "rb") as file:
+                found["store"] = len(file.read())
+        except OSError as error:
+            found["store"] = type(error).__name__
+        try:
+            with open(os.path.join(os.path.dirname(__file__), "mark"), "w") as file:
+                file.write("I was here")
+            found["written"] = True
+        except OSError as error:
+            found["written"] = type(error).__name__
+        try:
+            socket.create_connection(("127.0.0.1", 22), 0.5)
+            found["network"] = "open"
+        except OSError as error:
+            found["network"] = type(error).__name__
+        found["processes"] = len([name for name in os.listdir("/proc") if name.isdigit()])
+        subprocess.Popen(["sleep", "4242.5"], start_new_session=True)
+        raise RuntimeError(json.dumps(found))
+
+
 class Slow(Rogue):
     """Legal moves, 30 ms each."""
 
@@ -105,6 +194,15 @@ AGENTS = (
     declare("cheats", Cheats),
     declare("raises_at_once", RaisesAtOnce),
     declare("slow", Slow),
+    declare("exits", Exits),
+    declare("interrupts", Interrupts),
+    declare("attached", Attached),
+    declare("bottomless", Bottomless),
+    declare("garbles", Garbles),
+    declare("leaves_early", LeavesEarly),
+    declare("unbuildable", Unbuildable),
+    declare("unfinished", Unfinished),
+    declare("spies", Spies),
     declare("wild", lambda: KernelAgent(wild_policy)),
     declare("broken", lambda: KernelAgent(broken_policy)),
     declare("endless", lambda: KernelAgent(endless_policy)),

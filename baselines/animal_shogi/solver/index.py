@@ -78,7 +78,8 @@ for _low, _high in combinations(range(SQUARES), 2):
 
 
 def _placements() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    going_on, decided = [], []
+    going_on: list[tuple[int, int]] = []
+    decided: list[tuple[int, int]] = []
     for mine in range(SQUARES):
         for theirs in range(SQUARES):
             if mine == theirs or (mine, theirs) > (_mirror_square(mine), _mirror_square(theirs)):
@@ -101,7 +102,7 @@ LIONS, PLACEMENT, IMAGE = _placements()
 PLACEMENTS = len(LIONS)
 
 
-def _radices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _radices() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     # [in the game, on the board, free squares before]
     plain = np.ones((3, 3, 13), np.int64)
     chicks = np.ones((3, 3, 13), np.int64)

@@ -8,7 +8,20 @@ from asobiba.baselines.animal_shogi.solver.index import POP, number_of
 from asobiba.baselines.animal_shogi.solver.moves import catchers
 from asobiba.baselines.animal_shogi.solver.retrograde import OUTSIDE, WAITING
 from asobiba.core import compiled, kernel
-from asobiba.envs.animal_shogi.board import DROPS, STEP, flip, moved
+from asobiba.envs.animal_shogi.board import (
+    CHICK,
+    DROPS,
+    ELEPHANT,
+    GIRAFFE,
+    HANDS,
+    LION,
+    OPPONENT,
+    SQUARES,
+    STEP,
+    flip,
+    moved,
+    piece_at,
+)
 
 DRAW_BYTE = WAITING
 BITS_PER_RANK = 512
@@ -47,29 +60,29 @@ def unpacked(position):
     """A position of `envs.animal_shogi.board` in the solver's form, after its material; a lion that is gone is -1."""
     mine = theirs = -1
     e = g = c = h = own = 0
-    for square in range(12):
-        piece = (position >> (4 * square)) & 15
+    for square in range(SQUARES):
+        piece = piece_at(position, square)
         bit = 1 << square
-        kind = piece & 7
+        kind = piece & (OPPONENT - 1)
         if kind == 0:
             continue
-        if kind == 5:
-            if piece < 8:
+        if kind == LION:
+            if piece < OPPONENT:
                 mine = square
             else:
                 theirs = square
             continue
-        if kind == 1:
+        if kind == CHICK:
             c |= bit
-        elif kind == 2:
+        elif kind == ELEPHANT:
             e |= bit
-        elif kind == 3:
+        elif kind == GIRAFFE:
             g |= bit
         else:
             h |= bit
-        if piece < 8:
+        if piece < OPPONENT:
             own |= bit
-    hands = position >> 48
+    hands = position >> HANDS
     hc, he, hg = hands & 3, (hands >> 2) & 3, (hands >> 4) & 3
     ne = he + ((hands >> 8) & 3) + POP[e]
     ng = hg + ((hands >> 10) & 3) + POP[g]
@@ -124,12 +137,12 @@ def move_values(positions, legal, sections, words, ranks, values, outcomes, plie
             if legal[k, action] == 0:
                 continue
             to = (action - DROPS) % 12 if action >= DROPS else STEP[action // 12, action % 12]
-            if (position >> (4 * to)) & 15 == 13:
+            if piece_at(position, to) == OPPONENT + LION:
                 outcomes[k, action], plies[k, action] = 1, 1
                 continue
             stays = False
             for square in range(3):
-                if (position >> (4 * square)) & 15 == 13:
+                if piece_at(position, square) == OPPONENT + LION:
                     stays = True
             if stays:
                 outcomes[k, action], plies[k, action] = -1, 1

@@ -8,6 +8,7 @@ from typing import Any
 
 from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME, all_numbers, open_numbers
 from asobiba.baselines.animal_shogi.solver.table import Table
+from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
 from asobiba.core import Ruleset
 from asobiba.core.states import action_mask, new_state
 
@@ -16,6 +17,8 @@ TANAKA = (
     "pp. 1-8"
 )
 PROGRAMS = "https://github.com/tanakat01/dobutsu"
+CLAUSECKER = {3: "13,049,909", 5: "8,701,879"}
+"""Positions by plies to the end that the generator of https://github.com/clausecker/dobutsu counts."""
 OPENINGS = {"C3 giraffe": ("C4C3", -78), "C3 lion": ("B4C3", -78), "A3 lion": ("B4A3", -78), "B2 chick": ("B3B2", -76)}
 """The first moves, as text of the notation, and the published value: lost in so many plies."""
 
@@ -35,41 +38,68 @@ class Line:
         return self.published == self.ours
 
 
-def comparison(counted: Mapping[str, Any], table: Table, ruleset: Ruleset) -> list[Line]:
+def measure(table: Table, ruleset: Ruleset) -> dict[str, Any]:
+    """What the comparison takes from the table itself, for JSON: values of the start and its moves, and counts.
+
+    Args:
+        table: the solved game.
+        ruleset: animal shogi.
+    """
+    start = new_state(ruleset, 0)
+    outcomes, plies = table.values(start["position"].reshape(1))
+    after, distance = table.move_values(start["position"].reshape(1), action_mask(ruleset, start)[None])
+    first = {}
+    for name, (move, _) in OPENINGS.items():
+        action = ruleset.notation.text_to_action(ruleset, start, move)
+        # The published value of a move counts from the start, the move included.
+        first[name] = _value(int(after[0, action]), int(distance[0, action]))
+    return {
+        "start": _value(int(outcomes[0]), int(plies[0])),
+        "first": first,
+        "folded": table.distances().tolist(),
+        "unfolded": unfolded_distances(table).tolist(),
+    }
+
+
+def comparison(counted: Mapping[str, Any], measured: Mapping[str, Any]) -> list[Line]:
     """Every published figure beside ours.
 
     Args:
         counted: what `solve.solve_game` counted.
-        table: the solved game.
-        ruleset: animal shogi.
+        measured: what `measure` found in the table.
     """
     of = counted.__getitem__
-    start = new_state(ruleset, 0)
-    outcomes, plies = table.values(start["position"].reshape(1))
-    after, distance = table.move_values(start["position"].reshape(1), action_mask(ruleset, start)[None])
     mates = counted["mates"]
     by_plies = counted["by_plies"]
+    folded, unfolded = measured["folded"], measured["unfolded"]
     lines = [
         Line("reachable positions", "246,803,167", _n(of("reachable"))),
         Line("of these not over", "99,485,568", _n(of("going_on"))),
         Line("won for the player to move", "56,474,473", _n(of("won"))),
         Line("lost", "40,328,395", _n(of("lost"))),
         Line("drawn", "2,682,700", _n(of("drawn"))),
-        Line("the start, in plies", "lost in 78", _value(int(outcomes[0]), int(plies[0]))),
+        Line("the start, in plies", "lost in 78", measured["start"]),
     ]
-    for name, (move, value) in OPENINGS.items():
-        action = ruleset.notation.text_to_action(ruleset, start, move)
-        # The published value of a move counts from the start, the move included.
-        ours = _value(int(after[0, action]), int(distance[0, action]))
-        lines.append(Line(f"first move {name}", f"lost in {-value}", ours))
+    for name, (_, value) in OPENINGS.items():
+        lines.append(Line(f"first move {name}", f"lost in {-value}", measured["first"][name]))
     return [
         *lines,
         Line("longest win, in plies", "173", str(len(by_plies) - 1)),
         Line(
             "positions with the longest win",
             "14",
-            _n(int(table.distances()[len(by_plies) - 1])),
+            _n(int(folded[len(by_plies) - 1])),
             f"all legal positions, as in the table of clausecker/dobutsu; {by_plies[-1]} can be reached from the start",
+        ),
+        *(
+            Line(
+                f"clausecker/dobutsu: positions won in {plies}",
+                figure,
+                _n(int(unfolded[plies])),
+                f"all legal positions, mirror images with both lions on the middle file counted as two; "
+                f"{_n(int(folded[plies]))} with them folded",
+            )
+            for plies, figure in CLAUSECKER.items()
         ),
         Line("mean number of moves", "9.435", f"{of('branching'):.3f}", f"{_n(of('moves'))} moves in all"),
         Line("mean number of moves where won", "10.63", f"{of('branching_won'):.2f}"),
@@ -100,8 +130,9 @@ def _value(outcome: int, plies: int) -> str:
     return "drawn" if outcome == 0 else f"{'won' if outcome > 0 else 'lost'} in {plies}"
 
 
-def as_markdown(counted: Mapping[str, Any], lines: list[Line]) -> str:
-    """The comparison as a page."""
+def as_markdown(counted: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    """The comparison as a page; the arguments are those of `comparison`."""
+    lines = comparison(counted, measured)
     rows = [f"| {x.name} | {x.published} | {x.ours} | {'yes' if x.agrees else 'no'} | {x.remark} |" for x in lines]
     agreed = sum(x.agrees for x in lines)
     table = counted["table"]
@@ -129,6 +160,10 @@ def as_markdown(counted: Mapping[str, Any], lines: list[Line]) -> str:
             f"{_n(all_numbers(WHOLE_GAME))} numbers, {_n(open_numbers(WHOLE_GAME))} of them for placements of the lions in",
             f"which a game can go on. The table has {_n(table['bytes'])} bytes, SHA-256 of its data",
             f"`{table['sha256']}`.",
+            "",
+            "The table of clausecker/dobutsu counts all legal positions, reachable or not. It folds a position and its mirror",
+            "image by the files of the lions alone, so that two images with both lions on the middle file are two entries;",
+            "here they are one. Counted as there, the figures at 3 and 5 plies are equal, and so are the 14 positions of 173.",
             "",
             "Positions by plies to the end (odd: won for the player to move, even: lost):",
             "",

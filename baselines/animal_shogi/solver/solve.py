@@ -98,7 +98,7 @@ class Checkpoints:
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:
     digest = hashlib.sha256()
     for array in arrays.values():
-        digest.update(array)
+        digest.update(array.data)
     return digest.hexdigest()
 
 

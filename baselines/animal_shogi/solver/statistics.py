@@ -70,7 +70,7 @@ def _far_drops_kept(material, values, best, mine, theirs, e, g, c, h, own, he, h
         target = 1 << square
         if occupied & target:
             continue
-        after = 1
+        after = np.int64(1)
         if attackers(mine, theirs, e, g, c | target, h, own | target) == 0:
             number = turned_number(material, mine, theirs, e, g, c | target, h, own | target, he, hg, hc - 1)
             after = np.int64(values[number])

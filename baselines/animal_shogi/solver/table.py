@@ -83,7 +83,7 @@ def write_table(path: Path, solved: Mapping[int, np.ndarray], notes: Mapping[str
             pack_values(values, ranks, packed)
             section = {"material": material, "numbers": len(values), "positions": len(packed)}
             for name, array in (("words", words), ("ranks", ranks), ("values", packed)):
-                data = memoryview(np.ascontiguousarray(array, array.dtype.newbyteorder("<"))).cast("B")
+                data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).data.cast("B")
                 section[name] = place
                 file.write(data)
                 digest.update(data)
@@ -149,7 +149,7 @@ class Table:
         """
         digest = hashlib.sha256()
         for start in range(0, len(self._data), _CHUNK):
-            digest.update(np.ascontiguousarray(self._data[start : start + _CHUNK]))
+            digest.update(np.ascontiguousarray(self._data[start : start + _CHUNK]).data)
         if digest.hexdigest() != self.header["sha256"]:
             raise TableError(
                 f"{self.path} is damaged: its checksum is wrong. Make it again: asobiba solve animal_shogi"
@@ -216,6 +216,15 @@ class Table:
             part = self._data[first : min(first + _CHUNK, start + count)]
             counts += np.bincount(part, minlength=DRAW_BYTE + 1)
         return counts
+
+    def stored(self, material: int, first: int, last: int, before: int) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers from `first` to `last - 1` that the table holds, and their bytes; `before` precede them."""
+        section = next(s for s in self.header["sections"] if s["material"] == material)
+        begin = first // 8
+        bits = np.unpackbits(self._data[section["words"] + begin : section["words"] + -(-last // 8)], bitorder="little")
+        numbers = np.flatnonzero(bits[first - 8 * begin : last - 8 * begin]) + first
+        start = section["values"] + before
+        return numbers, np.array(self._data[start : start + len(numbers)])
 
     def _require(self, outcomes: np.ndarray) -> None:
         if (outcomes == 2).any():

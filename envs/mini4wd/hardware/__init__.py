@@ -1,4 +1,4 @@
-"""A real mini 4WD behind the same API: `gymnasium.make("asobiba/Mini4WDHardware-v0", backend="/dev/ttyUSB0")`.
+"""A real mini 4WD behind the same API: `gymnasium.make("asobiba/Mini4WDHardware-v1", backend="/dev/ttyUSB0")`.
 
 * `env`: the environment. `monitor`: what it can tell of a run without a simulator. `limits`: the host's safety limits.
 * `codec`: the two wire protocols. `transport`: ports and clocks. `link`: numbered commands, the newest frame, losses.

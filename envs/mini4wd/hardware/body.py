@@ -12,10 +12,16 @@ from asobiba.core import compiled, seed_record
 from asobiba.envs.mini4wd.hardware.codec import STOP, Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.program import CarProgram
 from asobiba.envs.mini4wd.physics import BRAKING, CAUSES, DRIVE, FREE, RUNNING, drive
+from asobiba.envs.mini4wd.profile import (
+    BATTERY_LIMIT,
+    KNOWS_MODES,
+    MAXIMUM_DUTY,
+    REVERSE_LIMIT,
+    VOLTAGE_NOISE,
+    load_profile,
+)
 from asobiba.envs.mini4wd.run import begin_car, starting_lane
 
-PULSES_PER_TURN = 1
-"""Of the tachometer, per turn of a wheel."""
 _RADIANS_PER_MS = math.pi / 180.0 * 0.001
 _COUNTS = (CarProgram.ACCELERATION_SCALE, CarProgram.RATE_SCALE * 180.0 / math.pi)
 
@@ -26,7 +32,12 @@ def begin_body(states, params, seed):
     s, p = states[0], params[0]
     seed_record(s, seed, 0)
     begin_car(s, p, 0, starting_lane(s, p))
-    s.delay[0] = 0.0  # what comes between command and motor is here the link and the program
+    # What comes between command and motor, and the limits, are here the link and the program.
+    s.delay[0] = 0.0
+    s.sensor[0, REVERSE_LIMIT] = 1e9
+    s.sensor[0, BATTERY_LIMIT] = 0.0
+    s.sensor[0, MAXIMUM_DUTY] = 1.0
+    s.sensor[0, KNOWS_MODES] = 1.0
 
 
 @compiled()
@@ -63,6 +74,7 @@ class SimulatedSense:
     temperature: float
     battery: float
     pulses: int
+    pulse_age: float | None = None
 
 
 class SimulatedBody:
@@ -71,7 +83,7 @@ class SimulatedBody:
     Args:
         seed: of the car, where it is randomised, its sensors, and the starting lane.
         axes: how the sensor is mounted: the `(3, 3)` matrix that turns its axes into the car's (`env.parse_axes`).
-        parameters: of the game `mini4wd` (course, car, lane, imu, randomise, ...).
+        parameters: of the game `mini4wd` (course, car, lane, profile, imu, randomise, ...).
     """
 
     TEMPERATURE = 25.0
@@ -79,8 +91,12 @@ class SimulatedBody:
     def __init__(self, seed: int = 0, axes: np.ndarray | None = None, **parameters: Any):
         from asobiba.envs.mini4wd import GAME
 
-        chosen = {k: v for k, v in parameters.items() if k in ("course", "car", "lane", "imu", "randomise")}
-        self.ruleset = GAME.ruleset(**chosen, sample_ms=1, window=1, latency_ms=0, control_ms=10, laps=100)
+        chosen = {k: v for k, v in parameters.items() if k in ("course", "car", "lane", "profile", "imu", "randomise")}
+        self.profile = load_profile(chosen.get("profile", GAME.parameters["profile"]))
+        self.ruleset = GAME.ruleset(
+            **chosen, sample_ms=max(round(1000 / self.profile.imu_hz), 1), window=1, latency_ms=0, control_ms=10, laps=100,
+            tachometer=self.profile.values["pulses_per_turn"] > 0,
+        )  # fmt: skip
         self._seed = seed
         self._axes = np.eye(3) if axes is None else axes
         self.place()
@@ -88,9 +104,10 @@ class SimulatedBody:
 
     def place(self, seed: int | None = None) -> None:
         """Puts a fresh car on the start, drawn from `seed` or from the one after the last."""
+        self._due, self._drive = 0, STOP
         self._seed = self._seed if seed is None else int(seed)
-        self.states = self.ruleset.zeros()
-        begin_body(self.states, self.ruleset.params, np.uint64(self._seed))
+        self._states = self.ruleset.zeros()
+        begin_body(self._states, self.ruleset.params, np.uint64(self._seed))
         self._seed += 1
         self._noise = np.random.default_rng(self._seed)
 
@@ -109,27 +126,37 @@ class SimulatedBody:
         """Why the car is out; "running" while it is not."""
         return CAUSES[int(self.states["cause"][0, 0])]
 
+    @property
+    def states(self) -> np.ndarray:
+        """The simulator's state record, `(1,)`, of now."""
+        if self._due:
+            due, self._due = self._due, 0
+            if self._states["cause"][0, 0] == RUNNING:
+                duties, modes = np.full(due, self._drive.signed), np.full(due, motor_mode(self._drive))
+                run_body(self._states, self.ruleset.params, duties, modes, np.empty((due, 4)))
+        return self._states
+
     def advance(self, seconds: float, drive: Drive) -> None:
-        if self.cause != "running":
-            return
-        steps = round(seconds * 1000)
-        duties, modes = np.full(steps, drive.signed), np.full(steps, motor_mode(drive))
-        run_body(self.states, self.ruleset.params, duties, modes, np.empty((steps, 4)))
+        # Milliseconds of the same drive gather until somebody looks.
+        if drive != self._drive:
+            _ = self.states
+            self._drive = drive
+        self._due += round(seconds * 1000)
 
     def sense(self) -> SimulatedSense:
         state = self.states[0]
-        if self.cause == "running":
-            counts = state["ring"][0, state["ring_at"][0]].astype(np.float64)
+        if CAUSES[int(state["cause"][0])] == "running":
+            counts = state["ring"][0, state["ring_at"][0], :6].astype(np.float64)
             counts[:3] *= _COUNTS[0]
             counts[3:] *= _COUNTS[1]
         else:  # beside the course, on its roof
             counts = self._noise.normal(0.0, (8, 8, 8, 1, 1, 1)) + np.array([0, 0, -_COUNTS[0], 0, 0, 0])
         counts = np.concatenate([self._axes.T @ counts[:3], self._axes.T @ counts[3:]])
         raw = np.clip(np.rint(counts), -32768, 32767).astype(int)
-        turns = float(state["turned"][0]) / (math.pi * self.tyre)
-        return SimulatedSense(
-            tuple(raw.tolist()), self.TEMPERATURE, float(state["bus"][0]), max(int(turns * PULSES_PER_TURN), 0) & 0xFFFF
-        )
+        pulses = int(state["pulses"][0])
+        age = max(float(state["clock"][0] - state["edge"][0]), 0.0) if pulses else None
+        volts = float(state["bus"][0]) + self._noise.normal(0.0, float(state["sensor"][0, VOLTAGE_NOISE]))
+        return SimulatedSense(tuple(raw.tolist()), self.TEMPERATURE, max(volts, 0.0), pulses & 0xFFFF, age)
 
     @property
     def tyre(self) -> float:

@@ -82,7 +82,8 @@ class Telemetry:
 
     `number` counts around. `car_time` in s. `acknowledged` is the number of the last command obeyed, `age` the time
     since then in s (`None`: not known). `acceleration` in g and `rate` in degrees per second, each x, y, z; both also
-    as `raw`, six integers. `temperature` in degrees Celsius, `battery` (the motor's) in V, `pulses` of the tachometer.
+    as `raw`, six integers. `temperature` in degrees Celsius, `battery` (the motor's) in V, `pulses` of the tachometer and
+    `pulse_age`, how long ago the last of them came, s (`None`: longer than 0.65 s). `battery_low`: the car brakes for good.
     `damaged` and `refused` count the car's bad frames and stale commands. `fields` has what only one codec knows.
     """
 
@@ -101,6 +102,8 @@ class Telemetry:
     temperature: float
     battery: float
     pulses: int | None = None
+    pulse_age: float | None = None
+    battery_low: bool = False
     damaged: int = 0
     refused: int = 0
     fields: tuple[tuple[str, float], ...] = ()
@@ -190,7 +193,7 @@ class _Frames:
         self._buffer += part[: max(room, 0)]
 
 
-_crc16 = Calculator(Crc16.IBM_3740, optimized=True)
+_crc16 = Calculator(Crc16.IBM_3740, optimized=True)  # type: ignore[arg-type]
 
 
 def frame(payload: bytes) -> bytes:
@@ -216,15 +219,15 @@ class AsobibaCodec(Codec):
     telemetry_period = 0.01
     modulus = 1 << 16
     confirms = True
-    VERSION = 1
+    VERSION = 2
 
     _BREAK = b"\0"
     """Sent before a frame: it ends whatever half frame the car has still got."""
     _HELLO = struct.Struct("<BBB")
     _COMMAND = struct.Struct("<BBHIBH")
     _ANSWER = struct.Struct("<8B2H")
-    _TELEMETRY = struct.Struct("<BBHIHHBHB6hhHHBB")
-    _LINK_TIMED_OUT, _REVERSE_LIMITED, _SENSOR_FAULT = 1, 2, 4
+    _TELEMETRY = struct.Struct("<BBHIHHBHB6hhHHHBB")
+    _LINK_TIMED_OUT, _REVERSE_LIMITED, _SENSOR_FAULT, _BATTERY_LOW = 1, 2, 4, 8
 
     def __init__(self) -> None:
         super().__init__()
@@ -272,7 +275,7 @@ class AsobibaCodec(Codec):
             return None
         _, session, number, time_us, acknowledged, age, mode, duty, flags, *rest = self._TELEMETRY.unpack(payload)
         raw = tuple(rest[:6])
-        temperature, battery, pulses, damaged, refused = rest[6:]
+        temperature, battery, pulses, pulse_age, damaged, refused = rest[6:]
         if mode > DriveMode.FREE:
             return None
         return Telemetry(
@@ -285,12 +288,14 @@ class AsobibaCodec(Codec):
             link_timed_out=bool(flags & self._LINK_TIMED_OUT),
             reverse_limited=bool(flags & self._REVERSE_LIMITED),
             sensor_fault=bool(flags & self._SENSOR_FAULT),
-            acceleration=tuple(v / self.acceleration_scale for v in raw[:3]),  # type: ignore[arg-type]
-            rate=tuple(v / self.rate_scale for v in raw[3:]),  # type: ignore[arg-type]
+            acceleration=tuple(v / self.acceleration_scale for v in raw[:3]),
+            rate=tuple(v / self.rate_scale for v in raw[3:]),
             raw=raw,
             temperature=temperature / 100,
             battery=battery / 1000,
             pulses=pulses,
+            pulse_age=None if pulse_age == 0xFFFF else pulse_age / 1e5,
+            battery_low=bool(flags & self._BATTERY_LOW),
             damaged=damaged,
             refused=refused,
         )
@@ -317,14 +322,16 @@ class AsobibaCodec(Codec):
             self._LINK_TIMED_OUT * message.link_timed_out
             | self._REVERSE_LIMITED * message.reverse_limited
             | self._SENSOR_FAULT * message.sensor_fault
+            | self._BATTERY_LOW * message.battery_low
         )
+        pulse_age = 0xFFFF if message.pulse_age is None else min(int(message.pulse_age * 1e5), 0xFFFF)
         age = 0xFFFF if message.age is None else min(int(message.age * 1e5), 0xFFFF)
         return frame(
             self._TELEMETRY.pack(
                 ord("T"), message.session or 0, message.number % self.modulus,
                 round(message.car_time * 1e6) & 0xFFFFFFFF, (message.acknowledged or 0) & 0xFFFF, age,
                 message.drive.mode, _wire_duty(message.drive.duty), flags, *message.raw,
-                round(message.temperature * 100), round(message.battery * 1000), (message.pulses or 0) & 0xFFFF,
+                round(message.temperature * 100), round(message.battery * 1000), (message.pulses or 0) & 0xFFFF, pulse_age,
                 message.damaged & 0xFF, message.refused & 0xFF,
             )
         )  # fmt: skip
@@ -426,8 +433,8 @@ class AiChipCodec(Codec):
             link_timed_out=False,
             reverse_limited=False,
             sensor_fault=False,
-            acceleration=tuple(v / self.ACCELERATION_SCALE for v in raw[:3]),  # type: ignore[arg-type]
-            rate=tuple(v / self.RATE_SCALE for v in raw[3:]),  # type: ignore[arg-type]
+            acceleration=tuple(v / self.ACCELERATION_SCALE for v in raw[:3]),
+            rate=tuple(v / self.RATE_SCALE for v in raw[3:]),
             raw=raw,
             temperature=temperature,
             battery=motor,

@@ -14,8 +14,16 @@ app = typer.Typer(
 
 Port = Annotated[str, typer.Argument(help="Serial port (/dev/ttyUSB0, COM3, /dev/rfcomm0), pyserial URL, or 'sim'.")]
 CodecName = Annotated[str, typer.Option(help="asobiba (firmware/mini4wd) or aichip (RT-AICHIP).")]
+ProfileName = Annotated[
+    str, typer.Option(help="The car's electronics; by default those of the shipped car with this codec.")
+]
+Placed = Annotated[bool, typer.Option(help="The car stands on the start already: ask nobody.")]
 Baud = Annotated[int, typer.Option(help="Bits per second.")]
 Course = Annotated[str, typer.Option(help="The course, as the simulator names it or as a file.")]
+
+
+def _profile(name: str) -> dict[str, str]:
+    return {"profile": name} if name else {}
 
 
 def _fail(error: Exception) -> typer.Exit:
@@ -30,6 +38,7 @@ def check(
     baud: Baud = 115200,
     seconds: Annotated[float, typer.Option(help="How long to measure.", min=0.5, max=600)] = 5.0,
     period: Annotated[float, typer.Option(help="Control period, s.", min=0.005, max=0.1)] = 0.02,
+    profile: ProfileName = "",
 ) -> None:
     """Latency histogram, losses, jitter, and the sensor's noise and bias: put the car down, it stays braked."""
     from rich.console import Console
@@ -41,7 +50,7 @@ def check(
 
     console = Console()
     try:
-        env = HardwareEnv(port, codec=codec, baudrate=baud)
+        env = HardwareEnv(port, codec=codec, baudrate=baud, **_profile(profile))
         try:
             env.link.open()
             report = check_link(env.link, seconds, period)
@@ -103,8 +112,10 @@ def record(
     course: Course = "junior",
     most: Annotated[float, typer.Option(help="Greatest duty.", min=0.1, max=1.0)] = 1.0,
     tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
+    profile: ProfileName = "",
+    placed: Placed = False,
 ) -> None:
-    """Drives the identification run (accelerate, roll, brake, for 16 s) and records it. Any key stops the car."""
+    """Drives the identification run (accelerate, roll, brake, for 20 s) and records it. Any key stops the car."""
     from asobiba.core import AsobibaError
     from asobiba.envs.mini4wd.hardware.env import HardwareEnv
     from asobiba.envs.mini4wd.hardware.identify import excitation
@@ -114,7 +125,7 @@ def record(
         with Keys() as key:
             env = HardwareEnv(
                 port, codec=codec, baudrate=baud, log=str(log), stop_key=key, course=course, laps=100, tachometer=tachometer,
-                place=None if port == "sim" else _ask(key),
+                place=_placing(port, placed, key), **_profile(profile),
             )  # fmt: skip
             try:
                 env.reset()
@@ -130,6 +141,12 @@ def record(
     typer.echo(
         f"{steps} steps of {period * 1e3:.0f} ms in {log}" + (f"; ended: {info['cause']}" if "cause" in info else "")
     )
+
+
+def _placing(port: str, placed: bool, key: Any) -> Any:
+    if port == "sim":
+        return None
+    return (lambda message: None) if placed else _ask(key)
 
 
 def _ask(key: Any) -> Any:
@@ -160,6 +177,8 @@ def drive(
     most: Annotated[float, typer.Option(help="Greatest duty.", min=0.1, max=1.0)] = 1.0,
     seconds: Annotated[float, typer.Option(help="Longest run.", min=1, max=60)] = 30.0,
     tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
+    profile: ProfileName = "",
+    placed: Placed = False,
     log: Annotated[Path | None, typer.Option(help="Write a log to this file.")] = None,
     tape: Annotated[
         Path | None, typer.Option(help="Save the run to this file; play it with playback:path=FILE.")
@@ -179,7 +198,7 @@ def drive(
                 raise CarNotReady("driving by keyboard needs a terminal; name a controller instead")
             env = HardwareEnv(
                 port, codec=codec, baudrate=baud, max_duty=most, log=str(log) if log else None, course=course, car=car,
-                laps=laps, max_seconds=seconds, tachometer=tachometer, place=None if port == "sim" else _ask(keys),
+                laps=laps, max_seconds=seconds, tachometer=tachometer, place=_placing(port, placed, keys), **_profile(profile),
                 stop_key=keys if person is None else lambda: person.stopped,
             )  # fmt: skip
             try:
@@ -248,11 +267,19 @@ def identify(
         raise _fail(error) from None
     units = {field.name: field.unit for field in CAR_FIELDS}
     table = Table(title=f"{found.seconds:.1f} s, lane {found.lane}, gyro scale {found.gyro_scale:.3f}")
-    for name in ("field", "before", "found", "standard error", "unit"):
+    for name in ("field", "before", "found", "95 % interval", "unit"):
         table.add_column(name, justify="left" if name in ("field", "unit") else "right")
     for name, value in found.values.items():
-        table.add_row(name, f"{begin.values[name]:.4g}", f"{value:.4g}", f"{found.errors[name]:.1g}", units[name])
+        low, high = found.intervals[name]
+        table.add_row(name, f"{begin.values[name]:.4g}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", units[name])
     console.print(table)
+    for name, why in found.hidden.items():
+        console.print(f"not revealed: {name}: {why}")
+    decay = min(found.decay_costs, key=lambda k: found.decay_costs[k])
+    console.print(
+        f"between its pulses the bridge {'shorts the motor' if decay else 'leaves the motor free'} (slow_decay {decay}; cost "
+        f"{found.decay_costs[decay]:.1f}, the other way {found.decay_costs[1 - decay]:.1f})"
+    )
     table = Table(title="residuals, rms")
     for name in ("of", "before", "after"):
         table.add_column(name, justify="left" if name == "of" else "right")
@@ -262,3 +289,120 @@ def identify(
     if out is not None:
         out.write_text(yaml.safe_dump(found.car.as_data(), sort_keys=False, allow_unicode=True), encoding="utf-8")
         console.print(f"written: {out}")
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="CSV of an AI chip, raw 43-byte frames, or a run log.")],
+    axes: Annotated[str, typer.Option(help="The sensor's axes that point ahead, left and up.")] = "+x-y-z",
+    base: Annotated[str, typer.Option(help="The profile to begin with.")] = "rt_ai_chip",
+    car: Annotated[str, typer.Option(help="The car that was driven.")] = "alkaline",
+    course: Course = "junior",
+    out: Annotated[Path | None, typer.Option(help="Where to write the fitted profile.")] = None,
+) -> None:
+    """Reads a recorded run, fits a profile's noise, mounting and supply to it, and shows what is left."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.hardware.importing import UNITS, fit_profile, read_recording
+
+    console = Console()
+    try:
+        recording = read_recording(file, axes)
+        with console.status("fitting"):
+            fitted = fit_profile(recording, base, car, course, name=out.stem if out else "fitted")
+    except (AsobibaError, ValueError) as error:
+        raise _fail(error) from None
+    console.print(
+        f"{fitted.measured.frames} frames in {fitted.measured.seconds:.1f} s; {recording.doubled:.0%} of the rows repeat a frame"
+    )
+    table = Table(title=f"measured, and the simulator with {base} and with the fitted profile")
+    for column in ("figure", "unit", "measured", base, "fitted"):
+        table.add_column(column, justify="left" if column in ("figure", "unit") else "right")
+    for name, unit in UNITS.items():
+        table.add_row(
+            name, unit, *(f"{side.values[name]:.4g}" for side in (fitted.measured, fitted.before, fitted.after))
+        )
+    console.print(table)
+    if fitted.battery:
+        console.print("for the car file: battery: " + ", ".join(f"{k} {v:.3g}" for k, v in fitted.battery.items()))
+    if out is not None:
+        out.write_text(yaml.safe_dump(fitted.data, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        console.print(f"written: {out}")
+
+
+@app.command()
+def emulate(
+    course: Course = "junior",
+    car: Annotated[str, typer.Option(help="The car.")] = "stock",
+    profile: Annotated[str, typer.Option(help="The car's electronics.")] = "atmega328p",
+    lane: Annotated[int, typer.Option(help="The lane; -1: any.", min=-1)] = -1,
+    randomise: Annotated[str, typer.Option(help="Ranges from which the car is drawn.")] = "default",
+    seed: Annotated[int, typer.Option(help="Of car and sensors.", min=0)] = 0,
+    build: Annotated[
+        Path | None, typer.Option(help="Folder with mini4wd.elf and emulator (make -C firmware/mini4wd all emulator).")
+    ] = None,
+    python: Annotated[bool, typer.Option(help="The program's twin in Python instead of the emulated chip.")] = False,
+    seconds: Annotated[float, typer.Option(help="How long; 0: until interrupted.", min=0)] = 0.0,
+) -> None:
+    """A car without a car: the firmware on an emulated chip, the physics around it, in real time, behind a serial port."""
+    import time
+
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.hardware.body import SimulatedBody
+    from asobiba.envs.mini4wd.hardware.emulate import FIRMWARE, ChipPort, EmulatedCar, ProgramPort
+    from asobiba.envs.mini4wd.hardware.env import parse_axes
+    from asobiba.envs.mini4wd.profile import load_profile
+
+    folder = build or FIRMWARE
+    try:
+        electronics = load_profile(profile)
+        body = SimulatedBody(
+            seed, parse_axes(electronics.axes), course=course, car=car, lane=lane, profile=profile, randomise=randomise
+        )
+        there = all((folder / name).is_file() for name in ("mini4wd.elf", "emulator"))
+        if not python and electronics.codec == "asobiba" and not there:
+            raise AsobibaError(
+                f"{folder} lacks mini4wd.elf or emulator: make -C firmware/mini4wd all emulator, or say --python"
+            )
+        if python or electronics.codec != "asobiba":
+            port: ProgramPort | ChipPort = ProgramPort(body, electronics.codec)
+        else:
+            port = ChipPort(body, folder / "emulator", folder / "mini4wd.elf")
+    except (AsobibaError, ValueError) as error:
+        raise _fail(error) from None
+    emulated = EmulatedCar(body, port, lambda text: typer.echo(text))
+    typer.echo(
+        f"{port.port}\nTry: asobiba hil check {port.port}"
+        + (" --codec aichip" if electronics.codec == "aichip" else "")
+    )
+    end = time.monotonic() + seconds if seconds else float("inf")
+    try:
+        emulated.run(lambda: time.monotonic() >= end)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        port.close()
+
+
+@app.command("firmware-profile")
+def firmware_profile(
+    profile: Annotated[str, typer.Argument(help="A profile.")] = "atmega328p",
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write it; firmware/mini4wd/src/profile.h is the firmware's.")
+    ] = None,
+) -> None:
+    """The header that makes a profile known to the car's program."""
+    from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd.profile import firmware_header, load_profile
+
+    try:
+        text = firmware_header(load_profile(profile))
+    except AsobibaError as error:
+        raise _fail(error) from None
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+        typer.echo(f"written: {out}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asobiba.envs.mini4wd.hardware.codec import Drive, DriveMode
-from asobiba.envs.mini4wd.hardware.program import Body
+from asobiba.envs.mini4wd.hardware.program import Body, Sensed
 from asobiba.envs.mini4wd.hardware.transport import LinkError, SerialTransport
 
 
@@ -81,6 +81,21 @@ class EmulatedChip:
         self.pins = Pins(*(int(share) / 1e6 for share in shares), changed=int(changed) / 1e6)  # type: ignore[misc]
         return self.pins
 
+    def show(self, sensed: Sensed, pulses: int, tick: float) -> int:
+        """Puts a body's sensors to the chip's pins and bus, for a run of `tick` s; returns the pulses shown so far.
+
+        Pulses of the body's last tick are shown in the next: each a tick late, none out of step.
+        """
+        self.ask("sense " + " ".join(map(str, sensed.raw)) + f" {round((sensed.temperature - 36.53) * 340)}")
+        self.ask(f"battery {round(sensed.battery * 1000)}")
+        new = (sensed.pulses - pulses) & 0xFFFF
+        if 0 < new < 0x8000:  # fewer than before: a fresh car has been placed
+            when = ""
+            if sensed.pulse_age is not None:
+                when = f" {max(round((0.98 * tick - min(sensed.pulse_age, 0.9 * tick)) * 1e6), 2)}"
+            self.ask(f"pulses {new}{when}")
+        return sensed.pulses
+
     def close(self) -> None:
         """Ends the process."""
         self._process.kill()
@@ -121,13 +136,7 @@ class EmulatedTransport(SerialTransport):
 
     def advance(self) -> None:
         """One tick: the sensors show the body's state to the chip, the chip runs, its pins drive the body."""
-        sensed = self.body.sense()
-        self.chip.ask("sense " + " ".join(map(str, sensed.raw)) + f" {round((sensed.temperature - 36.53) * 340)}")
-        self.chip.ask(f"battery {round(sensed.battery * 1000)}")
-        pulses = (sensed.pulses - self._pulses) & 0xFFFF
-        if 0 < pulses < 0x8000:  # fewer than before: a fresh car has been placed
-            self.chip.ask(f"pulses {pulses}")
-        self._pulses = sensed.pulses
+        self._pulses = self.chip.show(self.body.sense(), self._pulses, self.tick)
         self._ticks += 1
         pins = self.chip.run(self.now(), self._from_host)
         self.body.advance(self.tick, pins.drive)

@@ -1,4 +1,4 @@
-"""`asobiba/Mini4WDHardware-v0`: a real mini 4WD with the spaces and the step semantics of `asobiba/Mini4WD-v0`."""
+"""`asobiba/Mini4WDHardware-v1`: a real mini 4WD with the spaces and the step semantics of `asobiba/Mini4WD-v1`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from asobiba.envs.mini4wd.hardware.codec import STOP, Codec, Drive, DriveMode, T
 from asobiba.envs.mini4wd.hardware.limits import Governor, Limits
 from asobiba.envs.mini4wd.hardware.link import Link
 from asobiba.envs.mini4wd.hardware.monitor import RunMonitor
+from asobiba.envs.mini4wd.hardware.program import PROFILE_OF_CODEC
 from asobiba.envs.mini4wd.hardware.runlog import LoggingTransport, ReplayOver, ReplayTransport, RunLog, read_log
 from asobiba.envs.mini4wd.hardware.transport import Clock, LinkError, SerialTransport, Transport
+from asobiba.envs.mini4wd.profile import load_profile
 
 PLACE = "Put the car on the start, switched on, and let go of it."
 
@@ -62,7 +64,7 @@ def parse_axes(text: str) -> np.ndarray:
 
 
 class HardwareEnv(gymnasium.Env):
-    """A car in the loop. Spaces, actions, rewards and their names are those of `asobiba/Mini4WD-v0`.
+    """A car in the loop. Spaces, actions, rewards and their names are those of `asobiba/Mini4WD-v1`.
 
     An action takes effect at the start of its step; the step ends one control period later, on a fixed grid of the
     monotonic clock, with the newest frame that has come. A step that begins more than a period late is a missed
@@ -82,11 +84,11 @@ class HardwareEnv(gymnasium.Env):
     Args:
         backend: path, name or pyserial URL of a serial port; "sim" for the simulator in real time; "replay" for a
             recorded log; or a `Transport`.
-        codec: "asobiba" (`firmware/mini4wd`) or "aichip" (RT-AICHIP).
+        codec: "asobiba" (`firmware/mini4wd`) or "aichip" (RT-AICHIP); by default that of the profile.
         baudrate: of the serial port.
-        axes: which of the sensor's axes point ahead, left and up; by default "+x+y+z", for the AI chip "+x-y-z".
-        pulses_per_turn: tachometer pulses per turn of a wheel, with `tachometer=True`.
-        max_duty, reverse_pulse, link_timeout, max_run_time, min_battery: see `Limits`.
+        axes: which of the sensor's axes point ahead, left and up, such as "+x-y-z"; by default as in the profile.
+        max_duty, reverse_pulse, link_timeout, max_run_time, min_battery: see `Limits`. The reverse pulse is by default the
+            profile's.
         log: path of the log to write, or `None`.
         recording: path of the log to replay.
         place: a function that asks a person to do what its argument says and returns when it is done; by default it
@@ -94,8 +96,8 @@ class HardwareEnv(gymnasium.Env):
         stop_key: a function that says whether the human stop key has been pressed (see `keys.Keys`).
         settle: longest time that `reset` waits for stillness, s.
         clock: of the backend "sim"; real time by default.
-        parameters: of `asobiba/Mini4WD-v0`. `control_ms` and `sample_ms` are by default 20 and 10, for the AI chip
-            50 and 50: a car samples when it reports.
+        parameters: of `asobiba/Mini4WD-v1`. `profile` says what the car is: its periods, its tachometer, its limits; by
+            default that of the shipped car with this codec.
 
     Raises:
         GameParameterError: for values outside their range.
@@ -111,12 +113,11 @@ class HardwareEnv(gymnasium.Env):
     def __init__(
         self,
         backend: str | Transport = "sim",
-        codec: str = "asobiba",
+        codec: str | None = None,
         baudrate: int = 115200,
         axes: str | None = None,
-        pulses_per_turn: int = 1,
         max_duty: float = 1.0,
-        reverse_pulse: float = 0.1,
+        reverse_pulse: float | None = None,
         link_timeout: float | None = None,
         max_run_time: float = 60.0,
         min_battery: float = 0.0,
@@ -134,7 +135,7 @@ class HardwareEnv(gymnasium.Env):
         if render_mode is not None:
             raise GameParameterError(f"render_mode is {render_mode!r}; a real car has none, watch it instead")
         settings: dict[str, Any] = {
-            "codec": codec, "axes": axes, "pulses_per_turn": pulses_per_turn, "max_duty": max_duty,
+            "codec": codec, "axes": axes, "max_duty": max_duty,
             "reverse_pulse": reverse_pulse, "link_timeout": link_timeout, "max_run_time": max_run_time,
             "min_battery": min_battery, "parameters": parameters,
         }  # fmt: skip
@@ -145,17 +146,21 @@ class HardwareEnv(gymnasium.Env):
             header, self._recorded = read_log(recording)
             settings = header["settings"]
             parameters = settings["parameters"]
+        known = settings["codec"]
+        if known is not None and known not in PROFILE_OF_CODEC:
+            make_codec(known)  # says which codecs there are
+        self.profile = load_profile(parameters.get("profile", PROFILE_OF_CODEC[known or "asobiba"]))
+        settings["codec"] = known or self.profile.codec
         self._settings = settings
         self.codec: Codec = make_codec(settings["codec"])
-        own = self.codec.confirms
-        defaults = {"control_ms": 20, "sample_ms": 10} if own else {"control_ms": 50, "sample_ms": 50}
-        self.ruleset = GAME.ruleset(**{**defaults, "latency_ms": 0, **parameters})
+        self.ruleset = GAME.ruleset(**{"profile": self.profile.name, **parameters})
         self.action_space = self.ruleset.action_space
         self.observation_space = self.ruleset.observation_space
-        self._matrix = parse_axes(settings["axes"] or ("+x+y+z" if own else "+x-y-z"))
-        timeout = settings["link_timeout"]
+        self._matrix = parse_axes(settings["axes"] or self.profile.axes)
+        timeout, reverse = settings["link_timeout"], settings["reverse_pulse"]
         self.limits = Limits(
-            settings["max_duty"], settings["reverse_pulse"], timeout if timeout is not None else 0.2 if own else 0.25,
+            settings["max_duty"], min(self.profile.values["reverse_limit"], 0.1) if reverse is None else reverse,
+            timeout if timeout is not None else 0.2 if self.codec.confirms else 0.25,
             settings["max_run_time"], settings["min_battery"],
         )  # fmt: skip
         self._settle = settle
@@ -191,7 +196,9 @@ class HardwareEnv(gymnasium.Env):
             from asobiba.envs.mini4wd.hardware.program import CarProgram, SimulatedTransport
 
             self._body = SimulatedBody(axes=self._matrix, **self.ruleset.parameters)
-            return SimulatedTransport(CarProgram(make_codec(self.codec.name), self._body), clock, stop_key)
+            program = CarProgram(make_codec(self.codec.name), self._body, self.profile)
+            self._simulated = SimulatedTransport(program, clock, stop_key)
+            return self._simulated
         return SerialTransport(backend, baudrate, stop_key)
 
     # -- beginning
@@ -207,6 +214,7 @@ class HardwareEnv(gymnasium.Env):
             self._connect()
             if self._body is not None:
                 self._body.place(seed)
+                self._simulated.reseed(int(self.np_random.integers(2**31)))
             elif self._settings["asks"]:
                 if self._place is not None:
                     self._place(PLACE)
@@ -222,8 +230,10 @@ class HardwareEnv(gymnasium.Env):
             self._frames.appendleft(self._frames[0])
         self._governor = Governor(self.limits)
         self._monitor = RunMonitor(
-            self._course, float(self._p["car"][0, TYRE]), self._settings["pulses_per_turn"] if self._tachometer else 0
-        )
+            self._course, float(self._p["car"][0, TYRE]),
+            round(self.profile.values["pulses_per_turn"]) if self._tachometer else 0,
+            self.profile.values["tachometer_filter"],
+        )  # fmt: skip
         self._actions = np.zeros((int(self.ruleset.layout.observation["actions"][0]), 2), np.float32)
         self._misses = 0
         self._progress = 0.0
@@ -266,7 +276,7 @@ class HardwareEnv(gymnasium.Env):
                 raise LinkError(cause)
             while kept and now - kept[0][0] > self.STILL_TIME:
                 kept.popleft()
-            if now - begun >= self.STILL_TIME and len(kept) >= 0.5 * self.STILL_TIME / self.codec.telemetry_period:
+            if now - begun >= self.STILL_TIME and len(kept) >= 0.5 * self.STILL_TIME / (self.profile.sample_ms / 1000):
                 acceleration = np.array([frame.acceleration for _, frame in kept])
                 rate = np.array([frame.rate for _, frame in kept])
                 if any(frame.sensor_fault for _, frame in kept):
@@ -387,6 +397,8 @@ class HardwareEnv(gymnasium.Env):
         newest = self._frames[-1][1]
         if newest.sensor_fault:
             return "the car's sensor does not answer"
+        if newest.battery_low:
+            return f"the car has braked for good: its battery was below {self.profile.values['battery_limit']} V for half a second"
         if newest.battery < self.limits.min_battery:
             return f"the motor battery is at {newest.battery:.2f} V, below {self.limits.min_battery} V"
         return None
@@ -401,11 +413,12 @@ class HardwareEnv(gymnasium.Env):
         parts["voltage"][0] = newest.battery
         parts["duty"][0], parts["mode"][0] = self._actions[0]
         parts["time"][0] = end - self._began
-        parts["frame_age"][0] = end - stamp
+        parts["frame_age"][0] = end - stamp + self.profile.values["latency"]
         parts["actions"][:] = self._actions
         if self._tachometer:
             parts["wheel_speed"][0] = self._monitor.wheel_speed
-        return np.clip(out, self.observation_space.low, self.observation_space.high)
+        layout = self.ruleset.layout
+        return np.clip(out, layout.observation_low, layout.observation_high)
 
     def _info(self, end: float, terms: dict[str, float]) -> dict[str, Any]:
         counts, round_trip = self.link.counts, self.link.round_trip

@@ -5,7 +5,9 @@ so that three things agree, by least squares (SciPy): the heading that the gyro 
 course says where the car is; the battery's voltage under load; and, where there is one, the tachometer. The mean of the
 gyro before the start is its zero, its scale is fitted along (a data sheet allows 3 % of error).
 
-A run that tells the parameters apart accelerates at several duties, rolls freely, and brakes: `excitation` is one.
+A run that tells the parameters apart accelerates at several duties, rolls freely, brakes, and lets the duty fall while it
+rolls fast (which tells what the bridge does between its pulses): `excitation` is one. What a run does not reveal is named:
+a parameter whose interval is wide, and pairs of which it shows only a combination.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,12 @@ from scipy.optimize import least_squares
 
 from asobiba.core import AsobibaError, GameParameterError
 from asobiba.envs.mini4wd.car import CAR_NAMES, Car, load_car
-from asobiba.envs.mini4wd.hardware.body import PULSES_PER_TURN, begin_body, motor_mode, run_body
+from asobiba.envs.mini4wd.hardware.body import begin_body, motor_mode, run_body
 from asobiba.envs.mini4wd.hardware.codec import DriveMode, Telemetry, make_codec
 from asobiba.envs.mini4wd.hardware.env import parse_axes
+from asobiba.envs.mini4wd.hardware.program import PROFILE_OF_CODEC
 from asobiba.envs.mini4wd.hardware.runlog import read_log
+from asobiba.envs.mini4wd.profile import load_profile
 
 PARAMETERS = (
     "torque_constant", "resistance", "no_load_current", "roller_drag", "voltage", "battery_resistance",
@@ -36,6 +40,10 @@ HEADING_NOISE, VOLTAGE_NOISE, DISTANCE_NOISE = 0.02, 0.005, 0.03
 """Weights of the residuals, rad, V and m: what a good sensor leaves."""
 STARTS = 4
 FINALISTS = 3
+NORMAL_95 = 1.96
+WIDE, ALIKE = 0.3, 0.98
+"""A parameter counts as not revealed if half its 95 % interval is more than this share of it, or two of them if their
+correlation is beyond this."""
 HORIZONS = (3.0, 5.0, 8.0, 12.0)
 """Cars that the fit begins with in every lane, how many of these fits are carried on, and the seconds of the run that it takes in, one after the other."""
 _ADDED = ("speed_drag", "rolling_resistance", "gear_efficiency", "mass", "brake_friction")
@@ -44,6 +52,7 @@ PHASES: tuple[tuple[float, float, float], ...] = (
     (1.2, 0.8, 0.0), (0.6, 0.0, -0.75), (0.8, 0.6, 0.0), (0.3, 0.0, -0.25), (1.0, 0.9, 0.0), (0.8, 0.0, -0.75),
     (0.9, 0.5, 0.0), (0.4, 0.0, -0.25), (1.5, 0.7, 0.0), (1.0, 0.0, -0.75), (1.0, 1.0, 0.0), (0.5, 0.0, -0.75),
     (0.7, 0.7, 0.0), (0.2, 0.0, -0.25), (1.3, 0.9, 0.0), (1.0, 0.0, -0.75), (2.0, 0.6, 0.0), (1.0, 0.0, -0.75),
+    (1.0, 1.0, 0.0), (0.8, 0.3, 0.0), (0.6, 0.9, 0.0), (0.8, 0.4, 0.0), (0.5, 0.0, -0.25),
 )  # fmt: skip
 """Seconds, duty and mode selector (free -0.75, brake -0.25) of the identification run."""
 
@@ -82,13 +91,18 @@ class Run:
 class Identification:
     """What was found: the car, each fitted value with its standard error, and the residuals' rms before and after.
 
-    The standard errors take the residuals of successive frames for independent; they are not, so the true ones are a few
-    times larger.
+    `errors` are standard errors, in which the residuals of one quantity count as as many independent ones as their
+    correlation from frame to frame leaves; `intervals` are 95 % of it. `hidden` says of each parameter that the run does
+    not reveal why. `decay_costs` are the costs of the fit with a bridge that leaves the motor free between its pulses (0)
+    and with one that shorts it (1).
     """
 
     car: Car
     values: dict[str, float]
     errors: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    hidden: dict[str, str]
+    decay_costs: dict[int, float]
     before: dict[str, float]
     after: dict[str, float]
     lane: int
@@ -106,12 +120,13 @@ def read_run(path: str | Path) -> Run:
     header, entries = read_log(path)
     settings = header["settings"]
     codec = make_codec(settings["codec"])
-    matrix = parse_axes(settings["axes"] or ("+x+y+z" if codec.confirms else "+x-y-z"))
+    profile = load_profile(settings["parameters"].get("profile", PROFILE_OF_CODEC[codec.name]))
+    matrix = parse_axes(settings["axes"] or profile.axes)
     before: list[Telemetry] = []
     during: list[Telemetry] = []
     for entry in entries:
         if "reset" in entry:
-            before, during = (during or before)[-round(1.0 / codec.telemetry_period) :], []
+            before, during = (during or before)[-round(1000 / profile.sample_ms) :], []
         elif entry.get("b") and "r" in entry:
             during += [m for m in codec.read(bytes.fromhex(entry["b"])) if isinstance(m, Telemetry)]
         elif entry.get("i", {}).get("end_reason"):
@@ -131,9 +146,8 @@ def read_run(path: str | Path) -> Run:
     distance = None
     if settings["parameters"].get("tachometer") and frames[0].pulses is not None:
         pulses = np.cumsum([0, *(((b.pulses or 0) - (a.pulses or 0)) & 0xFFFF for a, b in itertools.pairwise(frames))])
-        distance = (pulses + 0.5) / (
-            settings.get("pulses_per_turn") or PULSES_PER_TURN
-        )  # turns; the next pulse is half a turn of it away on average
+        # Turns; the next pulse is half its way off on the mean.
+        distance = (pulses + 0.5) / profile.values["pulses_per_turn"]
     duties, modes = _timeline(frames, times)
     return Run(times, heading, np.array([f.battery for f in frames]), distance, duties, modes, settings["parameters"])
 
@@ -159,13 +173,19 @@ def _timeline(frames: Sequence[Telemetry], times: np.ndarray) -> tuple[np.ndarra
 class _Model:
     """Drives a run's duties in the simulator with other values of the car."""
 
-    def __init__(self, run: Run, car: Car, names: Sequence[str], lane: int):
+    def __init__(self, run: Run, car: Car, names: Sequence[str], lane: int, slow_decay: int | None = None):
         from asobiba.envs.mini4wd import GAME
+
+        profile = load_profile(run.parameters.get("profile", GAME.parameters["profile"]))
+        if slow_decay is not None:
+            profile = replace(profile, values={**profile.values, "slow_decay": float(slow_decay)})
+        self.slow_decay = int(profile.values["slow_decay"])
 
         course = run.parameters.get("course", GAME.parameters["course"])
         self.ruleset = GAME.ruleset(
-            course=course, car=car.as_data(), lane=lane, randomise="none", sample_ms=50, laps=100
-        )
+            course=course, car=car.as_data(), lane=lane, randomise="none", sample_ms=50, laps=100,
+            profile=profile,
+        )  # fmt: skip
         self.run, self.names = run, list(names)
         self.nominal = np.array([car.values[name] for name in names])
         self.columns = [CAR_NAMES.index(name) for name in names]
@@ -205,6 +225,33 @@ def _fit(model: _Model, begin: np.ndarray, horizon: float, difference: float) ->
     return least_squares(
         model.weighted, begin, diff_step=difference, loss="soft_l1", max_nfev=40, bounds=(0.3, 3.0), args=(horizon,)
     )
+
+
+def _covariance(model: _Model, fit: Any) -> np.ndarray:
+    # Residuals of neighbouring frames are alike: n of them say as much as n (1 - r) / (1 + r) independent ones.
+    weights, at = np.ones(len(fit.fun)), 0
+    for part in model.residuals(fit.x).values():
+        here = slice(at, at + len(part))
+        at += len(part)
+        off = part - part.mean()
+        power = float(off @ off)
+        alike = min(max(float(off[1:] @ off[:-1]) / power, 0.0), 0.995) if power > 0 else 0.0
+        weights[here] = math.sqrt((1 - alike) / (1 + alike))
+    jacobian = fit.jac * weights[:, None]
+    freedom = max(float((weights**2).sum()) - len(fit.x), 1.0)
+    return np.linalg.pinv(jacobian.T @ jacobian) * float(((fit.fun * weights) ** 2).sum()) / freedom
+
+
+def _hidden(names: Sequence[str], x: np.ndarray, errors: np.ndarray, covariance: np.ndarray) -> dict[str, str]:
+    found = {}
+    for i, name in enumerate(names):
+        if NORMAL_95 * errors[i] > WIDE * abs(x[i]):
+            found[name] = f"its interval is ±{NORMAL_95 * errors[i] / abs(x[i]):.0%}: the run hardly depends on it"
+    for i, j in itertools.combinations(range(len(names)), 2):
+        if errors[i] and errors[j] and abs(covariance[i, j]) / (errors[i] * errors[j]) > ALIKE:
+            for one, other in ((i, j), (j, i)):
+                found.setdefault(names[one], f"the run shows it only together with {names[other]}; measure one of them")
+    return found
 
 
 def identify(
@@ -261,9 +308,12 @@ def identify(
         fits.append((fit.cost, candidate, model, fit))
     _, lane, model, fit = min(fits, key=lambda entry: entry[0])
     values = {name: float(v) for name, v in zip(names, fit.x[:-1] * model.nominal, strict=True)}
-    freedom = max(len(fit.fun) - len(fit.x), 1)
-    covariance = np.linalg.pinv(fit.jac.T @ fit.jac) * (2 * fit.cost / freedom)
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))[:-1] * model.nominal
+    spread = _covariance(model, fit)
+    relative = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    errors = relative[:-1] * model.nominal
+    decay_costs = {model.slow_decay: float(fit.cost)}
+    other = _Model(run, nominal, names, lane, 1 - model.slow_decay)
+    decay_costs[other.slow_decay] = float(_fit(other, fit.x, math.inf, 3e-3).cost)
 
     def rms(x: np.ndarray) -> dict[str, float]:
         return {name: float(np.sqrt(np.mean(part**2))) for name, part in model.residuals(x).items()}
@@ -272,6 +322,12 @@ def identify(
         car=nominal.with_values(**values),
         values=values,
         errors={name: float(e) for name, e in zip(names, errors, strict=True)},
+        intervals={
+            name: (values[name] - NORMAL_95 * float(e), values[name] + NORMAL_95 * float(e))
+            for name, e in zip(names, errors, strict=True)
+        },
+        hidden=_hidden(names, fit.x[:-1], relative[:-1], spread[:-1, :-1]),
+        decay_costs=decay_costs,
         before=rms(start),
         after=rms(fit.x),
         lane=lane,

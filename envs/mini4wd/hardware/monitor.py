@@ -14,6 +14,7 @@ import numpy as np
 
 from asobiba.envs.mini4wd.course import BASE, KAPPA, LENGTH, Course
 from asobiba.envs.mini4wd.hardware.codec import DriveMode, Telemetry
+from asobiba.envs.mini4wd.tachometer import wheel_speed
 
 STANDING_SPREAD = 0.05
 """g: below this the accelerometer of a car says that its wheels stand still."""
@@ -57,10 +58,13 @@ class RunMonitor:
     Args:
         course: what is driven on.
         tyre: diameter of the tyres, m.
-        gear_pulses: tachometer pulses per turn of a wheel; 0 without a tachometer.
+        pulses_per_turn: tachometer pulses per turn of a wheel; 0 without a tachometer.
+        time_constant: of the low pass of the measured wheel speed, s.
     """
 
-    def __init__(self, course: Course, tyre: float, pulses_per_turn: int = 0):
+    def __init__(self, course: Course, tyre: float, pulses_per_turn: int = 0, time_constant: float = 0.0):
+        self._time_constant = time_constant
+        self._seen_edge = 0.0
         self._map = HeadingMap(course)
         self._per_pulse = math.pi * tyre / pulses_per_turn if pulses_per_turn else None
         self._turned = self._furthest = 0.0
@@ -80,14 +84,25 @@ class RunMonitor:
         self._turned += rate[2] * elapsed * self._map.direction
         self._furthest = max(self._furthest, self._turned)
         if self._per_pulse is not None and frame.pulses is not None:
-            if self._pulses is not None:
-                gone = ((frame.pulses - self._pulses) & 0xFFFF) * self._per_pulse
-                self.distance += gone
-                self.wheel_speed += 0.3 * ((gone / elapsed if elapsed else 0.0) - self.wheel_speed)
-            self._pulses = frame.pulses
+            self._count(frame.pulses, frame.car_time, frame.pulse_age)
         else:
             self.distance = max(self.distance, self._map.distance(self._furthest))
         self._watch(frame, acceleration, rate)
+
+    def _count(self, pulses: int, now: float, age: float | None) -> None:
+        assert self._per_pulse is not None
+        if self._pulses is None:
+            self._pulses, self._seen_edge = pulses, now - (1.0 if age is None else age)
+        new = (pulses - self._pulses) & 0xFFFF
+        edge = now - age if age is not None else self._seen_edge
+        self.wheel_speed = float(
+            wheel_speed(
+                self.wheel_speed, float(new), edge, 0.0, self._seen_edge, now, self._per_pulse, self._time_constant
+            )
+        )
+        if new:
+            self.distance += new * self._per_pulse
+            self._pulses, self._seen_edge = pulses, edge
 
     def _watch(self, frame: Telemetry, acceleration: np.ndarray, rate: np.ndarray) -> None:
         now = frame.car_time

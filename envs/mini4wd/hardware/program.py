@@ -5,6 +5,8 @@ What moves is the `Body`: the simulator's car in `body`, something simpler in te
 
 from __future__ import annotations
 
+import random
+from collections import deque
 from typing import Protocol
 
 from asobiba.envs.mini4wd.hardware.codec import (
@@ -17,15 +19,49 @@ from asobiba.envs.mini4wd.hardware.codec import (
     Telemetry,
 )
 from asobiba.envs.mini4wd.hardware.transport import Clock, MonotonicClock, Transport
+from asobiba.envs.mini4wd.profile import Profile, load_profile
+
+PROFILE_OF_CODEC = {"asobiba": "atmega328p", "aichip": "rt_ai_chip"}
+"""The shipped car that speaks a codec."""
+
+
+class Wire:
+    """One direction of a link: pieces of bytes arrive in order, each `delay` s after it was sent, or are lost.
+
+    Args:
+        delay: s.
+        loss: share of pieces that are lost.
+        seed: of the losses.
+    """
+
+    def __init__(self, delay: float, loss: float, seed: int):
+        self.delay = delay
+        self.loss = loss
+        self._random = random.Random(seed)
+        self._queue: deque[tuple[float, bytes]] = deque()
+
+    def put(self, now: float, data: bytes) -> None:
+        """Sends a piece."""
+        if data and not (self.loss and self._random.random() < self.loss):
+            self._queue.append((now + self.delay, data))
+
+    def get(self, now: float) -> bytes:
+        """What has arrived by now."""
+        pieces = []
+        while self._queue and self._queue[0][0] <= now + 1e-9:
+            pieces.append(self._queue.popleft()[1])
+        return b"".join(pieces)
 
 
 class Sensed(Protocol):
-    """What a body's sensors say: six raw integers (acceleration, angular rate), degrees Celsius, V, pulses."""
+    """What a body's sensors say: six raw integers (acceleration, angular rate), degrees Celsius, V, pulses, and how long
+    ago the last pulse came, s (`None`: there was none)."""
 
     raw: tuple[int, ...]
     temperature: float
     battery: float
     pulses: int
+    pulse_age: float | None
 
 
 class Body(Protocol):
@@ -44,19 +80,23 @@ class CarProgram:
     Args:
         codec: the protocol (the car's end of it).
         body: what it drives.
+        profile: its limits and its period; by default that of the shipped car with this codec.
     """
 
-    LINK_TIMEOUT = 0.2
-    REVERSE_LIMIT = 0.1
     LATE = 0.1
+    BATTERY_LOW = 0.5
     DRIFT = 0.01
     TICK = 0.001
     IDENTITY = 0x68
     ACCELERATION_SCALE, RATE_SCALE = 2048.0, 16.4
 
-    def __init__(self, codec: Codec, body: Body):
+    def __init__(self, codec: Codec, body: Body, profile: Profile | None = None):
         self.codec = codec
         self.body = body
+        self.profile = profile or load_profile(PROFILE_OF_CODEC[codec.name])
+        limits = self.profile.values
+        self._link_timeout, self._reverse_limit = limits["link_timeout"], limits["reverse_limit"]
+        self._battery_limit, self._maximum_duty = limits["battery_limit"], limits["maximum_duty"]
         self.time = 0.0
         self.drive = STOP
         self.link_timed_out = True
@@ -69,7 +109,9 @@ class CarProgram:
         self._fastest: tuple[float, float] | None = None
         self._refused = 0
         self._ticks = 0
-        self._period_ticks = round(codec.telemetry_period / self.TICK)
+        self._period_ticks = round(self.profile.sample_ms / 1000 / self.TICK)
+        self._low_since: float | None = None
+        self.battery_low = False
         self._outbox: list[bytes] = []
 
     def receive(self, data: bytes) -> None:
@@ -88,7 +130,7 @@ class CarProgram:
         self._outbox.append(
             self.codec.answer(
                 Hello(
-                    session, 1, self.IDENTITY, self.codec.telemetry_period, self.LINK_TIMEOUT, self.REVERSE_LIMIT, 1,
+                    session, 2, self.IDENTITY, self.profile.sample_ms / 1000, self._link_timeout, self._reverse_limit, 1,
                     self.ACCELERATION_SCALE, self.RATE_SCALE,
                 )
             )
@@ -116,24 +158,38 @@ class CarProgram:
             self._reverse_since, self.reverse_limited = None, False
         elif self._reverse_since is None:
             self._reverse_since = self.time
-        self.drive = STOP if self.reverse_limited else command.drive
+        wanted = command.drive
+        if wanted.mode in (DriveMode.FORWARD, DriveMode.REVERSE):
+            wanted = Drive(wanted.mode, min(wanted.duty, self._maximum_duty))
+        elif not self.profile.values["modes"]:
+            wanted = Drive(DriveMode.FORWARD, 0.0)
+        self.drive = STOP if self.reverse_limited or self.battery_low else wanted
 
     def advance(self, until: float) -> None:
         """Runs to this time, tick by tick; telemetry gathers in `take`."""
         while (self._ticks + 1) * self.TICK <= until + 1e-9:
             self._ticks += 1
             self.time = self._ticks * self.TICK
-            if not self.link_timed_out and self.time - self._command_at >= self.LINK_TIMEOUT - 1e-9:
+            if not self.link_timed_out and self.time - self._command_at >= self._link_timeout - 1e-9:
                 self.drive, self.link_timed_out = STOP, True
-            if self._reverse_since is not None and self.time - self._reverse_since >= self.REVERSE_LIMIT - 1e-9:
+            if self._reverse_since is not None and self.time - self._reverse_since >= self._reverse_limit - 1e-9:
                 if self.drive.mode == DriveMode.REVERSE:
                     self.drive, self.reverse_limited = STOP, True
             self.body.advance(self.TICK, self.drive)
             if self._ticks % self._period_ticks == 0:
                 self._report()
 
+    def _watch_battery(self, volts: float) -> None:
+        if volts >= self._battery_limit:
+            self._low_since = None
+        elif self._low_since is None:
+            self._low_since = self.time
+        elif self.time - self._low_since >= self.BATTERY_LOW - 1e-9:
+            self.drive, self.battery_low = STOP, True
+
     def _report(self) -> None:
         sensed = self.body.sense()
+        self._watch_battery(sensed.battery)
         self._outbox.append(
             self.codec.telemetry(
                 Telemetry(
@@ -152,6 +208,8 @@ class CarProgram:
                     temperature=sensed.temperature,
                     battery=sensed.battery,
                     pulses=sensed.pulses,
+                    pulse_age=sensed.pulse_age,
+                    battery_low=self.battery_low,
                     damaged=self.codec.bad,
                     refused=self._refused,
                 )
@@ -161,27 +219,43 @@ class CarProgram:
 
     def take(self) -> bytes:
         """What the car has sent since this was last called."""
-        data = b"".join(self._outbox)
-        self._outbox.clear()
-        return data
+        return b"".join(self.take_pieces())
+
+    def take_pieces(self) -> list[bytes]:
+        """The same, message by message."""
+        pieces, self._outbox = self._outbox, []
+        return pieces
 
 
 class SimulatedTransport(Transport):
     """A simulated car at the other end: the simulator in real time, or on a virtual clock as fast as it will go.
 
+    Both directions take the time and lose the share that the car's profile says.
+
     Args:
         program: the car.
         clock: real time by default.
         stop_key: as in `SerialTransport`.
+        seed: of the losses.
     """
 
     port = "sim"
 
-    def __init__(self, program: CarProgram, clock: Clock | None = None, stop_key=None):
+    def __init__(self, program: CarProgram, clock: Clock | None = None, stop_key=None, seed: int = 0):
         self.program = program
         self.clock = clock or MonotonicClock()
         self._origin = self.clock.now()
         self._stop_key = stop_key
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Empties the wire, begins its losses anew, and lets the car's frames fall anywhere between the host's steps."""
+        profile = self.program.profile
+        # The sensor's own sample is half its period old on the mean; the rest of the latency is the wire's.
+        up = max(profile.values["latency"] - 0.5 / profile.imu_hz, 0.0)
+        self._up = Wire(up, profile.values["drop_rate"], seed)
+        self._down = Wire(profile.values["action_delay"], profile.values["command_loss"], seed + 1)
+        self._origin -= random.Random(seed + 2).random() * profile.sample_ms / 1000
 
     def open(self) -> bool:
         """The car's time goes on from here: what passed before was not its own."""
@@ -195,13 +269,18 @@ class SimulatedTransport(Transport):
         self.clock.sleep_until(time)
 
     def _catch_up(self) -> None:
-        self.program.advance(self.clock.now() - self._origin)
+        until = self.clock.now() - self._origin
+        while self.program.time + self.program.TICK <= until + 1e-9:
+            self.program.receive(self._down.get(self.program.time))
+            self.program.advance(self.program.time + self.program.TICK)
+            for piece in self.program.take_pieces():
+                self._up.put(self.program.time, piece)
 
     def read(self, deadline: float) -> tuple[float, bytes]:
         while True:
             self._catch_up()
-            data = self.program.take()
             now = self.clock.now()
+            data = self._up.get(now - self._origin)
             if data or now >= deadline:
                 return now, data
             next_tick = self._origin + self.program.time + self.program.TICK
@@ -209,7 +288,7 @@ class SimulatedTransport(Transport):
 
     def write(self, data: bytes) -> float:
         self._catch_up()
-        self.program.receive(data)
+        self._down.put(self.clock.now() - self._origin, data)
         return self.clock.now()
 
     def stop_pressed(self) -> bool:

@@ -40,6 +40,6 @@ def replay_log(path: str | Path) -> Replay:
         else:
             continue
         differing += not info["same_as_recorded"]
-    writes = env.link.transport.differing  # type: ignore[attr-defined]
+    writes = env.link.transport.differing
     env.close()
     return Replay(steps, differing, writes, cause)

@@ -13,7 +13,7 @@
  *       CHANGED_US: when the pins, or the duty that they are given, last changed.
  *   sense AX AY AZ GX GY GZ T  ->  ok       registers of the sensor at its widest ranges (raw units)
  *   battery MILLIVOLTS         ->  ok
- *   pulses COUNT               ->  ok       tachometer pulses during the next `run`
+ *   pulses COUNT [AFTER_US]    ->  ok       tachometer pulses during the next `run`, evenly, the last so long after its start
  *   sensor 0|1                 ->  ok       takes the sensor off the bus, or puts it back
  *   reset                      ->  ok       a brown-out: the program starts anew
  */
@@ -193,7 +193,7 @@ static void watch_pins(void) {
 
 /* ---- running ---- */
 
-static unsigned pulses_left;
+static unsigned pulses_left, pulses_after_us;
 static avr_cycle_count_t pulse_every, next_pulse;
 static int pulse_level;
 static avr_irq_t *tachometer, *battery;
@@ -201,9 +201,15 @@ static avr_irq_t *tachometer, *battery;
 static void no_sleep(avr_t *chip, avr_cycle_count_t cycles) { (void)chip, (void)cycles; }
 
 static void run_until(avr_cycle_count_t until) {
+  if (pulse_level) { /* a pulse of the last run ends now, at the latest */
+    pulse_level = 0;
+    avr_raise_irq(tachometer, 0);
+    --pulses_left;
+  }
   if (pulses_left) {
-    pulse_every = (until - avr->cycle) / (2 * pulses_left + 1);
-    next_pulse = avr->cycle + pulse_every;
+    const avr_cycle_count_t span = pulses_after_us ? (avr_cycle_count_t)pulses_after_us * CYCLES_PER_US : (until - avr->cycle) * 3 / 4;
+    pulse_every = span / (2 * pulses_left);
+    next_pulse = avr->cycle + span - (2 * pulses_left - 2) * pulse_every;
   }
   while (avr->cycle < until) {
     if (pulses_left && avr->cycle >= next_pulse) {
@@ -276,6 +282,7 @@ static void obey(char *line) {
   unsigned long long until, wanted;
   int v[7];
   if (sscanf(line, "run %llu %llu", &until, &wanted) == 2) {
+    take_from_host();
     for (int patience = 0; host_bytes < wanted && patience < 10000; ++patience) {
       take_from_host();
       if (host_bytes < wanted) usleep(1000);
@@ -298,8 +305,12 @@ static void obey(char *line) {
     for (int i = 0; i < 7; ++i) mpu.raw[i] = v[i];
   } else if (sscanf(line, "battery %d", v) == 1) {
     avr_raise_irq(battery, v[0]);
+  } else if (sscanf(line, "pulses %d %d", v, v + 1) == 2) {
+    pulses_left += v[0];
+    pulses_after_us = v[1];
   } else if (sscanf(line, "pulses %d", v) == 1) {
     pulses_left += v[0];
+    pulses_after_us = 0;
   } else if (sscanf(line, "sensor %d", v) == 1) {
     mpu.present = v[0];
     mpu_power_up();

@@ -1,7 +1,5 @@
 #include "frame.h"
 
-#include <util/crc16.h>
-
 #include "uart.h"
 
 namespace {
@@ -13,7 +11,12 @@ uint8_t damaged_count = 0;
 
 uint16_t crc16(const uint8_t* bytes, uint8_t length) {
   uint16_t crc = 0xFFFF;
-  for (uint8_t i = 0; i < length; ++i) crc = _crc_xmodem_update(crc, bytes[i]);
+  for (uint8_t i = 0; i < length; ++i) {
+    // Polynomial 0x1021, a byte at a time without a table.
+    uint8_t x = (crc >> 8) ^ bytes[i];
+    x ^= x >> 4;
+    crc = (crc << 8) ^ (static_cast<uint16_t>(x) << 12) ^ (static_cast<uint16_t>(x) << 5) ^ x;
+  }
   return crc;
 }
 

@@ -4,48 +4,77 @@
 
 namespace {
 
-// Register numbers and scales: MPU-6000/MPU-6050 Register Map (InvenSense RM-MPU-6000A), LSM6DS3 datasheet (ST).
-constexpr uint8_t kMpuAddress = 0x68;
-constexpr uint8_t kMpuWhoAmI = 0x75;
-constexpr uint8_t kMpuIdentity = 0x68;
-constexpr uint8_t kLsmAddress = 0x6A;
-constexpr uint8_t kLsmWhoAmI = 0x0F;
-constexpr uint8_t kLsmIdentity = 0x69;
-
+// Register numbers, settings and scales are those of the makers' register maps: MPU-6000/MPU-6050 (RM-MPU-6000A), MPU-6500
+// (RM-MPU-6500A), LSM6DS3 (ST DS10314), LSM6DS3TR-C (ST DS11693).
 struct Setting {
   uint8_t reg;
   uint8_t value;
 };
-constexpr Setting kMpuSettings[] = {
+
+struct Chip {
+  uint8_t identity;           // what its name register answers
+  uint8_t address;
+  uint8_t name_register;
+  const Setting* settings;
+  uint8_t setting_count;
+  uint8_t first_register;     // of the 14 bytes that are read at once
+  uint8_t acceleration_at;    // where in them the three words lie
+  uint8_t rate_at;
+  uint8_t temperature_at;
+  bool big_endian;
+  imu::Scale scale;
+  int16_t temperature_per;    // hundredths of a degree: raw * per / divisor + offset
+  int16_t temperature_divisor;
+  int16_t temperature_offset;
+};
+
+constexpr Setting kMpu6050[] = {
     {0x6B, 0x01},  // awake, clock from the gyro
     {0x1A, 0x02},  // low-pass at 94 Hz: 3 ms of delay
     {0x19, 0x04},  // 200 samples a second
     {0x1B, 0x18},  // +-2000 degrees per second
     {0x1C, 0x18},  // +-16 g
 };
-constexpr Setting kLsmSettings[] = {
+constexpr Setting kMpu6500[] = {
+    {0x6B, 0x01},  // awake, the best clock that there is
+    {0x1A, 0x02},  // gyro low-pass at 92 Hz
+    {0x19, 0x04},  // 200 samples a second
+    {0x1B, 0x18},  // +-2000 degrees per second
+    {0x1C, 0x18},  // +-16 g
+    {0x1D, 0x02},  // accelerometer low-pass at 99 Hz, a register of its own
+};
+constexpr Setting kLsm6ds3[] = {
     {0x12, 0x44},  // whole samples only, addresses count up
     {0x10, 0x54},  // 208 samples a second, +-16 g
     {0x11, 0x5C},  // 208 samples a second, +-2000 degrees per second
 };
 
-uint8_t found = 0;
+constexpr imu::Scale kMpuScale = {20480, 1640};  // 2048 LSB per g, 16.4 LSB per degree per second
+constexpr imu::Scale kLsmScale = {20492, 1429};  // 0.488 mg and 70 millidegrees per second an LSB
 
-template <uint8_t count>
-bool set_up(uint8_t address, const Setting (&settings)[count]) {
-  for (const Setting& setting : settings) {
-    if (!twi::write_register(address, setting.reg, setting.value)) return false;
+#define SETTINGS(list) list, sizeof(list) / sizeof(list[0])
+constexpr Chip kChips[] = {
+    // name  at    asks  settings           data  acc gyro temp endian scale       temperature
+    {0x68, 0x68, 0x75, SETTINGS(kMpu6050), 0x3B, 0, 8, 6, true, kMpuScale, 5, 17, 3653},    // MPU-6050, MPU-9150
+    {0x70, 0x68, 0x75, SETTINGS(kMpu6500), 0x3B, 0, 8, 6, true, kMpuScale, 3, 10, 2100},    // MPU-6500
+    {0x71, 0x68, 0x75, SETTINGS(kMpu6500), 0x3B, 0, 8, 6, true, kMpuScale, 3, 10, 2100},    // MPU-9250
+    {0x69, 0x6A, 0x0F, SETTINGS(kLsm6ds3), 0x20, 8, 2, 0, false, kLsmScale, 25, 4, 2500},   // LSM6DS3
+    {0x6A, 0x6A, 0x0F, SETTINGS(kLsm6ds3), 0x20, 8, 2, 0, false, kLsmScale, 25, 64, 2500},  // LSM6DS3TR-C
+};
+#undef SETTINGS
+
+const Chip* found = nullptr;
+
+bool set_up(const Chip& chip) {
+  for (uint8_t i = 0; i < chip.setting_count; ++i) {
+    if (!twi::write_register(chip.address, chip.settings[i].reg, chip.settings[i].value)) return false;
   }
   return true;
 }
 
-bool answers(uint8_t address, uint8_t reg, uint8_t identity) {
-  uint8_t name = 0;
-  return twi::read_registers(address, reg, &name, 1) && name == identity;
+int16_t word(const uint8_t* bytes, bool big_endian) {
+  return static_cast<int16_t>(big_endian ? bytes[0] << 8 | bytes[1] : bytes[1] << 8 | bytes[0]);
 }
-
-int16_t big_endian(const uint8_t* bytes) { return static_cast<int16_t>(bytes[0] << 8 | bytes[1]); }
-int16_t little_endian(const uint8_t* bytes) { return static_cast<int16_t>(bytes[1] << 8 | bytes[0]); }
 
 }  // namespace
 
@@ -53,41 +82,31 @@ namespace imu {
 
 bool begin() {
   twi::begin();
-  found = 0;
-  if (answers(kMpuAddress, kMpuWhoAmI, kMpuIdentity) && set_up(kMpuAddress, kMpuSettings)) found = kMpuIdentity;
-  else if (answers(kLsmAddress, kLsmWhoAmI, kLsmIdentity) && set_up(kLsmAddress, kLsmSettings)) found = kLsmIdentity;
-  return found != 0;
+  found = nullptr;
+  for (const Chip& chip : kChips) {
+    uint8_t name = 0;
+    if (!twi::read_registers(chip.address, chip.name_register, &name, 1) || name != chip.identity) continue;
+    if (set_up(chip)) found = &chip;
+    break;
+  }
+  return found != nullptr;
 }
 
-uint8_t identity() { return found; }
+uint8_t identity() { return found ? found->identity : 0; }
 
-Scale scale() {
-  if (found == kLsmIdentity) return {20492, 1429};  // 0.488 mg and 70 millidegrees per second an LSB
-  return {20480, 1640};
-}
+Scale scale() { return found ? found->scale : kMpuScale; }
 
 bool read(Sample& sample) {
   uint8_t bytes[14];
-  if (found == kMpuIdentity) {
-    if (!twi::read_registers(kMpuAddress, 0x3B, bytes, 14)) return false;
-    for (uint8_t i = 0; i < 3; ++i) {
-      sample.acceleration[i] = big_endian(bytes + 2 * i);
-      sample.angular_rate[i] = big_endian(bytes + 8 + 2 * i);
-    }
-    // Degrees: raw / 340 + 36.53.
-    sample.temperature = static_cast<int16_t>(static_cast<int32_t>(big_endian(bytes + 6)) * 5 / 17 + 3653);
-    return true;
+  if (!found || !twi::read_registers(found->address, found->first_register, bytes, sizeof bytes)) return false;
+  for (uint8_t i = 0; i < 3; ++i) {
+    sample.acceleration[i] = word(bytes + found->acceleration_at + 2 * i, found->big_endian);
+    sample.angular_rate[i] = word(bytes + found->rate_at + 2 * i, found->big_endian);
   }
-  if (found == kLsmIdentity) {
-    if (!twi::read_registers(kLsmAddress, 0x20, bytes, 14)) return false;
-    for (uint8_t i = 0; i < 3; ++i) {
-      sample.angular_rate[i] = little_endian(bytes + 2 + 2 * i);
-      sample.acceleration[i] = little_endian(bytes + 8 + 2 * i);
-    }
-    sample.temperature = static_cast<int16_t>(static_cast<int32_t>(little_endian(bytes)) * 25 / 4 + 2500);
-    return true;
-  }
-  return false;
+  const int32_t raw = word(bytes + found->temperature_at, found->big_endian);
+  sample.temperature =
+      static_cast<int16_t>(raw * found->temperature_per / found->temperature_divisor + found->temperature_offset);
+  return true;
 }
 
 }  // namespace imu

@@ -1,4 +1,5 @@
-// Accelerometer and gyro: MPU-6050 or MPU-9150 (the same registers), or LSM6DS3, found by asking for their names.
+// Accelerometer and gyro, found by asking for their names: MPU-6050, MPU-9150, MPU-6500, MPU-9250, LSM6DS3, LSM6DS3TR-C.
+// Each is a row of a table in imu.cpp: another one of these families is another row.
 #pragma once
 #include <stdint.h>
 

@@ -4,14 +4,20 @@
 #include <avr/io.h>
 #include <util/atomic.h>
 
+#include "clock.h"
+
 namespace {
 
 constexpr uint32_t kSupplyMillivolts = 5000;
 volatile uint16_t pulses = 0;
+volatile uint32_t last_us = 0;
 
 }  // namespace
 
-ISR(INT0_vect) { ++pulses; }
+ISR(INT0_vect) {
+  ++pulses;
+  last_us = car_clock::microseconds();
+}
 
 namespace inputs {
 
@@ -29,10 +35,10 @@ uint16_t battery_millivolts() {
   return static_cast<uint32_t>(value) * kSupplyMillivolts / 1024;
 }
 
-uint16_t tachometer_pulses() {
-  uint16_t count;
-  ATOMIC_BLOCK(ATOMIC_RESTORESTATE) { count = pulses; }
-  return count;
+Tachometer tachometer() {
+  Tachometer now;
+  ATOMIC_BLOCK(ATOMIC_RESTORESTATE) { now = {pulses, last_us}; }
+  return now;
 }
 
 }  // namespace inputs

@@ -6,6 +6,11 @@ namespace inputs {
 
 void begin();
 uint16_t battery_millivolts();    // of the last conversion; starts the next
-uint16_t tachometer_pulses();     // rising edges since start, counts around
+
+struct Tachometer {
+  uint16_t pulses;   // rising edges since start, counts around
+  uint32_t last_us;  // when the last of them came, by the car's clock
+};
+Tachometer tachometer();
 
 }  // namespace inputs

@@ -5,6 +5,7 @@
 #include "imu.h"
 #include "inputs.h"
 #include "motor.h"
+#include "profile.h"
 #include "uart.h"
 
 namespace {
@@ -53,9 +54,9 @@ void hello(const uint8_t* payload) {
   out.u8(session);
   out.u8(link::kVersion);
   out.u8(imu::identity());
-  out.u8(link::kTelemetryPeriodMs);
-  out.u8(motor::kLinkTimeoutMs);
-  out.u8(motor::kReverseLimitMs);
+  out.u8(profile::kTelemetryPeriodMs);
+  out.u8(profile::kLinkTimeoutMs);
+  out.u8(profile::kReverseLimitMs);
   out.u8(reset_cause);
   out.u16(scale.acceleration);
   out.u16(scale.angular_rate);
@@ -112,7 +113,10 @@ void send_telemetry() {
   imu::Sample sample = {};
   const bool sensed = imu::read(sample);
   if (!sensed && !commanded) imu::begin();  // a sensor may be plugged in while the car stands
+  const uint16_t millivolts = inputs::battery_millivolts();
+  motor::watch_battery(millivolts);
   const motor::State motor = motor::state();
+  const inputs::Tachometer tachometer = inputs::tachometer();
   const uint32_t now = car_clock::microseconds();
   const uint32_t age = (now - command_us) / 10;
   Writer out;
@@ -125,12 +129,14 @@ void send_telemetry() {
   out.u8(motor.mode);
   out.u16(motor.duty);
   out.u8((motor.link_timed_out ? kLinkTimedOut : 0) | (motor.reverse_limited ? kReverseLimited : 0) |
-         (sensed ? 0 : kSensorFault));
+         (sensed ? 0 : kSensorFault) | (motor.battery_low ? kBatteryLow : 0));
   for (const int16_t value : sample.acceleration) out.u16(value);
   for (const int16_t value : sample.angular_rate) out.u16(value);
   out.u16(sample.temperature);
-  out.u16(inputs::battery_millivolts());
-  out.u16(inputs::tachometer_pulses());
+  out.u16(millivolts);
+  out.u16(tachometer.pulses);
+  const uint32_t pulse_age = (now - tachometer.last_us) / 10;
+  out.u16(tachometer.pulses && pulse_age < 0xFFFF ? pulse_age : 0xFFFF);
   out.u8(frame::damaged());
   out.u8(refused);
   out.send();

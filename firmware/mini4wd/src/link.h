@@ -10,17 +10,17 @@
 //   'T' telemetry  u8 type, u8 session, u16 number, u32 car time (us), u16 number of the last command obeyed,
 //                  u16 its age (10 us), u8 mode, u16 duty, u8 flags, i16 acceleration[3], i16 angular rate[3],
 //                  i16 temperature (0.01 degrees Celsius), u16 motor battery (mV), u16 tachometer pulses,
-//                  u8 damaged frames, u8 refused commands
+//                  u16 how long ago the last of them came (10 us, 65535: longer, or none yet), u8 damaged frames,
+//                  u8 refused commands
 #pragma once
 #include <stdint.h>
 
 namespace link {
 
-constexpr uint8_t kVersion = 1;
-constexpr uint8_t kTelemetryPeriodMs = 10;
+constexpr uint8_t kVersion = 2;
 constexpr uint8_t kLateMs = 100;  // a command that is so much later than the fastest one is refused as stale
 
-enum Flag : uint8_t { kLinkTimedOut = 1, kReverseLimited = 2, kSensorFault = 4 };
+enum Flag : uint8_t { kLinkTimedOut = 1, kReverseLimited = 2, kSensorFault = 4, kBatteryLow = 8 };
 
 void begin(uint8_t reset_cause);
 void receive();         // handles all bytes that have come

@@ -9,6 +9,7 @@
 #include "inputs.h"
 #include "link.h"
 #include "motor.h"
+#include "profile.h"
 #include "uart.h"
 
 int main() {
@@ -29,7 +30,7 @@ int main() {
     wdt_reset();
     link::receive();
     if (static_cast<int32_t>(car_clock::milliseconds() - next) >= 0) {
-      next += link::kTelemetryPeriodMs;
+      next += profile::kTelemetryPeriodMs;
       link::send_telemetry();
     }
     sleep_mode();  // until the next interrupt: the clock's comes within a millisecond

@@ -1,59 +1,24 @@
 #include "motor.h"
 
-#include <avr/io.h>
-#include <util/atomic.h>
+#include "atomic.h"
+#include "bridge.h"
+#include "profile.h"
 
 namespace {
-
-constexpr uint16_t kTop = 799;  // 16 MHz / 800 = 20 kHz
-constexpr uint8_t kIn1 = _BV(PB1);
-constexpr uint8_t kIn2 = _BV(PB2);
 
 motor::Mode mode = motor::kBrake;
 uint16_t duty = 0;
 uint8_t silence_ms = 0;
 uint8_t reverse_ms = 0;
+uint16_t low_ms = 0;
 bool timed_out = true;
 bool reverse_limited = false;
-
-// Pins follow the port register unless the timer drives them; a timer cannot hold a pin still without a spike.
-void hold(uint8_t port) {
-  TCCR1A = _BV(WGM11);
-  PORTB = port;
-}
-
-// Drives with the inputs of `port`; the timer raises the other input, which brakes, for a share of every period.
-void pulse(uint8_t port, volatile uint16_t& compare, uint8_t output) {
-  const uint16_t braking = kTop + 1 - static_cast<uint16_t>((static_cast<uint32_t>(kTop + 1) * duty) / motor::kFullDuty);
-  if (braking == 0) {
-    hold(port);
-  } else if (braking > kTop) {
-    hold(port | kIn1 | kIn2);
-  } else {
-    PORTB = port;
-    compare = braking - 1;
-    TCCR1A = _BV(WGM11) | output;
-  }
-}
+bool battery_low = false;
 
 void drive(motor::Mode new_mode, uint16_t new_duty) {
   mode = new_mode;
   duty = new_duty;
-  const uint8_t others = PORTB & ~(kIn1 | kIn2);
-  switch (mode) {
-    case motor::kForward:
-      pulse(others | kIn1, OCR1B, _BV(COM1B1));
-      break;
-    case motor::kReverse:
-      pulse(others | kIn2, OCR1A, _BV(COM1A1));
-      break;
-    case motor::kFree:
-      hold(others);
-      break;
-    default:
-      hold(others | kIn1 | kIn2);
-      break;
-  }
+  bridge::drive(mode, duty);
 }
 
 }  // namespace
@@ -61,22 +26,19 @@ void drive(motor::Mode new_mode, uint16_t new_duty) {
 namespace motor {
 
 void begin() {
-  ICR1 = kTop;
-  TCCR1B = _BV(WGM13) | _BV(WGM12) | _BV(CS10);  // fast PWM up to ICR1, no prescaler
-  drive(kBrake, 0);
-  DDRB |= kIn1 | kIn2;
+  bridge::begin();
 }
 
 void command(Mode new_mode, uint16_t new_duty) {
-  ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+  ATOMIC {
     silence_ms = 0;
     timed_out = false;
-    if (new_duty > kMaximumDuty) new_duty = kMaximumDuty;
+    if (new_duty > profile::kMaximumDuty) new_duty = profile::kMaximumDuty;
     if (new_mode != kReverse) {
       reverse_ms = 0;
       reverse_limited = false;
     }
-    if (new_mode > kFree || reverse_limited) {
+    if (new_mode > kFree || reverse_limited || battery_low) {
       drive(kBrake, 0);
     } else {
       drive(new_mode, new_mode == kForward || new_mode == kReverse ? new_duty : 0);
@@ -85,18 +47,31 @@ void command(Mode new_mode, uint16_t new_duty) {
 }
 
 void brake() {
-  ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+  ATOMIC {
     drive(kBrake, 0);
     timed_out = true;
   }
 }
 
+void watch_battery(uint16_t millivolts) {
+  if (millivolts >= profile::kBatteryLimitMv) {
+    low_ms = 0;
+    return;
+  }
+  low_ms += profile::kTelemetryPeriodMs;
+  if (low_ms <= kLowBatteryMs || battery_low) return;
+  ATOMIC {
+    battery_low = true;
+    drive(kBrake, 0);
+  }
+}
+
 void every_millisecond() {
-  if (!timed_out && ++silence_ms >= kLinkTimeoutMs) {
+  if (!timed_out && ++silence_ms >= profile::kLinkTimeoutMs) {
     drive(kBrake, 0);
     timed_out = true;
   }
-  if (mode == kReverse && ++reverse_ms >= kReverseLimitMs) {
+  if (mode == kReverse && ++reverse_ms >= profile::kReverseLimitMs) {
     drive(kBrake, 0);
     reverse_limited = true;
   }
@@ -104,7 +79,7 @@ void every_millisecond() {
 
 State state() {
   State now;
-  ATOMIC_BLOCK(ATOMIC_RESTORESTATE) { now = {mode, duty, timed_out, reverse_limited}; }
+  ATOMIC { now = {mode, duty, timed_out, reverse_limited, battery_low}; }
   return now;
 }
 

@@ -1,12 +1,4 @@
-// The motor behind an H-bridge with two inputs (DRV8833, DRV8837 and their kind): IN1 on D9 (OC1A), IN2 on D10 (OC1B).
-//
-//   IN1 IN2
-//    0   0   free: the motor turns freely
-//    1   0   forward
-//    0   1   reverse
-//    1   1   short-brake: the motor's terminals are connected
-//
-// A duty below one alternates between driving and short-brake at 20 kHz, so that the mean voltage is proportional to it.
+// The motor: what it is told, within the limits that stand above every command. The pins are `bridge`'s.
 #pragma once
 #include <stdint.h>
 
@@ -15,9 +7,7 @@ namespace motor {
 enum Mode : uint8_t { kBrake = 0, kForward = 1, kReverse = 2, kFree = 3 };
 
 constexpr uint16_t kFullDuty = 32767;
-constexpr uint16_t kMaximumDuty = kFullDuty;  // lower it to clamp every car that runs this program
-constexpr uint8_t kLinkTimeoutMs = 200;       // without a valid command: short-brake
-constexpr uint8_t kReverseLimitMs = 100;      // longest reverse pulse
+constexpr uint16_t kLowBatteryMs = 500;  // the battery may be below its limit for so long
 
 void begin();
 
@@ -27,6 +17,9 @@ void command(Mode mode, uint16_t duty);
 // Short-brake until the next command.
 void brake();
 
+// The motor battery's voltage, measured every telemetry period: short-brake for good once it has been low for too long.
+void watch_battery(uint16_t millivolts);
+
 // Called by the clock's interrupt.
 void every_millisecond();
 
@@ -35,6 +28,7 @@ struct State {
   uint16_t duty;
   bool link_timed_out;
   bool reverse_limited;
+  bool battery_low;
 };
 State state();
 

@@ -12,6 +12,11 @@ Each of two players antes one and is dealt one of three cards; they pass or bet 
 
 Own card, what was played, whether the player began the hand.
 
+## State
+
+`cards`: each player's card, 0 to 2. `history`: what the first two plies of the hand did: 0 not yet, 1 pass, 2 bet.
+`plies`: plies of the hand. `starter`: who began it. `hand`: hands played.
+
 ## Rewards
 
 What the hand won or lost: 1 or 2.

@@ -71,3 +71,16 @@ def hide(s, p, player):
 @kernel
 def resample(s, p, player):
     s.cards[1 - player] = (s.cards[player] + 1 + random_below(s, 2)) % 3
+
+
+@kernel
+def valid(s, p):
+    good = 0 <= s.cards[0] < 3 and 0 <= s.cards[1] < 3 and s.cards[0] != s.cards[1]
+    good = good and 0 <= s.history[0] <= 2 and 0 <= s.history[1] <= 2 and 0 <= s.plies <= 3
+    running = s.terminated == 0
+    good = good and (not running or s.plies < 3)
+    good = good and 0 <= s.starter <= 1 and 0 <= s.hand <= p.hands and (not running or s.hand < p.hands)
+    for k in range(2):
+        if good and (s.history[k] != 0) != (s.plies > k):
+            good = False
+    return good

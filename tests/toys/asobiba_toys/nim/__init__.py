@@ -12,6 +12,10 @@ Perfect information, no chance, two or more players.
 
 The heaps in unary, `heaps x size`.
 
+## State
+
+`heaps`: stones left in each heap.
+
 ## Rewards
 
 +1 for the winner; the others share -1.

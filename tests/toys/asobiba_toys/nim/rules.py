@@ -33,3 +33,13 @@ def observe(s, p, player, out):
     for h in range(s.heaps.shape[0]):
         for n in range(p.largest):
             out[h * p.largest + n] = n < s.heaps[h]
+
+
+@kernel
+def valid(s, p):
+    left = 0
+    for h in range(s.heaps.shape[0]):
+        if not 0 <= s.heaps[h] <= min(h + 1, p.largest):
+            return False
+        left += s.heaps[h]
+    return left > 0 or s.terminated != 0

@@ -12,6 +12,10 @@ Simultaneous, continuous, with noise.
 
 The puck from the player's side, and 1.
 
+## State
+
+`puck`: its place, from -2 to 2.
+
 ## Rewards
 
 +1 and -1.

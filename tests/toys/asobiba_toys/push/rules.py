@@ -23,3 +23,8 @@ def step(s, p, action):
 def observe(s, p, player, out):
     out[0] = s.puck if player == 0 else -s.puck
     out[1] = 1.0
+
+
+@kernel
+def valid(s, p):
+    return abs(s.puck) <= 2.0

@@ -12,6 +12,10 @@ One player steps left or right; now and then the step slips.
 
 The place, one-hot.
 
+## State
+
+`place`: 0 to `length`. `slips`: how often the walker slipped.
+
 ## Rewards
 
 1 at the end, -0.01 for every other step.

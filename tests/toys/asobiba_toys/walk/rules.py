@@ -29,3 +29,8 @@ def step(s, p, action):
 def observe(s, p, player, out):
     out[:] = 0
     out[s.place] = 1
+
+
+@kernel
+def valid(s, p):
+    return 0 <= s.place <= p.length and s.slips[0] >= 0 and (s.place < p.length or s.terminated != 0)

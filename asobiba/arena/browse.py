@@ -1,0 +1,33 @@
+"""The list of all matches inside the report: packed in pieces, of which the page unpacks the ones that are looked at."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+from asobiba.arena.match import REASONS
+from asobiba.arena.results import Results
+
+PIECE = 5000
+"""Matches of a piece."""
+
+
+def packed(results: Results) -> dict[str, Any]:
+    """What the page needs: `agents`, `reasons`, `total`, and `pieces`, each a base64 text of gzipped JSON columns
+    (`number`, `seats` flat, `winner`, `moves`, `reason`), numbers as differences from the one before."""
+    pieces = []
+    for begin in range(0, len(results), PIECE):
+        part = results[begin : begin + PIECE]
+        numbers = part.number.tolist()
+        columns = {
+            "number": [b - a for a, b in zip([0, *numbers], numbers)],
+            "seats": part.seats.ravel().tolist(),
+            "winner": part.winner.tolist(),
+            "moves": part.moves.tolist(),
+            "reason": part.reason.tolist(),
+        }
+        data = json.dumps(columns, separators=(",", ":")).encode()
+        pieces.append(base64.b64encode(gzip.compress(data, 6, mtime=0)).decode())
+    return {"agents": list(results.agents), "reasons": list(REASONS), "total": len(results), "pieces": pieces}

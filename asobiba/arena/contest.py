@@ -1,0 +1,204 @@
+"""Further commands of `asobiba league`: test, submit, swiss, simulate, cycles, skill, references."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asobiba.arena.commands import (
+    ExecutorName,
+    GameName,
+    Jobs,
+    Parameters,
+    RayAddress,
+    StorePlace,
+    TimeLimit,
+    Trusted,
+    Wide,
+    league,
+    make_runner,
+    open_store,
+    ruleset_of,
+    stored_results,
+)
+
+
+@league.command("test")
+def league_test(
+    game: GameName,
+    a: Annotated[str, typer.Argument(help="The agent that may be better.")],
+    b: Annotated[str, typer.Argument(help="The one that it is compared with.")],
+    elo0: Annotated[float, typer.Option(help="The first hypothesis: A stands so far above B.")] = 0.0,
+    elo1: Annotated[float, typer.Option(help="The second hypothesis.")] = 20.0,
+    alpha: Annotated[float, typer.Option(help="Probability to accept the second though the first is true.")] = 0.05,
+    beta: Annotated[float, typer.Option(help="The other way round.")] = 0.05,
+    games: Annotated[int, typer.Option("--games", "-n", min=2, help="At most so many.")] = 20_000,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    param: Parameters = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = 10.0,
+    trust: Trusted = None,
+) -> None:
+    """Is A better than B? Plays pairs of games until it is decided (a sequential probability ratio test)."""
+    from asobiba.arena.league import check_agents
+    from asobiba.arena.sequential import SequentialTest, run_test
+
+    ruleset = ruleset_of(game, param)
+    runner = make_runner("local", jobs, time_limit, None, trust)
+    check_agents(ruleset, [a, b], runner)
+    test = SequentialTest(elo0, elo1, alpha, beta)
+    for _ in run_test(ruleset, [a, b], runner, test, games, seed):
+        low, high = test.bounds
+        print(
+            f"{test.games} games: {a} scores {100 * test.score:.1f} %, ratio {test.ratio:.2f} "
+            f"({low:.2f} to {high:.2f})",
+            file=sys.stderr,
+            flush=True,
+        )
+    pairs = ", ".join(f"{k / 2:g}: {n}" for k, n in enumerate(test.pairs))
+    if test.accepted is None:
+        print(f"Undecided after {test.games} games: {a} scores {100 * test.score:.1f} % against {b}.")
+    else:
+        print(f"Accepted after {test.games} games: {a} stands about {test.accepted:g} Elo above {b}.")
+    print(f"Points of the pairs, 0 to 2: {pairs}")
+
+
+@league.command("submit")
+def league_submit(
+    game: GameName,
+    file: Annotated[str, typer.Argument(help="A strategy (.py), a policy (.policy, .zip), or a program.")],
+    games: Annotated[int, typer.Option("--games", "-n", min=2, help="Against each opponent, seats swapped.")] = 20,
+    opponents: Annotated[int, typer.Option(min=0, help="Of the league, after the reference agents.")] = 100,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    param: Parameters = None,
+    store: StorePlace = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = 10.0,
+    trust: Trusted = None,
+    executor: ExecutorName = "local",
+    ray_address: RayAddress = None,
+) -> None:
+    """Enters an agent: checked, played against the reference agents at once, with its place."""
+    from asobiba.arena.submit import agent_text, submit
+    from asobiba.arena.terminal import Progress, print_standings
+
+    ruleset = ruleset_of(game, param)
+    runner = make_runner(executor, jobs, time_limit, ray_address, trust)
+    text = agent_text(file, Path("runs") / "league" / "submissions" / ruleset.game.name)
+    bars: dict[str, tuple[Progress, list[int]]] = {}
+
+    def report(title: str, total: int, records: list) -> None:
+        progress, done = bars.setdefault(title, (Progress(total, f"{text} {title}"), [0]))
+        done[0] += len(records)
+        progress.show(done[0])
+
+    with open_store(ruleset, store, create=True) as kept:
+        entry = submit(ruleset, text, kept, runner, games, opponents, seed, report)
+        print_standings(entry.table)
+        print(f"{entry.agent} takes place {entry.place} of {entry.of}. Results: {kept.place}")
+
+
+@league.command("swiss")
+def league_swiss(
+    game: GameName,
+    agents: Annotated[str | None, typer.Option(help="Instead of all agents: these, separated by spaces.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How often everybody plays.")] = 5,
+    games: Annotated[int, typer.Option("--games", "-n", min=2, help="Of each meeting, seats swapped.")] = 10,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    param: Parameters = None,
+    store: StorePlace = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = 10.0,
+    trust: Trusted = None,
+    wide: Wide = False,
+) -> None:
+    """Plays a Swiss tournament: in every round those of about equal points meet. It goes on where it stopped."""
+    from asobiba.arena.league import check_agents, league_agents, play_missing
+    from asobiba.arena.standings import standings
+    from asobiba.arena.swiss import play_swiss
+    from asobiba.arena.terminal import print_standings
+
+    ruleset = ruleset_of(game, param)
+    names = agents.split() if agents is not None else league_agents(ruleset.game)
+    runner = make_runner("local", jobs, time_limit, None, trust)
+    check_agents(ruleset, names, runner)
+    with open_store(ruleset, store, create=True) as kept:
+        for number, points in enumerate(
+            play_swiss(ruleset, names, rounds, games, seed, lambda m: play_missing(ruleset, m, kept, runner), kept), 1
+        ):
+            best = ", ".join(f"{name} {points[name]:g}" for name in sorted(points, key=lambda n: -points[n])[:3])
+            print(f"Round {number} of {rounds}: {best}", file=sys.stderr)
+        print_standings(standings(ruleset, stored_results(ruleset, kept)), wide)
+
+
+@league.command("simulate")
+def league_simulate(
+    agents: Annotated[int, typer.Option(min=2, max=100_000, help="Simulated agents.")] = 1000,
+    games: Annotated[int, typer.Option("--games", "-n", min=2, help="That each plays in the mean.")] = 100,
+    schedule: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture: .svg, .png or .pdf.")] = None,
+) -> None:
+    """How fast each schedule finds the true order: rank correlation against games played, for simulated agents."""
+    from rich.table import Table
+
+    from asobiba.arena.lists import console
+    from asobiba.arena.simulate import SCHEDULES, plot, simulate
+
+    curves = {name: simulate(agents, name, games, seed) for name in schedule or SCHEDULES}
+    table = Table("schedule", "games per agent", "rank correlation", title=f"{agents} simulated agents, seed {seed}")
+    for name, points in curves.items():
+        for point in points:
+            table.add_row(name, f"{point.games:.1f}", f"{point.correlation:.4f}")
+    console().print(table)
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        plot(curves, str(output), f"{agents} agents")
+        print(f"Written: {output}")
+
+
+@league.command("cycles")
+def league_cycles(game: GameName, param: Parameters = None, store: StorePlace = None) -> None:
+    """Shows who beats whom in a circle, and alpha-Rank's view of the league."""
+    from asobiba.arena.cycles import find_cycles
+
+    ruleset = ruleset_of(game, param)
+    with open_store(ruleset, store, create=False) as kept:
+        found = find_cycles(stored_results(ruleset, kept))
+    print("alpha-Rank:")
+    for share, name in sorted(zip(found.shares, found.agents), reverse=True)[:20]:
+        print(f"  {100 * share:5.1f} %  {name}")
+    print(f"{len(found.triples)} significant cycles of three")
+    for names, (ab, bc, ca) in found.triples[:20]:
+        a, b, c = names
+        print(f"  {a} beats {b} ({100 * ab:.0f} %), {b} beats {c} ({100 * bc:.0f} %), {c} beats {a} ({100 * ca:.0f} %)")
+
+
+@league.command("skill")
+def league_skill(game: GameName, param: Parameters = None, store: StorePlace = None) -> None:
+    """Rates by OpenSkill, for games of more than two seats and of teams."""
+    from rich.table import Table
+
+    from asobiba.arena.lists import console
+    from asobiba.arena.teams import plackett_luce
+
+    ruleset = ruleset_of(game, param)
+    with open_store(ruleset, store, create=False) as kept:
+        ratings = plackett_luce(stored_results(ruleset, kept))
+    table = Table("#", "agent", "mu", "±", title=f"{ruleset!r}: OpenSkill (Plackett-Luce)")
+    for rating in ratings:
+        table.add_row(str(rating.rank), rating.agent, f"{rating.value:.2f}", f"{rating.high - rating.value:.2f}")
+    console().print(table)
+
+
+@league.command("references")
+def league_references(game: GameName) -> None:
+    """Lists the reference agents of a game: three levels in five classes."""
+    from asobiba.arena.references import references
+
+    ruleset = ruleset_of(game, None)
+    for reference in references(ruleset.game):
+        print(f"{reference.level:7} {reference.kind:10} {reference.agent}")

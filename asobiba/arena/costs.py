@@ -1,0 +1,219 @@
+"""What is played next: games are chosen by how much they narrow the ratings' intervals for the time that they cost.
+
+The variance of an agent's rating falls with the information of its games, `p (1 - p)` for a game that it wins with
+probability p. A pairing's next game is worth what it takes off the sum of the variances of its agents, and it is played
+if that is most per second of what such games have taken so far. Slow agents so play fewer games than fast ones, and
+whenever a league is stopped its intervals are about as narrow as the time allowed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from asobiba.arena.lockstep import plays_in_lockstep
+from asobiba.arena.match import Match, Record
+from asobiba.arena.trust import NOBODY, Trust, is_loaded, make_trusted, trusted
+from asobiba.arena.worker import Unit
+from asobiba.core import Agent, KernelAgent, Ruleset
+from asobiba.core.engine import agent_engine_for
+
+_LOCKSTEP = 1024
+"""Games of a batch at most: more of them do not fit into the cache."""
+_PROBE = 2
+_SECONDS = (0.3, 4.0)
+"""What a unit should take: short at first, so that every pairing has results early, longer as the league goes on."""
+_LEAST_INFORMATION = 0.05
+
+
+@dataclass
+class _Pairing:
+    agents: tuple[str, ...]
+    lockstep: bool
+    needs: frozenset[str]
+    waiting: dict[tuple[str, ...], deque[Match]] = field(default_factory=dict)
+    given: int = 0
+    played: int = 0
+    seconds: float = 0.0
+    score: float = 0.0
+
+    @property
+    def information(self) -> float:
+        """Of a game between two, `p (1 - p)`; every pairing keeps some, however lopsided it has been."""
+        share = (self.score + 1) / (self.played + 2) if self.score else 0.5
+        return max(share * (1 - share), _LEAST_INFORMATION)
+
+
+class Workload:
+    """The matches that are to be played, handed out in units.
+
+    Args:
+        matches: of one or more rulesets.
+        jobs: how many play at the same time.
+        before: games that each pairing (the agents of its seats, sorted) has played already.
+        trust: which agents may play inside the workers; those of them that are kernels play in lockstep.
+        kernels: agents of strangers that somebody has vouched for and that are known to be kernels. Others are not built
+            here: their constructors may do anything.
+    """
+
+    def __init__(
+        self,
+        matches: Sequence[Match],
+        jobs: int,
+        before: Mapping[tuple[str, ...], int] | None = None,
+        trust: Trust = NOBODY,
+        kernels: Set[str] = frozenset(),
+    ):
+        self.jobs = jobs
+        self._trust, self._kernels = trust, kernels
+        self._again: deque[Unit] = deque()
+        self._first: deque[Unit] = deque()
+        self._rest: deque[Unit] = deque()
+        self._missing: set[str] = set()
+        self._running = 0
+        self._spent = 0.0
+        self.compiling: list[str] = []
+        """The agents whose kernels must be compiled before their games begin, one for each kernel."""
+        pairings: dict[tuple, _Pairing] = {}
+        engines: dict[tuple, str | None] = {}
+        for match in matches:
+            key = (match.game, match.parameters_text, tuple(sorted(match.seats)))
+            pairing = pairings.get(key)
+            if pairing is None:
+                pairing = pairings[key] = self._pairing(match, engines)
+                pairing.given = (before or {}).get(key[2], 0)
+            pairing.waiting.setdefault(match.seats, deque()).append(match)
+        self._pairings = list(pairings.values())
+        self._by_agents = {p.agents: p for p in self._pairings}
+        names = sorted({name for p in self._pairings for name in p.agents})
+        place = {name: i for i, name in enumerate(names)}
+        self._members = [np.array([place[name] for name in dict.fromkeys(p.agents)]) for p in self._pairings]
+        self._agents = len(names)
+
+    def _pairing(self, match: Match, engines: dict[tuple, str | None]) -> _Pairing:
+        ruleset = match.ruleset()
+        found = [self._engine(ruleset, match, text, engines) for text in match.seats]
+        lockstep = None not in found
+        return _Pairing(
+            tuple(sorted(match.seats)), lockstep, frozenset(e for e in found if e) if lockstep else frozenset()
+        )
+
+    def _engine(self, ruleset: Ruleset, match: Match, text: str, known: dict[tuple, str | None]) -> str | None:
+        """What has to be compiled for this agent to play in lockstep; equal for agents that differ in settings only.
+
+        `None` for an agent that is no kernel, or none that may run inside a worker.
+        """
+        key = (match.game, match.parameters_text, text)
+        if key in known:
+            return known[key]
+        known[key] = None
+        ours = trusted(ruleset.game, text) and not is_loaded(text)
+        if ours or (text in self._kernels and trusted(ruleset.game, text, self._trust)):
+            agent = make_trusted(ruleset.game, text, self._trust)
+            if plays_in_lockstep(ruleset, [agent]):
+                known[key] = engine = kernel_name(ruleset, agent)
+                if engine not in self._missing and not is_compiled(ruleset, agent):
+                    self._missing.add(engine)
+                    self.compiling.append(text)
+                    alone = Match(match.game, match.version, match.parameters, (text,) * len(match.seats), 0)
+                    # The first of a game compiles its rules too; the others need not do that again.
+                    (self._rest if self._first else self._first).append(Unit((alone,), "warm", engine))
+            agent.close()
+        return known[key]
+
+    def __bool__(self) -> bool:
+        """Whether anything is left to be taken, now or when a unit that runs is finished."""
+        return bool(self._first or self._rest or self._again or any(p.waiting for p in self._pairings))
+
+    def take(self) -> Unit | None:
+        """What is to be played next, or `None` if nothing can be until a unit that runs is finished."""
+        unit = self._choose()
+        self._running += unit is not None
+        return unit
+
+    def _choose(self) -> Unit | None:
+        if self._first:
+            self._compiling_first = True
+            return self._first.popleft()
+        if self._rest and not self._compiling_first:
+            return self._rest.popleft()
+        if self._again:
+            return self._again.popleft()
+        ready = [k for k, p in enumerate(self._pairings) if p.waiting and not p.needs & self._missing]
+        return self._cut(self._pairings[ready[int(np.argmax(self._worth(ready)))]]) if ready else None
+
+    _compiling_first = False
+
+    def finished(self, unit: Unit) -> None:
+        """The unit is done with, whether or not all of it was played."""
+        self._running -= 1
+        if unit.kind == "warm":
+            self._compiling_first = False
+            self._missing.discard(unit.compiles)
+
+    def again(self, units: Iterable[Unit]) -> None:
+        """These are to be played (again) before all others."""
+        for unit in units:
+            self._again.append(unit)
+
+    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None:
+        """A worker spent `seconds` on these games."""
+        self._spent += seconds
+        pairing = self._by_agents.get(tuple(sorted(unit.matches[0].seats)))
+        if pairing is None or not records:
+            return
+        pairing.seconds += seconds
+        pairing.played += len(records)
+        for record in records:
+            if len(record.returns) == 2:
+                first = 0.5 * ((record.returns[0] > record.returns[1]) + (record.returns[0] >= record.returns[1]))
+                pairing.score += first if record.match.seats[0] == pairing.agents[0] else 1 - first
+
+    def _worth(self, ready: list[int]) -> np.ndarray:
+        """How much a game of each of these pairings takes off the variances for every second: `(len(ready),)`."""
+        information = np.full(self._agents, 1e-6)
+        weights = np.array([p.information for p in self._pairings])
+        for members, pairing, weight in zip(self._members, self._pairings, weights):
+            information[members] += pairing.given * weight
+        measured = [p.seconds / p.played for p in self._pairings if p.played]
+        usual = float(np.median(measured)) if measured else 0.01
+        worth = []
+        for k in ready:
+            pairing = self._pairings[k]
+            cost = pairing.seconds / pairing.played if pairing.played else usual
+            gain = (weights[k] / information[self._members[k]] ** 2).sum() / max(cost, 1e-7)
+            worth.append(gain if pairing.given else 1e30)
+        return np.array(worth)
+
+    def _cut(self, pairing: _Pairing) -> Unit:
+        seats, waiting = max(pairing.waiting.items(), key=lambda item: len(item[1]))
+        if pairing.played:
+            wanted = min(max(self._spent / (8 * self.jobs), _SECONDS[0]), _SECONDS[1])
+            size = max(1, int(wanted * pairing.played / max(pairing.seconds, 1e-9)))
+        else:
+            size = _PROBE
+        size = min(size, _LOCKSTEP if pairing.lockstep else len(waiting))
+        size = min(size, max(_PROBE, -(-len(waiting) // self.jobs)), len(waiting))
+        chosen = tuple(waiting.popleft() for _ in range(size))
+        if not waiting:
+            del pairing.waiting[seats]
+        pairing.given += size
+        return Unit(chosen, "batch" if pairing.lockstep else "single")
+
+
+def kernel_name(ruleset: Ruleset, agent: Agent) -> str:
+    """What names the machine code of a kernel agent: its policy, and the dtypes of its memory and the game's state."""
+    assert isinstance(agent, KernelAgent)
+    policy = getattr(agent.policy, "py_func", agent.policy)
+    return f"{policy.__module__}.{policy.__qualname__} {agent.memory_dtype} {ruleset.dtype}"
+
+
+def is_compiled(ruleset: Ruleset, agent: Agent) -> bool:
+    """Whether the machine code of a kernel agent for some ruleset of its game lies in the disk cache."""
+    assert isinstance(agent, KernelAgent)
+    file = getattr(agent_engine_for(ruleset.game, agent.policy, masked=agent.masks), "__file__", None)
+    return file is not None and any((Path(file).parent / "__pycache__").glob("*.nbc"))

@@ -1,0 +1,249 @@
+"""What goes on inside a worker process: agents are built and play, and shared memory tells who thinks since when."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from asobiba.arena.answers import describe
+from asobiba.arena.lockstep import play_lockstep
+from asobiba.arena.match import CRASH, Match, Record, Table, Thinking, Undecided, killed_record, play_match
+from asobiba.arena.trust import NOBODY, Trust, contained, make_player
+from asobiba.core import Agent, AsobibaError, KernelAgent
+from asobiba.protocols import sandbox
+from asobiba.protocols.process import EngineDied, EngineMissing
+from asobiba.protocols.sandbox import Sandbox
+from asobiba.protocols.stopwatch import Pauses
+
+FIELDS = 10
+STARTED, ALLOWED, SEAT, INDEX, NOTED, WARMING, CPU, BEAT, PAUSED, BEFORE = range(FIELDS)
+"""What the shared clock tells: when the present thinking began and how long it may take, whose it is, in which match of
+the unit; bytes in the log of actions; the processor time at which a warm-up is over; processor time, time and pauses at
+the last sign of life; pauses before the present thinking."""
+_WALL_PER_CPU = 10
+"""A warm-up may take this many seconds by the clock for every second of processor time that it is allowed."""
+MOST_STRIKES = 3
+"""How often a game whose end cannot be decided is played; then the agent that thought each time is to blame."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a worker gets at a time.
+
+    Args:
+        matches: what to play.
+        kind: "batch": matches of equal seats between kernels, played in lockstep; "single": one after another; "warm":
+            nothing is played, the kernels of the first seat are compiled and put into the disk cache; "check": nothing
+            is played, the agents are built, and begin a game.
+        compiles: names the kernel that a "warm" unit compiles.
+        strikes: how often the first match has been played without a decision.
+    """
+
+    matches: tuple[Match, ...]
+    kind: Literal["batch", "single", "warm", "check"]
+    compiles: str = ""
+    strikes: int = 0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms workers play.
+
+    Args:
+        limit: seconds per move, or `None`.
+        warm_up: seconds of processor time that an agent may take once before its time counts.
+        trust: which agents need no containment.
+        containment: of the others.
+        threads: that each worker may use.
+        suspects: agents that have overstepped `warm_up` before, and get `limit` instead.
+    """
+
+    limit: float | None
+    warm_up: float
+    trust: Trust = NOBODY
+    containment: Sandbox = field(default_factory=Sandbox)
+    threads: int = 1
+    suspects: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An agent that was built and began a game, and whether it is a kernel."""
+
+    kernel: bool
+
+
+class SharedThinking(Thinking):
+    faults = (BaseException,)
+    patience = True
+
+    def __init__(self, clock: Any, log: Any, terms: Terms):
+        super().__init__(terms.limit)
+        self._clock, self._log, self._terms = clock, memoryview(log).cast("B"), terms
+        self.pauses = Pauses()
+
+    def start(self, seat: int, agent: str, moves: int = 1, slack: float = 0.0) -> None:
+        self._begin(seat, None if self.limit is None else moves * self.limit + slack)
+
+    def warm(self, seat: int, agent: str) -> None:
+        if self.limit is None or agent in self._terms.suspects:
+            self._begin(seat, self.limit)
+        else:
+            allowed = max(self._terms.warm_up, self.limit)
+            self._begin(seat, _WALL_PER_CPU * allowed)
+            self._clock[WARMING] = time.process_time() + allowed
+
+    def _begin(self, seat: int, allowed: float | None) -> None:
+        self._clock[ALLOWED] = np.inf if allowed is None else allowed
+        self._clock[SEAT] = seat
+        self._clock[WARMING] = 0
+        self._clock[BEFORE] = self._before = self.pauses.total
+        self._began = time.monotonic()
+        self._clock[STARTED] = self._began
+
+    def stop(self) -> float:
+        self._clock[STARTED] = 0.0
+        passed = time.monotonic() - self._began
+        # Looking at the pauses costs more than most moves take.
+        return passed if self.limit is None or passed < self.limit / 2 else passed - (self.pauses.total - self._before)
+
+    def begin_match(self, index: int) -> None:
+        self._clock[NOTED] = 0
+        self._clock[INDEX] = index
+
+    def note(self, action: bytes) -> None:
+        begin = int(self._clock[NOTED])
+        if begin + len(action) <= len(self._log):
+            self._log[begin : begin + len(action)] = action
+            self._clock[NOTED] = begin + len(action)
+
+    def beat(self) -> None:
+        """A sign of life, every `TICK`."""
+        self._clock[PAUSED] = self.pauses.tick()
+        self._clock[CPU] = time.process_time()
+        self._clock[BEAT] = time.monotonic()
+
+
+class Player:
+    """Plays units, keeping the agents that it has built."""
+
+    def __init__(self, thinking: SharedThinking, terms: Terms):
+        self.thinking, self.terms = thinking, terms
+        self._agents: dict[tuple, Agent] = {}
+
+    def play(self, unit: Unit) -> Iterator[Any]:
+        """Yields lists of records, and `Unit`s that are to be played again."""
+        self.thinking.begin_match(0)
+        if unit.kind == "warm":
+            self._seat(unit.matches[0], 0, "warm")
+        elif unit.kind == "check":
+            yield Checked(self._check(unit.matches[0]))
+        elif unit.kind == "batch":
+            agents: Any = [self._seat(unit.matches[0], seat, "batch") for seat in range(len(unit.matches[0].seats))]
+            yield from play_lockstep(unit.matches, agents, self.thinking)
+        else:
+            for index, match in enumerate(unit.matches):
+                self.thinking.begin_match(index)
+                yield self._single(match, unit.strikes if index == 0 else 0)
+
+    def _single(self, match: Match, strikes: int) -> list[Record] | Unit:
+        agents = []
+        try:
+            for seat in range(len(match.seats)):
+                agents.append(self._seat(match, seat, "single"))
+            record = play_match(match, agents, self.thinking)
+        except Undecided as error:
+            if strikes + 1 < MOST_STRIKES:
+                return Unit((match,), "single", strikes=strikes + 1)
+            record = killed_record(match, error.seat, CRASH, f"{error.detail} ({MOST_STRIKES} times)", b"")
+        except _NotBuilt as error:  # it could be built when the league began, but not here
+            record = killed_record(match, len(agents), CRASH, str(error), b"")
+        return [replace(record, contained=containment_of(match, self.terms))]
+
+    def _seat(self, match: Match, seat: int, kind: str) -> Agent:
+        text = match.seats[seat]
+        key = (match.game, match.parameters_text, text, seat, kind)
+        if key not in self._agents:
+            self.thinking.warm(seat, text)
+            try:
+                agent = self._build(match, text)
+                _warm(match, agent, seat, kind)
+            finally:
+                self.thinking.stop()
+            self._agents[key] = agent
+        return self._agents[key]
+
+    def _build(self, match: Match, text: str) -> Agent:
+        inside = self.terms.containment if contained(match.ruleset().game, text, self.terms.trust) else None
+        try:
+            with sandbox.programs_in(inside):
+                agent = make_player(match.ruleset().game, text, self.terms.trust)
+        except BaseException as error:
+            raise _NotBuilt(describe(error)) from error
+        if getattr(agent, "thinks_outside", False):
+            agent.limit = self.terms.limit  # type: ignore[attr-defined]
+        return agent
+
+    def _check(self, match: Match) -> bool:
+        """Builds the agent of the first seat and begins a game with it; returns whether it is a kernel that did.
+
+        Raises:
+            AsobibaError, FileNotFoundError: if it cannot play this game at all. Other faults lose it its games.
+        """
+        self.thinking.warm(0, match.seats[0])
+        try:
+            agent = self._build(match, match.seats[0])
+            agent.reset(match.ruleset(), 0, 0)
+            self._agents[match.game, match.parameters_text, match.seats[0], 0, "single"] = agent
+            return isinstance(agent, KernelAgent)
+        except _NotBuilt as error:
+            cause = error.__cause__
+            if isinstance(cause, (AsobibaError, FileNotFoundError)):
+                raise cause from None
+        except EngineMissing:
+            raise
+        except EngineDied:
+            pass
+        except (AsobibaError, FileNotFoundError):
+            raise
+        except BaseException:  # its games will show it, and put it on record
+            pass
+        finally:
+            self.thinking.stop()
+        return False
+
+    def close(self) -> None:
+        for agent in self._agents.values():
+            with contextlib.suppress(Exception):
+                agent.close()
+
+
+class _NotBuilt(Exception):
+    """An agent whose constructor failed."""
+
+
+def containment_of(match: Match, terms: Terms) -> str:
+    """What stands on record about the containment of a match's agents."""
+    game = match.ruleset().game
+    words = [terms.containment.name if contained(game, text, terms.trust) else "" for text in match.seats]
+    return ",".join(words) if any(words) else ""
+
+
+def _warm(match: Match, agent: Agent, seat: int, kind: str) -> None:
+    """One decision in the starting position, so that what is compiled or loaded late does not count as thinking."""
+    with contextlib.suppress(BaseException):  # a game will show it, and put it on record
+        if kind == "single":
+            ruleset = match.ruleset()
+            table = Table(ruleset)
+            table.begin(match.seed)
+            mover = seat if seat in table.movers else table.movers[0]
+            agent.begin(ruleset, (mover,), (match.seed,))
+            agent.act(table.view(mover), table.legal(mover))
+        else:
+            agents: Any = [agent] * len(match.seats)
+            next(play_lockstep([match], agents, stop_after=1), None)

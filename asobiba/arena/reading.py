@@ -1,0 +1,115 @@
+"""Reads the results of a store into columns, and finds the matches that do not agree with themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from asobiba.arena.match import REASONS
+from asobiba.arena.results import Results
+from asobiba.arena.schema import AGENTS, MATCHES, RULESETS, SEATS
+from asobiba.arena.seals import seals, text_hash
+
+_NONE = -(1 << 31)
+_NO_NUMBER = -1e300
+"""Stands for what is not there while rows are read."""
+_MATCH = np.dtype(
+    [
+        ("id", np.int64), ("key", "S32"), ("seed", np.int64), ("winner", np.int64), ("moves", np.int64),
+        ("reason", np.int64), ("culprit", np.int64), ("content", np.int64), ("seal", np.int64),
+    ]
+)  # fmt: skip
+_SEAT = np.dtype(
+    [
+        ("match", np.int64), ("seat", np.int64), ("agent", np.int64), ("return", np.float64), ("decisions", np.int64),
+        ("seconds", np.float64), ("tie_break", np.float64), ("team", np.int64),
+    ]
+)  # fmt: skip
+
+
+def read_results(connection: sa.Connection, ruleset: Sequence[Any], seats: int) -> tuple[Results, list[int]]:
+    """The results under a ruleset of so many seats, and the numbers of the matches that were left out as damaged.
+
+    A match is damaged if it misses a seat, holds text where a number belongs, names a winner that its returns do not, or
+    does not agree with its seal.
+    """
+    reasons = sa.case({name: k for k, name in enumerate(REASONS)}, value=MATCHES.c.reason, else_=_NONE)
+    matches = sa.select(
+        MATCHES.c.id, MATCHES.c.key, MATCHES.c.seed, MATCHES.c.winner, MATCHES.c.moves, reasons,
+        sa.func.coalesce(MATCHES.c.culprit, -1), sa.func.coalesce(MATCHES.c.content, -1),
+        sa.func.coalesce(MATCHES.c.seal, -1),
+    ).where(MATCHES.c.ruleset.in_(sa.select(RULESETS.c.id).where(*ruleset))).order_by(MATCHES.c.id)  # fmt: skip
+    inside = MATCHES.c.ruleset.in_(sa.select(RULESETS.c.id).where(*ruleset))
+    lines = (
+        sa.select(
+            SEATS.c.match, SEATS.c.seat, SEATS.c.agent, SEATS.c["return"], SEATS.c.decisions, SEATS.c.seconds,
+            sa.func.coalesce(SEATS.c.tie_break, _NO_NUMBER), sa.func.coalesce(SEATS.c.team, SEATS.c.seat),
+        )
+        .where(SEATS.c.match.in_(sa.select(MATCHES.c.id).where(inside)))
+        .order_by(SEATS.c.match, SEATS.c.seat)
+    )  # fmt: skip
+    damaged: set[int] = set()
+    head = _rows(connection, matches, _MATCH, damaged)
+    rows = _rows(connection, lines, _SEAT, damaged)
+    names = {row.id: row.name for row in connection.execute(sa.select(AGENTS.c.id, AGENTS.c.name))}
+
+    rows["tie_break"][rows["tie_break"] == _NO_NUMBER] = np.nan
+
+    # A sound match has exactly the seats 0 to seats - 1, in this order.
+    first = np.searchsorted(rows["match"], head["id"])
+    whole = first + seats <= len(rows)
+    grid = (
+        np.where(whole, first, 0)[:, None] + np.arange(seats) if len(rows) else np.zeros((len(head), seats), np.int64)
+    )
+    whole &= np.searchsorted(rows["match"], head["id"], "right") - first == seats
+    if len(rows):
+        whole &= (rows["seat"][grid] == np.arange(seats)).all(1)
+        whole &= np.isin(rows["agent"][grid], list(names)).all(1)
+    whole &= head["reason"] != _NONE
+    whole &= ~np.isin(head["id"], list(damaged))
+    damaged |= set(head["id"][~whole].tolist())
+    head, grid = head[whole], grid[whole]
+    found = {name: rows[name][grid] for name in _SEAT.names or ()} if len(rows) else None
+    if found is None or not len(head):
+        return Results.of([]), sorted(damaged)
+
+    ordered = sorted({names[k] for k in np.unique(found["agent"]).tolist()})
+    place, hashes = np.zeros(max(names) + 1, np.int32), np.zeros(max(names) + 1, np.int64)
+    for number, name in names.items():
+        hashes[number] = text_hash(name)
+        place[number] = ordered.index(name) if name in ordered else -1
+    results = Results(
+        tuple(ordered), head["id"], head["seed"], head["winner"].astype(np.int16), head["moves"],
+        head["reason"].astype(np.int8), head["culprit"].astype(np.int16), place[found["agent"]], found["return"],
+        found["decisions"], found["seconds"], found["tie_break"], found["team"].astype(np.int16),
+    )  # fmt: skip
+    columns = [
+        head["seed"], head["winner"], head["moves"], head["reason"], head["culprit"], head["content"],
+        hashes[found["agent"]], found["return"], found["decisions"], found["seconds"], found["tie_break"], found["team"],
+    ]  # fmt: skip
+    sound = seals(head["key"], columns) == head["seal"]
+    won = results.won
+    sound &= np.where(won.any(1), won.argmax(1), -1) == head["winner"]
+    damaged |= set(head["id"][~sound].tolist())
+    return (results if sound.all() else results.take(sound)), sorted(damaged)
+
+
+def _rows(connection: sa.Connection, query: sa.Select, dtype: np.dtype, damaged: set[int]) -> np.ndarray:
+    """The rows of a query as records; where a row cannot be read, its match is added to `damaged` and it is left out."""
+    cursor: Any = connection.execute(query).cursor
+    try:
+        return np.fromiter((tuple(row) for row in cursor), dtype)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    kept = []
+    cursor = connection.execute(query).cursor
+    for row in (tuple(one) for one in cursor):
+        kinds: dict[str, Any] = {"i": int, "f": (int, float), "S": str}
+        if all(isinstance(value, kinds[dtype[k].kind]) for k, value in enumerate(row)):
+            kept.append(row)
+        else:
+            damaged.add(row[0] if isinstance(row[0], int) else -1)
+    return np.array(kept, dtype)

@@ -1,0 +1,130 @@
+"""Entering an agent: it is checked, plays the reference agents at once, and gets its place.
+
+The paper's thinned schedule: about 10 reference agents first (a provisional rating at once), then about 100 opponents
+spread evenly over the ratings, then defence against newcomers, which is those newcomers' entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from asobiba.arena.executors import Executor
+from asobiba.arena.league import check_agents, play_missing
+from asobiba.arena.match import Match, Record
+from asobiba.arena.references import references
+from asobiba.arena.schedule import meetings, spread
+from asobiba.arena.standings import Standings, standings
+from asobiba.arena.store import Store
+from asobiba.core import AsobibaError, Ruleset
+
+OPPONENTS = 100
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What became of a submission: the agent's text, its place (1 is best) among how many, and the table."""
+
+    agent: str
+    place: int
+    of: int
+    table: Standings
+
+
+def agent_text(file: str, folder: Path) -> str:
+    """The agent that a submitted file is: a strategy (`.py`; `.yaml`: rules), a policy (a folder, `.zip`), or a program.
+
+    The file is copied into `folder` under a name that its content gives, so that what played stays what it was.
+
+    Raises:
+        AsobibaError: if there is no such file, or it is none of these.
+    """
+    path = Path(file)
+    if not path.exists():
+        raise AsobibaError(
+            f"there is no file {path}; submit a strategy (.py, .yaml), a policy (.policy, .zip) or a program"
+        )
+    kinds = {".py": "file", ".yaml": "rules", ".yml": "rules", ".zip": "sb3", ".policy": "sb3"}
+    kind = "sb3" if path.is_dir() else kinds.get(path.suffix, "process")
+    if kind == "process" and not os.access(path, os.X_OK):
+        raise AsobibaError(
+            f"{path} is no strategy (.py, .yaml), no policy (.policy, .zip), and not executable as a program"
+        )
+    parts = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    digest = hashlib.blake2b(b"".join(part.read_bytes() for part in parts), digest_size=4).hexdigest()
+    place = folder / f"{path.stem}-{digest}{path.suffix}"
+    if not place.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if path.is_dir() else shutil.copy2)(path, place)
+    return f"{kind}:{place}"
+
+
+def submit(
+    ruleset: Ruleset,
+    text: str,
+    store: Store,
+    executor: Executor,
+    games: int = 20,
+    opponents: int = OPPONENTS,
+    seed: int = 0,
+    report: Callable[[str, int, list[Record]], None] | None = None,
+) -> Entry:
+    """Enters an agent.
+
+    Args:
+        ruleset: the game and its parameters.
+        text: the agent.
+        store: of the league.
+        executor: who plays.
+        games: against each opponent, seats swapped.
+        opponents: of the second round, spread evenly over the ratings.
+        seed: of the matches.
+        report: told which round it is, how many games it has, and the records as they come.
+
+    Raises:
+        RefusedAgent, UnknownAgent: if the agent cannot play this game.
+        AsobibaError: if the game declares no reference agents and the league has none to meet.
+    """
+    store.require(ruleset)
+    known = [reference.agent for reference in references(ruleset.game)]
+    table = standings(ruleset, store.results(ruleset))
+    present = {line.agent: line.rating for line in table.lines if line.agent != text}
+    first = known or spread(present, 10)
+    if not first:
+        raise AsobibaError(
+            f"{ruleset.game.name} declares no reference agents and nobody has played; begin with: asobiba league run"
+        )
+    check_agents(ruleset, [*first, text], executor)
+    _round(ruleset, text, first, store, executor, games, seed, report, "against the reference agents")
+    others = spread({name: rating for name, rating in present.items() if name not in first}, opponents)
+    if others:
+        check_agents(ruleset, others, executor)
+        _round(ruleset, text, others, store, executor, games, seed, report, "against the league")
+    table = standings(ruleset, store.results(ruleset))
+    place = next(line.rank for line in table.lines if line.agent == text)
+    return Entry(text, place, len(table.lines), table)
+
+
+def _round(
+    ruleset: Ruleset,
+    text: str,
+    others: Sequence[str],
+    store: Store,
+    executor: Executor,
+    games: int,
+    seed: int,
+    report: Callable[[str, int, list[Record]], None] | None,
+    title: str,
+) -> None:
+    wanted: list[Match] = []
+    for other in others:
+        if other != text:
+            seats = (text, other) if ruleset.num_players == 2 else tuple([text, other] * ruleset.num_players)
+            wanted += meetings(ruleset, seats[: ruleset.num_players], games, seed)
+    for records in play_missing(ruleset, wanted, store, executor):
+        if report:
+            report(title, len(wanted), records)

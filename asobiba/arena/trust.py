@@ -1,0 +1,148 @@
+"""Whose code may run inside the referee's process.
+
+The code of asobiba itself, and of the package that brings the game (its rules run there anyway), is trusted. Files,
+programs and agents of other packages are not, until somebody says so: each of them thinks in a contained process of its
+own (`asobiba.protocols`), so that none can read the opponent's state, the generator or the record that is being written.
+No module of an untrusted package is imported here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from asobiba.core import Agent, AgentDeclaration, Game, GameParameterError, agent_declarations, make_agent
+from asobiba.core.agents import parse_agent, random_agent, random_box_agent
+from asobiba.protocols import sandbox
+from asobiba.protocols.hosted import HostedAgent
+
+_OWN = "asobiba"
+PROGRAMS = ("usi", "process")
+"""Loaders whose own code is trusted and whose program is not."""
+CODE = ("file",)
+"""Loaders that run what is in a file."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Which agents need no containment: those named (as text, or by the name before the colon), or all."""
+
+    names: frozenset[str] = frozenset()
+    everybody: bool = False
+
+    @classmethod
+    def of(cls, words: Any = ()) -> Trust:
+        """From the words of `--trust`: names of agents, or `all`."""
+        words = frozenset(words or ())
+        return cls(words - {"all"}, "all" in words)
+
+    def includes(self, text: str) -> bool:
+        return self.everybody or text in self.names or text.partition(":")[0] in self.names
+
+
+NOBODY = Trust()
+EVERYBODY = Trust(everybody=True)
+
+
+def trusted(game: Game, text: str, trust: Trust = NOBODY) -> bool:
+    """Whether this agent may think inside the referee's process.
+
+    Of a program that is spoken to over pipes (`usi:`, `process:`), what thinks is outside in any case.
+    """
+    if trust.includes(text):
+        return True
+    loader = _loader(text)
+    if loader is not None:
+        return _distribution(loader) == _OWN and loader.name not in CODE
+    name = text.partition(":")[0]
+    return name in _declared(game) or not _strangers(game)
+
+
+def contained(game: Game, text: str, trust: Trust = NOBODY) -> bool:
+    """Whether this agent, or the program that it speaks for, thinks in a contained process."""
+    return not trust.includes(text) and (text.partition(":")[0] in PROGRAMS or not trusted(game, text))
+
+
+def make_trusted(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
+    """Builds a trusted agent as `asobiba.core.make_agent` does, without importing packages that are not trusted.
+
+    Raises:
+        UnknownAgent, GameParameterError: as there.
+    """
+    with sandbox.consent(trust.includes(text)):
+        name = text.partition(":")[0]
+        declaration = _declared(game).get(name)
+        if declaration is None or _loader(text) is not None or not _strangers(game):
+            return make_agent(game, text)
+        parameters = parse_agent(text)[1]
+        known = inspect.signature(declaration.make).parameters
+        if not parameters.keys() <= known.keys():
+            raise GameParameterError(f"agent {text!r} of {game.name} has the parameters: {', '.join(known) or 'none'}")
+        agent = declaration.make(**parameters)
+        agent.name = text
+        return agent
+
+
+def make_player(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
+    """The agent that sits at the table: the agent itself, or the one that speaks to its contained process."""
+    return make_trusted(game, text, trust) if trusted(game, text, trust) else HostedAgent(game, text)
+
+
+def is_loaded(text: str) -> bool:
+    """Whether a loader (`sb3:`, `usi:`, `process:` and the like) makes this agent."""
+    return _loader(text) is not None
+
+
+def _loader(text: str) -> EntryPoint | None:
+    name, colon, _ = text.partition(":")
+    entries = entry_points(group="asobiba.agent_loaders") if colon else ()
+    return next((entry for entry in entries if entry.name == name), None)
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else ""
+
+
+@cache
+def _home(game: str) -> str:
+    """The distribution that brings the game; one that is registered in this process comes from whoever runs it."""
+    for entry in entry_points(group="asobiba.games"):
+        if entry.name.partition("-v")[0] == game:
+            return _distribution(entry)
+    return _OWN
+
+
+def _packages(game: Game) -> dict[str, bool]:
+    """The packages that declare agents of this game, and whether they are trusted."""
+    found = {}
+    for entry in entry_points(group="asobiba.agents"):
+        if entry.name == game.name:
+            found[entry.value] = _distribution(entry) in (_OWN, _home(game.name))
+    return found
+
+
+def trusted_packages(game: Game) -> list[str]:
+    """The packages of a game's agents that are trusted."""
+    return [name for name, ours in _packages(game).items() if ours]
+
+
+def _strangers(game: Game) -> bool:
+    return not all(_packages(game).values())
+
+
+def _declared(game: Game) -> dict[str, AgentDeclaration]:
+    """The agents that trusted packages declare, and `random`."""
+    usual = random_agent if hasattr(game.rules, "legal") else random_box_agent
+    found = {"random": AgentDeclaration("random", usual, "plays uniformly over the legal actions")}
+    if not _strangers(game):
+        return agent_declarations(game)
+    for package in trusted_packages(game):
+        declared = importlib.import_module(package).AGENTS
+        for declaration in declared.get(game.name, ()) if isinstance(declared, Mapping) else declared:
+            found[declaration.name] = declaration
+    return found

@@ -1,0 +1,68 @@
+"""What the loops read and write, as named tuples of arrays: passing one costs as much as passing its arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Games(NamedTuple):
+    """The arrays of `n` games. `seats` rows stand in joint games only (where several players act at once).
+
+    Attributes:
+        states: `(n,)` records.
+        params: `(1,)` records for all games, or `(n,)`, one for each.
+        blank: `(1,)` record that every episode starts from.
+        actions: `(n, [seats,] ...)`, read for learners, written for agents.
+        viewers: `(n,)` int8: whose observation is written; -1: the mover's, or that of all who act.
+        masks: `(n, [seats,] actions)` int8, of the states before a step; `new_masks`: of those after it (they may be the
+            same array).
+        observations: `(n, [seats,] size)`; `(n, size)` where there is one learner.
+        outcomes: `(n,)` records (`asobiba.core.state.outcome_dtype`): what a step brought.
+        finals, final_states: as `observations` and `states`: of the games that ended in this step and began anew.
+    """
+
+    states: np.ndarray
+    params: np.ndarray
+    blank: np.ndarray
+    actions: np.ndarray
+    viewers: np.ndarray
+    masks: np.ndarray
+    new_masks: np.ndarray
+    observations: np.ndarray
+    outcomes: np.ndarray
+    finals: np.ndarray
+    final_states: np.ndarray
+
+
+class Table(NamedTuple):
+    """Who sits where.
+
+    Attributes:
+        control: `(n,)` records (`asobiba.core.state.CONTROL`): the learner's seat, and the generator of the episodes.
+        occupants: `(n, seats)` int8: which of the compiled agents plays the seat where the learner does not.
+        views: `(n,)` records in which agents are shown what they may know.
+        first_memory, ...: of each compiled agent an array `(n * seats,)` of memory records; the record of seat `k` in game
+            `i` stands at `i * seats + k`. `NOTHING` where there are fewer agents.
+        first_initial, ...: of each compiled agent a `(1,)` record: the memory it begins a game with.
+
+    The agents' arrays are no tuples because Numba's threads take no tuples in tuples.
+    """
+
+    control: np.ndarray
+    occupants: np.ndarray
+    views: np.ndarray
+    first_memory: np.ndarray
+    second_memory: np.ndarray
+    third_memory: np.ndarray
+    fourth_memory: np.ndarray
+    first_initial: np.ndarray
+    second_initial: np.ndarray
+    third_initial: np.ndarray
+    fourth_initial: np.ndarray
+
+
+NOTHING = np.zeros(1)
+NO_AGENTS = Table(*[NOTHING] * len(Table._fields))
+"""The table of games that learners play alone."""

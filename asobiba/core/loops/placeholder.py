@@ -1,0 +1,118 @@
+"""A game of nothing, in whose place the engine binds a real one: what the loops import, and with what arguments."""
+
+from __future__ import annotations
+
+from asobiba.core.kernels import kernel
+
+JOINT = False
+"""Whether several players may act at once: an action has a row a player."""
+SOME = False
+"""Whether `s.acting` says who of them acts."""
+LEAVES = False
+"""Whether `s.left` says who is out of the game."""
+REPLACES = False
+"""Whether an illegal action is replaced (`replacement`) instead of ending the game."""
+FAULT_LIMIT = 0
+"""After how many replaced actions all of a player's are; 0: never."""
+DISCRETE = True
+"""Whether actions are integers (else arrays of floats)."""
+IS_LEGAL = False
+"""Whether the game has `is_legal`, so that stepping needs no mask."""
+DRAWS = False
+"""Whether the game has `random_action`, so that sampling needs no mask."""
+ZERO_SUM = True
+"""Whether the others share what a player forfeits."""
+SEATED = False
+"""Whether there is (at most) one learner a game, and compiled agents play the other seats."""
+VIEWED = False
+"""Whether agents see less than the state."""
+MASKED = True
+"""Whether an agent reads the mask, so that it is written before each of their moves."""
+ALLOCATES = False
+"""Whether an agent's policy makes arrays."""
+SECOND = THIRD = FOURTH = False
+"""Whether there are so many compiled agents."""
+
+
+@kernel
+def reset(s, p):
+    """The starting position."""
+
+
+@kernel
+def legal(s, p, mask):
+    """The legal actions of the player to move, `(actions,)`, or of every player, `(seats, actions)`."""
+    mask[:] = 1
+
+
+@kernel
+def no_mask(s, p, mask):
+    """`legal` of a game whose actions are floats: there is nothing to write."""
+
+
+@kernel
+def is_legal(s, p, action):
+    """Whether the mover may play this action."""
+    return True
+
+
+@kernel
+def random_action(s, p, record):
+    """A uniform legal action of the mover, drawn from the generator of `record`."""
+    return 0
+
+
+@kernel
+def step(s, p, action):
+    """Applies an action: an integer, a row of floats, or a row a player."""
+    s.terminated = 1
+
+
+@kernel
+def replacement(s, p, player, mask):
+    """The action that the rules play in the place of an illegal one; where actions are floats, it is written into the
+    last argument instead."""
+    return 0
+
+
+@kernel
+def observe(s, p, player, out):
+    """What a player observes, `(size,)`."""
+    out[:] = 0
+
+
+@kernel
+def hide(s, p, player):
+    """Blanks what a player may not know."""
+
+
+@kernel
+def resample(s, p, player):
+    """Draws what is blank anew."""
+
+
+@kernel
+def valid(s, p):
+    """Whether the rules can have produced this record."""
+    return True
+
+
+@kernel
+def first_policy(view, p, mask, memory):
+    """The first compiled agent: returns an action, or writes it into a fifth argument where actions are floats."""
+    return 0
+
+
+@kernel
+def second_policy(view, p, mask, memory):
+    return 0
+
+
+@kernel
+def third_policy(view, p, mask, memory):
+    return 0
+
+
+@kernel
+def fourth_policy(view, p, mask, memory):
+    return 0

@@ -1,0 +1,198 @@
+"""Whatever is particular to a processor: how code is compiled, vector loads of masks, hints to the cache, threads.
+
+Everything else in rules, loops and searches is plain arithmetic on records, so that another target (a GPU) replaces this
+module alone. Each function here has a plain twin that says what it does, and runs where nothing is compiled
+(`NUMBA_DISABLE_JIT=1`); tests compare the two.
+
+The ways of compiling:
+
+* `KERNEL`: a game's rules and policies, compiled into whatever calls them. Numba hands `forceinline` down to what a
+  function calls, unless that says otherwise.
+* `LEAN`, `INLINED`: neither allocate nor count references, which Numba otherwise does at every call that passes arrays
+  on (a connect four fell from 77 to 14 million steps per second). What is inlined is passed no arrays, which are seven
+  words and more each.
+* `WOVEN`: the parts of a loop, put into it before anything is compiled, which takes a third less time to compile than
+  inlining machine code. What they are woven into must be `LEAN`.
+* `CALLED`, `THREADED`: what Python calls, kept in the disk cache; on one thread, or with `prange` on all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+# Threads that wait must not spin: two processes side by side would take each other's cores. GNU OpenMP reads this when
+# it is loaded, which is when the first threaded function runs.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from llvmlite import ir
+from numba import config, njit, types
+from numba.core import cgutils, event
+from numba.extending import intrinsic, overload
+
+KERNEL: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": False}
+LEAN: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": False}
+INLINED: dict[str, Any] = {**LEAN, "forceinline": True}
+WOVEN: dict[str, Any] = {**LEAN, "inline": "always"}
+CALLED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "cache": True}
+THREADED: dict[str, Any] = {**CALLED, "parallel": True}
+
+COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
+"""Whether anything is compiled; not with `NUMBA_DISABLE_JIT=1`."""
+
+
+def most_threads() -> int:
+    """How many threads compiled code may use: `NUMBA_NUM_THREADS`, or all cores."""
+    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+def again(function: Any, **options: Any) -> Any:
+    """A compiled function, compiled in another way."""
+    return njit(**options)(getattr(function, "py_func", function))
+
+
+# Vector loads: masks are read 64 entries at a time, as the bits of a word.
+
+
+def _loader(width: int) -> Any:
+    @intrinsic
+    def load(typing_context, mask, start):
+        def generate(context, builder, signature, arguments):
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            vector = ir.VectorType(ir.IntType(8), width)
+            first = builder.bitcast(builder.gep(array.data, [arguments[1]]), vector.as_pointer())
+            entries = builder.load(first)
+            entries.align = 1
+            bits = builder.bitcast(builder.icmp_unsigned("!=", entries, ir.Constant(vector, None)), ir.IntType(width))
+            return bits if width == 64 else builder.zext(bits, ir.IntType(64))
+
+        return types.uint64(mask, types.intp), generate
+
+    return load
+
+
+_load_64, _load_32, _load_16, _load_8 = _loader(64), _loader(32), _loader(16), _loader(8)
+
+
+def mask_word(mask: np.ndarray, start: int) -> np.uint64:
+    """Which of the (at most) 64 entries of a 1-D mask from `start` on are not 0: bits, the first the lowest.
+
+    `start` is a multiple of 64.
+    """
+    entries = np.zeros(64, np.bool_)
+    found = np.asarray(mask[start : start + 64]) != 0
+    entries[: len(found)] = found
+    return np.packbits(entries, bitorder="little").view("<u8")[0]
+
+
+@overload(mask_word, inline="always")
+def _compiled_mask_word(mask, start):
+    if mask.layout == "C" and mask.dtype in (types.int8, types.uint8, types.boolean):
+        return lambda mask, start: _loaded_word(mask, start)
+    return lambda mask, start: gathered_word(mask, start)
+
+
+@njit(**KERNEL)
+def _loaded_word(mask, start):
+    size = mask.shape[0]
+    if start + 64 <= size:
+        return _load_64(mask, start)
+    if size >= 64:  # the last entries: those that the load has too many are shifted out
+        return _load_64(mask, size - 64) >> np.uint64(64 + start - size)
+    if size >= 32:
+        return _load_32(mask, 0) | (_load_32(mask, size - 32) << np.uint64(size - 32))
+    if size >= 16:
+        return _load_16(mask, 0) | (_load_16(mask, size - 16) << np.uint64(size - 16))
+    if size >= 8:
+        return _load_8(mask, 0) | (_load_8(mask, size - 8) << np.uint64(size - 8))
+    return gathered_word(mask, start)
+
+
+@njit(**KERNEL)
+def gathered_word(mask, start):
+    """`mask_word` entry by entry, for masks of any layout."""
+    word = np.uint64(0)
+    for k in range(min(64, mask.shape[0] - start)):
+        word |= np.uint64(mask[start + k] != 0) << np.uint64(k)
+    return word
+
+
+@intrinsic
+def _count_ones(typing_context, word):
+    return types.uint64(types.uint64), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
+
+
+def count_ones(word: np.uint64) -> int:
+    """How many bits of a `uint64` are 1."""
+    return int(word).bit_count()
+
+
+@overload(count_ones, inline="always")
+def _compiled_count_ones(word):
+    return lambda word: np.int64(_count_ones(word))  # type: ignore[call-arg]
+
+
+# A hint to the processor: fetch a record of an array into the cache before it is needed.
+
+_LINE, _MOST = 64, 768  # bytes; what lies further back in a record is mostly history, of which a step reads little
+
+
+def prefetch(records: np.ndarray, i: int) -> None:
+    """Begins to fetch `records[i]` (of a 1-D array of records) for reading and writing; changes nothing."""
+
+
+@overload(prefetch, inline="always")
+def _compiled_prefetch(records, i):
+    return lambda records, i: _fetch(records, i)  # type: ignore[call-arg]
+
+
+@intrinsic
+def _fetch(typing_context, records, i):
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer, flag = cgutils.voidptr_t, ir.IntType(32)
+        function = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function)
+        stride = cgutils.unpack_tuple(builder, array.strides)[0]
+        record = builder.gep(builder.bitcast(array.data, pointer), [builder.mul(arguments[1], stride)])
+        for offset in range(0, min(records.dtype.size, _MOST), _LINE):
+            line = builder.gep(record, [context.get_constant(types.intp, offset)])
+            builder.call(hint, [line, flag(1), flag(3), flag(1)])  # for writing, into all caches, data
+        return context.get_dummy_value()
+
+    return types.void(records, types.intp), generate
+
+
+# Nothing is silent while it compiles.
+
+
+class _Announcement(event.Listener):
+    """Says once, on standard error, that this process compiles something."""
+
+    def __init__(self) -> None:
+        self._said = bool(os.environ.get("ASOBIBA_QUIET"))
+
+    def on_start(self, event: Any) -> None:
+        if self._said:
+            return
+        function = getattr(event.data.get("dispatcher"), "py_func", None)
+        module = getattr(function, "__module__", "") or ""
+        if not module.startswith("asobiba"):
+            return
+        self._said = True
+        what = module.removeprefix("asobiba_generated.").removeprefix("asobiba.").rpartition("_")[0] or module
+        print(
+            f"asobiba: compiling {what} for this machine; 5 to 60 s, then kept in the cache (silence this line with "
+            "ASOBIBA_QUIET=1)",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcement())

@@ -1,0 +1,203 @@
+"""Policies in files that hold data only: weights as safetensors, the rest as YAML in the same file's header.
+
+A zip of Stable-Baselines3's own kind holds pickles, and reading those runs whatever they say; such a file is read only with
+a word of consent.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from gymnasium import spaces
+
+from asobiba.core.errors import AsobibaError, MissingExtra
+from asobiba.protocols import sandbox
+
+SUFFIX = ".safetensors"
+_HEADER = "policy.yml"
+_HOMES = ("asobiba.", "sb3_contrib.", "stable_baselines3.")
+"""Packages whose policy classes a file may name."""
+_FORMAT = 1
+
+
+class PolicyFileError(AsobibaError, ValueError):
+    """A file that holds no policy for this game."""
+
+
+def save_policy(policy: Any, path: str | Path) -> None:
+    """Saves a policy of Stable-Baselines3 for playing: no optimiser, no pickle.
+
+    Args:
+        policy: whose class is one of asobiba's, sb3-contrib's or Stable-Baselines3's.
+        path: ends in `.safetensors`.
+
+    Raises:
+        PolicyFileError: for a policy of another class, with settings that are no plain data, or for another suffix.
+    """
+    from safetensors.torch import save_file
+
+    path, kind = Path(path), type(policy)
+    if path.suffix != SUFFIX:
+        raise PolicyFileError(f"a policy is saved to a {SUFFIX} file, not to {path.name!r}")
+    if not kind.__module__.startswith(_HOMES):
+        raise PolicyFileError(f"{kind.__module__}.{kind.__qualname__} belongs to none of {', '.join(_HOMES)}")
+    header = {
+        "format": _FORMAT,
+        "class": f"{kind.__module__}:{kind.__qualname__}",
+        "observation_space": _space(policy.observation_space),
+        "action_space": _space(policy.action_space),
+        "arguments": _arguments(policy),
+    }
+    tensors = {name: tensor.detach().clone().contiguous() for name, tensor in policy.state_dict().items()}
+    save_file(tensors, path, metadata={_HEADER: yaml.safe_dump(header, sort_keys=False)})
+
+
+def load_policy(path: str | Path, trust: bool = False) -> Any:
+    """Loads a policy, ready to predict.
+
+    Args:
+        path: a file of `save_policy`, or a zip that MaskablePPO or PPO saved.
+        trust: whether to read a zip, which runs whatever its pickles say. Files of asobiba's own packages need no word.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        PolicyFileError: if it holds no policy, or is a zip that nobody has vouched for.
+        MissingExtra: if the extra `sb3` is not installed.
+    """
+    try:
+        import sb3_contrib  # noqa: F401
+        import stable_baselines3  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
+    if file.suffix == SUFFIX:
+        return _load_plain(file)
+    if not (trust or sandbox.consented() or _ours(file)):
+        raise PolicyFileError(
+            f"{file} is a zip of pickles, and reading it runs whatever it says. If you know where it comes from, say so: "
+            f"--trust sb3 on the command line, load_policy(path, trust=True) in Python; or turn it into a {SUFFIX} file "
+            "with asobiba.learn.policy_file.save_policy"
+        )
+    return _load_zip(file)
+
+
+def _load_plain(file: Path) -> Any:
+    import torch
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="pt") as opened:
+            header = yaml.safe_load((opened.metadata() or {}).get(_HEADER, ""))
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
+        if not isinstance(header, dict) or header.get("format") != _FORMAT:
+            raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
+        module, _, name = header["class"].partition(":")
+        if not module.startswith(_HOMES) or not name.isidentifier():
+            raise PolicyFileError(f"{file} names the class {header['class']!r}, which belongs to none of {_HOMES}")
+        kind = getattr(importlib.import_module(module), name)
+        arguments = {key: _from_plain(key, value) for key, value in header["arguments"].items()}
+        policy = kind(
+            _to_space(header["observation_space"]), _to_space(header["action_space"]), lr_schedule=lambda _: 0.0,
+            **arguments,
+        )  # fmt: skip
+        policy.load_state_dict(tensors)
+    except (SafetensorError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if isinstance(error, PolicyFileError):
+            raise
+        raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
+    policy.to(torch.device("cpu"))
+    policy.set_training_mode(False)
+    return policy
+
+
+def _load_zip(file: Path) -> Any:
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3 import PPO
+
+    problems = []
+    for algorithm in (MaskablePPO, PPO):
+        try:
+            policy = algorithm.load(file, device="cpu").policy
+        except Exception as error:
+            problems.append(f"{algorithm.__name__}: {error}")
+            continue
+        policy.set_training_mode(False)
+        return policy
+    raise PolicyFileError(f"{file} is no policy that Stable-Baselines3 saved ({'; '.join(problems)})")
+
+
+def _ours(file: Path) -> bool:
+    """Whether the file belongs to asobiba's own packages."""
+    import asobiba.baselines
+
+    return any(file.resolve().is_relative_to(Path(folder).resolve()) for folder in asobiba.baselines.__path__)
+
+
+_KEPT = (
+    "net_arch", "activation_fn", "ortho_init", "use_sde", "log_std_init", "full_std", "use_expln", "squash_output",
+    "share_features_extractor", "normalize_images",
+)  # fmt: skip
+
+
+def _arguments(policy: Any) -> dict[str, Any]:
+    """What the policy's constructor takes beside the spaces, as plain data."""
+    own = getattr(policy, "_network", {})
+    given = {**policy._get_constructor_parameters(), **own}
+    kept = {name: _to_plain(name, given[name]) for name in (*_KEPT, *own) if name in given}
+    if own:
+        kept = {name: value for name, value in kept.items() if name not in ("net_arch", "ortho_init")}
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def _to_plain(name: str, value: Any) -> Any:
+    if isinstance(value, type):
+        return f"{value.__module__}:{value.__qualname__}"
+    if isinstance(value, dict):
+        return {str(key): _to_plain(name, item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_plain(name, item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise PolicyFileError(f"the policy's setting {name} is {value!r}, which is no plain data and cannot be saved")
+
+
+def _from_plain(name: str, value: Any) -> Any:
+    if name == "activation_fn":
+        import torch
+
+        module, _, kind = str(value).partition(":")
+        if not module.startswith("torch.nn.modules") or not kind.isidentifier():
+            raise PolicyFileError(f"{value!r} is no activation of torch.nn")
+        return getattr(torch.nn, kind)
+    if name == "channels":
+        return {key: tuple(shape) for key, shape in value.items()}
+    return value
+
+
+def _space(space: Any) -> dict[str, Any]:
+    if isinstance(space, spaces.Discrete):
+        return {"discrete": int(space.n)}
+    if isinstance(space, spaces.Box):
+        low, high = (_bound(bound) for bound in (space.low, space.high))
+        return {"box": list(space.shape), "dtype": str(space.dtype), "low": low, "high": high}
+    raise PolicyFileError(f"a policy over {space} cannot be saved: expected a box or discrete actions")
+
+
+def _bound(values: np.ndarray) -> Any:
+    return float(values.flat[0]) if values.size and (values == values.flat[0]).all() else values.tolist()
+
+
+def _to_space(text: dict[str, Any]) -> Any:
+    if "discrete" in text:
+        return spaces.Discrete(int(text["discrete"]))
+    shape, dtype = tuple(text["box"]), np.dtype(text["dtype"])
+    low, high = (np.broadcast_to(np.asarray(text[side], dtype), shape) for side in ("low", "high"))
+    return spaces.Box(low, high, shape, dtype.type)

@@ -1,0 +1,255 @@
+"""The AIWolf platform's wire format: one JSON object a line over TCP, requests, replies, and the game log.
+
+A server asks its clients; a client answers with one line, or not at all where the request wants no answer. This module
+knows lines, packets and sentences, and nothing of rules.
+
+Source: the AIWolf project's platform (client and server of 2016 and of 0.6), and protocol 3.6 of 2019.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asobiba.core.errors import AsobibaError
+
+REQUESTS = (
+    "NAME", "ROLE", "INITIALIZE", "DAILY_INITIALIZE", "DAILY_FINISH", "TALK", "WHISPER", "VOTE", "DIVINE", "GUARD",
+    "ATTACK", "FINISH",
+)  # fmt: skip
+ANSWERED = frozenset(("NAME", "ROLE", "TALK", "WHISPER", "VOTE", "DIVINE", "GUARD", "ATTACK"))
+"""The requests that want a reply."""
+DEFAULT_PORT = 10000
+LONGEST_LINE = 1 << 16
+"""Bytes of the longest reply that is read; utterances and choices need a few hundred."""
+LONGEST_PACKET = 1 << 24
+"""Bytes of the longest packet that a client of ours accepts."""
+KEYS = ("request", "gameInfo", "gameSetting", "talkHistory", "whisperHistory")
+
+
+class ClientError(AsobibaError, ConnectionError):
+    """A peer that did not keep to the protocol. `lost`: it cannot be talked to any more."""
+
+    def __init__(self, message: str, lost: bool = True):
+        super().__init__(message)
+        self.lost = lost
+
+
+class LineSocket:
+    """Lines over a socket, with a time limit for each and a limit of length."""
+
+    def __init__(self, connection: socket.socket, longest: int = LONGEST_LINE):
+        connection.setblocking(False)
+        self._socket, self._longest, self._buffer = connection, longest, b""
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, line: str, seconds: float = 5.0) -> None:
+        """Sends a line. Raises `ClientError` if the peer is gone or does not take it in time."""
+        data, deadline = memoryview(line.encode() + b"\n"), time.monotonic() + seconds
+        while data:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([], [self._socket], [], left)[1]:
+                raise ClientError(f"it has not read what was sent to it for {seconds:g} s")
+            try:
+                data = data[self._socket.send(data) :]
+            except OSError as error:
+                raise ClientError(f"the connection broke: {error.strerror or error}") from None
+
+    def receive(self, seconds: float | None) -> str:
+        """The next line. Raises `ClientError` if none comes in time, or it is too long or no UTF-8."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > self._longest:
+                raise ClientError(f"it sent a line of more than {self._longest} bytes")
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise ClientError(f"no reply within {seconds:g} s")
+            if not select.select([self._socket], [], [], left)[0]:
+                continue
+            self._read()
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        if len(line) > self._longest:
+            raise ClientError(f"it sent a line of more than {self._longest} bytes")
+        try:
+            return line.decode().rstrip("\r")
+        except UnicodeDecodeError:
+            raise ClientError("it sent bytes that are no UTF-8", lost=False) from None
+
+    def _read(self) -> None:
+        try:
+            found = self._socket.recv(LONGEST_LINE)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ClientError(f"the connection broke: {error.strerror or error}") from None
+        if not found:
+            raise ClientError("it closed the connection")
+        self._buffer += found
+
+    def drop_pending(self) -> int:
+        """Throws away what came without having been asked for: how many bytes. Raises `ClientError` on a dead peer."""
+        while len(self._buffer) <= self._longest and select.select([self._socket], [], [], 0)[0]:
+            self._read()
+        if len(self._buffer) > self._longest:
+            raise ClientError(f"it sent more than {self._longest} bytes without being asked")
+        dropped, self._buffer = len(self._buffer), b""
+        return dropped
+
+
+def packet(
+    request: str,
+    game_info: Mapping[str, Any] | None = None,
+    game_setting: Mapping[str, Any] | None = None,
+    talk: Iterable[Mapping[str, Any]] | None = None,
+    whisper: Iterable[Mapping[str, Any]] | None = None,
+) -> str:
+    """A request as one line of JSON; all five keys are always there."""
+    assert request in REQUESTS, request
+    values = (
+        request,
+        game_info,
+        game_setting,
+        None if talk is None else list(talk),
+        None if whisper is None else list(whisper),
+    )
+    return json.dumps(dict(zip(KEYS, values, strict=True)), ensure_ascii=False, separators=(",", ":"))
+
+
+def read_packet(line: str) -> dict[str, Any]:
+    """A request as a client reads it. Raises `ClientError` for what is none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ClientError(f"the server sent something that is no JSON: {line[:80]!r}") from None
+    if not isinstance(found, dict) or found.get("request") not in REQUESTS:
+        raise ClientError(f"the server sent something that is no request: {line[:80]!r}")
+    for key, kind in (("gameInfo", dict), ("gameSetting", dict), ("talkHistory", list), ("whisperHistory", list)):
+        if found.get(key) is not None and not isinstance(found[key], kind):
+            raise ClientError(f"the server sent a {key} that is no {kind.__name__}: {str(found[key])[:80]!r}")
+    return found
+
+
+_TARGET = re.compile(r'\{"agentIdx":(-?\d{1,9})\}')
+
+
+def target_reply(agent: int | None) -> str:
+    """The reply to VOTE, DIVINE, GUARD and ATTACK: an agent from 1, or nobody."""
+    return "" if agent is None else f'{{"agentIdx":{agent}}}'
+
+
+def read_target(line: str) -> int | None:
+    """The agent that a reply names, `None` for nobody. Raises `ClientError` for a reply of another form."""
+    text = line.strip()
+    if text in ("", "null"):
+        return None
+    found = _TARGET.fullmatch(text)
+    if found is None:
+        raise ClientError(f'expected {{"agentIdx":N}}, not {text[:80]!r}', lost=False)
+    number = int(found[1])
+    return None if number < 0 else number
+
+
+_AGENT = r"(?:Agent\[\d+\]|ANY)"
+_ROLE = r"(?:VILLAGER|SEER|MEDIUM|BODYGUARD|WEREWOLF|POSSESSED|FREEMASON|FOX|ANY)"
+_SIMPLE = re.compile(
+    rf"(?:{_AGENT} )?(?:(?:ESTIMATE|COMINGOUT) {_AGENT} {_ROLE}"
+    rf"|(?:DIVINATION|GUARD|VOTE|ATTACK|GUARDED|VOTED|ATTACKED) {_AGENT}"
+    rf"|(?:DIVINED|IDENTIFIED) {_AGENT} (?:HUMAN|WEREWOLF|ANY)"
+    r"|(?:AGREE|DISAGREE) (?:TALK|WHISPER) day\d+ ID:\d+)"
+)
+_OPERATOR = re.compile(
+    rf"(?:{_AGENT} )?(?:(REQUEST|INQUIRE) {_AGENT}|(REQUEST|BECAUSE|NOT|AND|OR|XOR)|(DAY) \d+) ?(?=\()"
+)
+_OPERANDS = {"REQUEST": (1, 1), "INQUIRE": (1, 1), "DAY": (1, 1), "NOT": (1, 1), "BECAUSE": (2, 2), "XOR": (2, 2)}
+
+
+def _operands(text: str) -> list[str] | None:
+    # The parts of `(a) (b) ...`, or None.
+    parts, depth, begin = [], 0, 0
+    for k, letter in enumerate(text):
+        if letter == "(":
+            if depth == 0:
+                begin = k + 1
+            depth += 1
+        elif letter == ")":
+            depth -= 1
+            if depth < 0:
+                return None
+            if depth == 0:
+                parts.append(text[begin:k])
+        elif depth == 0 and letter != " ":
+            return None
+    return parts if depth == 0 else None
+
+
+def is_sentence(text: str, depth: int = 0) -> bool:
+    """Whether protocol 3.6 has this sentence, whatever the agents and days it names; the contest engine asks this."""
+    text = text.strip()
+    if depth == 0 and text in ("Skip", "Over"):
+        return True
+    if _SIMPLE.fullmatch(text):
+        return True
+    found = _OPERATOR.match(text)
+    if found is None or depth > 20:
+        return False
+    parts = _operands(text[found.end() :])
+    least, most = _OPERANDS.get(found[1] or found[2] or found[3], (2, 100))
+    return parts is not None and least <= len(parts) <= most and all(is_sentence(part, depth + 1) for part in parts)
+
+
+class Peer:
+    """A client as the server sees it: its connection, its name, and what went wrong with it.
+
+    Args:
+        reply_seconds: how long a reply may take. Who takes longer is out, as on the platform; so is who hangs up or
+            floods the line. A reply that makes no sense is replaced, and the client stays.
+    """
+
+    def __init__(self, connection: socket.socket, address: str, reply_seconds: float):
+        self.lines = LineSocket(connection)
+        self.address, self.reply_seconds = address, reply_seconds
+        self.name = address
+        self.lost = False
+        self.faults: list[str] = []
+
+    def fault(self, reason: str, lost: bool) -> None:
+        """Puts a fault on record; `lost` ends the connection."""
+        self.faults.append(reason)
+        if lost and not self.lost:
+            self.lost = True
+            self.lines.close()
+
+    def tell(self, line: str) -> bool:
+        """Sends what wants no reply; `False` if the client is out."""
+        if self.lost:
+            return False
+        try:
+            self.lines.send(line)
+        except ClientError as error:
+            self.fault(str(error), lost=True)
+        return not self.lost
+
+    def ask(self, line: str) -> str | None:
+        """Sends a request and returns the reply, or `None` if there is none that can be read."""
+        if self.lost:
+            return None
+        try:
+            if dropped := self.lines.drop_pending():
+                self.fault(f"it sent {dropped} bytes out of turn", lost=False)
+            self.lines.send(line)
+            return self.lines.receive(self.reply_seconds)
+        except ClientError as error:
+            self.fault(str(error), error.lost)
+            return None
+
+    def close(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self.lines.close()

@@ -1,0 +1,246 @@
+"""What both protocols of digital curling share: bounded messages over a socket, the clock, a hosted game's record."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from asobiba.core import Agent, AsobibaError, Ruleset
+from asobiba.core.states import is_over, new_state, view_of
+from asobiba.envs.curling import rules
+from asobiba.envs.curling.dcl import DclGame, DclShot, to_server
+from asobiba.envs.curling.simulate import Shot, deliver
+
+MESSAGE_LIMIT = 1 << 16
+"""Bytes of the longest message that is read."""
+_PATIENCE = 0.5
+"""s that a closing connection waits for the other end."""
+
+
+class ProtocolError(AsobibaError):
+    """A message that the protocol does not allow at this time, or no message at all."""
+
+
+class Messages:
+    """Messages on a socket that end with `end`.
+
+    Args:
+        connection: a connected socket; it is closed by `close`.
+        end: the byte that ends a message.
+    """
+
+    def __init__(self, connection: socket.socket, end: bytes):
+        self.connection, self.end = connection, end
+        self._buffer = b""
+
+    def send(self, text: str) -> None:
+        """Sends a message. Raises `ProtocolError` if nobody reads it."""
+        try:
+            self.connection.settimeout(10.0)
+            self.connection.sendall(text.encode() + self.end)
+        except OSError as error:
+            raise ProtocolError(f"a message could not be sent: {error}") from None
+
+    def pending(self) -> bool:
+        """Whether something has come that was not read."""
+        return bool(self._buffer) or bool(select.select([self.connection], [], [], 0)[0])
+
+    def receive(self, seconds: float | None = None) -> str:
+        """The next message.
+
+        Raises:
+            TimeoutError: after `seconds`.
+            ProtocolError: for a message that is too long or no text, or a closed connection.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self.end not in self._buffer:
+            if len(self._buffer) > MESSAGE_LIMIT:
+                raise ProtocolError(f"a message is longer than {MESSAGE_LIMIT} bytes")
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimeoutError
+            try:
+                self.connection.settimeout(left)
+                data = self.connection.recv(65536)
+            except TimeoutError:
+                raise TimeoutError from None
+            except OSError as error:
+                raise ProtocolError(f"the connection broke: {error}") from None
+            if not data:
+                raise ProtocolError("the connection was closed")
+            self._buffer += data
+        message, _, self._buffer = self._buffer.partition(self.end)
+        if len(message) > MESSAGE_LIMIT:
+            raise ProtocolError(f"a message is longer than {MESSAGE_LIMIT} bytes")
+        try:
+            return message.decode()
+        except UnicodeDecodeError:
+            raise ProtocolError("a message is not UTF-8") from None
+
+    def close(self) -> None:
+        """Closes the connection. What still comes is read away: unread bytes would tear up what was sent last."""
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(_PATIENCE)
+            for _ in range(64):
+                if not self.connection.recv(65536):
+                    break
+        self.connection.close()
+
+
+class Fault(AsobibaError):
+    """A player's fault that ends a hosted game. `reason`: time_limit, concede or protocol_error."""
+
+    def __init__(self, seat: int, reason: str, text: str):
+        super().__init__(text)
+        self.seat, self.reason = seat, reason
+
+
+@dataclass
+class Record:
+    """What a hosted game left behind: every shot that was played, and how it ended.
+
+    Args:
+        log: the shots and scores, ready for `asobiba.envs.curling.dcl.write`.
+        winner: seat of the winner, `None` for a draw. reason: score, concede, time_limit or protocol_error.
+        note: what an offender did.
+        final: the last state.
+    """
+
+    log: DclGame
+    winner: int | None = None
+    reason: str = "score"
+    note: str = ""
+    final: np.void | None = None
+
+
+class Seat:
+    """A player of a hosted game: a connection, or an agent of our own.
+
+    Subclasses write `ask`, which returns a `Shot`, or `None` for a concession.
+    """
+
+    name = "player"
+
+    def ask(self, game: HostedGame, seat: int) -> Shot | None:
+        raise NotImplementedError
+
+
+@dataclass
+class HostedGame:
+    """A game that a host keeps: state, clocks, record.
+
+    Args:
+        ruleset: continuous; its noise is drawn from `seed`.
+        seconds: of each player for the game; 0: unlimited. extra_seconds: for each extra end, anew.
+    """
+
+    ruleset: Ruleset
+    seed: int = 0
+    seconds: float = 0.0
+    extra_seconds: float = 0.0
+    names: tuple[str, str] = ("first", "second")
+    remaining: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.state = new_state(self.ruleset, self.seed)
+        self.remaining = [self.seconds, self.seconds]
+        p = self.ruleset.params[0]
+        random = f"{p['noise_first']:g} {p['noise_second']:g}"
+        self.record = Record(DclGame(self.names[0], self.names[1], random=random, ends=int(p["ends"])))
+
+    @property
+    def over(self) -> bool:
+        return is_over(self.state) or bool(self.record.note) or self.record.reason != "score"
+
+    def limit(self, seat: int) -> float | None:
+        """Seconds that a player has left, or `None`."""
+        return None if self.seconds == 0 else self.remaining[seat]
+
+    def play(self, shot: Shot) -> None:
+        """Plays the mover's shot and keeps it."""
+        before, seat = self.state, int(self.state["to_move"])
+        end, number = int(before["end"]), int(before["shot"])
+        self.state = deliver(self.ruleset, before, shot)
+        vx, vy, spin = (float(value) for value in self.state["run"])
+        position = to_server(before["stones"], before["in_play"])
+        self.record.log.shots.append(DclShot(end, number, position, seat, shot, Shot(vx, vy, 1 if spin > 0 else -1)))
+        if number == 15:
+            scored = self.state["total"].astype(int) - before["total"].astype(int)
+            self.record.log.scores.append(int(scored[0] - scored[1]))
+            ends = int(self.ruleset.params["ends"][0])
+            if int(self.state["end"]) >= ends and not is_over(self.state):
+                self.remaining = [self.extra_seconds, self.extra_seconds]
+                if self.extra_seconds == 0:
+                    self.seconds = 0.0
+        self.record.final = self.state
+
+    def turn(self, seats: list[Seat]) -> None:
+        """Asks the mover, charges its clock, plays its shot; a fault ends the game for its culprit."""
+        seat = int(self.state["to_move"])
+        begin = time.monotonic()
+        try:
+            try:
+                shot = seats[seat].ask(self, seat)
+            except TimeoutError:
+                raise Fault(seat, "time_limit", f"{self.names[seat]} ran out of time") from None
+            except ProtocolError as error:
+                raise Fault(seat, "protocol_error", f"{self.names[seat]}: {error}") from None
+            if self.seconds > 0:
+                self.remaining[seat] -= time.monotonic() - begin
+                if self.remaining[seat] < 0:
+                    raise Fault(seat, "time_limit", f"{self.names[seat]} ran out of time")
+            if shot is None:
+                raise Fault(seat, "concede", f"{self.names[seat]} conceded")
+        except Fault as fault:
+            self.end_by(fault)
+            return
+        self.play(shot)
+        if is_over(self.state):
+            self.close()
+
+    def end_by(self, fault: Fault) -> None:
+        """The game is lost for the fault's culprit."""
+        self.record.winner, self.record.reason, self.record.note = 1 - fault.seat, fault.reason, str(fault)
+        self.close()
+
+    def close(self) -> None:
+        """Writes what is known at the end into the record."""
+        total = (int(self.state["total"][0]), int(self.state["total"][1]))
+        log = self.record.log
+        log.total = total
+        log.first_time, log.second_time = (max(int(1000 * left), 0) for left in self.remaining)
+        if self.record.reason == "score":
+            self.record.winner = None if total[0] == total[1] else int(total[1] > total[0])
+        self.record.final = self.state
+
+
+class AgentSeat(Seat):
+    """An agent of our own in a hosted game."""
+
+    def __init__(self, agent: Agent, name: str = "asobiba"):
+        self.agent, self.name = agent, name
+        self._begun = False
+
+    def ask(self, game: HostedGame, seat: int) -> Shot | None:
+        if not self._begun:
+            self.agent.reset(game.ruleset, seat, game.seed)
+            self._begun = True
+        view = view_of(game.ruleset, game.state, seat)
+        return shot_of_action(game.ruleset, self.agent.act(view, np.zeros(0, np.int8)))
+
+
+def shot_of_action(ruleset: Ruleset, action: Any) -> Shot | None:
+    """The delivery that an agent's action means; `None`: it concedes."""
+    p = ruleset.params[0]
+    values = np.asarray(action, float)
+    if int(p["concession"]) and values[-1] > rules.CONCEDES:
+        return None
+    vx, vy, spin = rules.velocity_of(p, values)
+    return Shot(float(vx), float(vy), 1 if spin > 0 else -1)

@@ -1,0 +1,166 @@
+"""Agents of packages that nobody has vouched for, each in a contained process of its own.
+
+`HostedAgent` sits at the table and passes on, as JSON lines, what the agent itself answers in the process that `main`
+runs. The two know the game's dtypes, so that views travel as bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asobiba.core import AsobibaError, Game, Ruleset
+from asobiba.core.engine import engine_for
+from asobiba.protocols.json_lines import JsonLinesAgent
+from asobiba.protocols.process import EngineError, HostedFault, IllegalAnswer
+
+
+class RefusedAgent(AsobibaError, ValueError):
+    """An agent that cannot be built, or does not play this game."""
+
+
+class HostedAgent(JsonLinesAgent):
+    """The agent described by `text`, in a process of its own.
+
+    Args:
+        game: that it plays.
+        text: as for `asobiba.core.make_agent`.
+    """
+
+    def __init__(self, game: Game, text: str):
+        self._cache = tempfile.mkdtemp(prefix="asobiba-cache-")
+        weakref.finalize(self, shutil.rmtree, self._cache, ignore_errors=True)
+        os.chmod(self._cache, 0o777)
+        _copy_engine(game, Path(self._cache))
+        path = os.pathsep.join(_import_path())
+        environment = {
+            "PYTHONPATH": path, "PYTHONNOUSERSITE": "1", "ASOBIBA_CACHE_DIR": self._cache, "NUMBA_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "asobiba.protocols.hosted", game.name, _absolute(text)]
+        super().__init__(command, readable=_readable(text), environment=environment)
+        self.name = text
+        self.writable = (self._cache,)
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        super().reset(ruleset, seat, seed)
+        self._wants = {"bytes"}
+
+    def _say(self, message: Any, seconds: float | None) -> dict[str, Any]:
+        answer = super()._say(message, seconds)
+        if "refused" in answer:
+            raise RefusedAgent(str(answer["refused"]))
+        if "error" in answer:
+            raise HostedFault(str(answer["error"]))
+        if "nonsense" in answer:
+            raise IllegalAnswer(str(answer["nonsense"]))
+        return answer
+
+
+def _absolute(text: str) -> str:
+    """The agent's text with the place of its file as the process, whose folder is another one, finds it."""
+    loader, colon, rest = text.partition(":")
+    path, comma, settings = rest.partition(",")
+    return f"{loader}:{os.path.abspath(path)}{comma}{settings}" if colon and os.path.exists(path) else text
+
+
+def _copy_engine(game: Game, place: Path) -> None:
+    """The compiled rules, so that the process need not compile them again."""
+    file = getattr(engine_for(game), "__file__", None)
+    if file is not None:
+        source = Path(file).parent
+        shutil.copytree(source, place / source.name, dirs_exist_ok=True)
+        for path in [place / source.name, *(place / source.name).rglob("*")]:
+            path.chmod(0o777 if path.is_dir() else 0o666)
+
+
+def _import_path() -> list[str]:
+    """The folders from which this process imports, without the present one, and others that hold more than modules."""
+    others = {os.getcwd(), os.path.expanduser("~"), tempfile.gettempdir(), "/"}
+    return [entry for entry in sys.path if os.path.isdir(entry) and os.path.abspath(entry) not in others]
+
+
+def _readable(text: str) -> list[str]:
+    """What a Python process needs to import what this one can; of a checkout the packages, not what lies beside them."""
+    found = [sys.prefix, sys.base_prefix, *_import_path(), os.path.dirname(os.path.realpath(sys.executable))]
+    for name in ("asobiba", "asobiba.envs", "asobiba.baselines"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            found += list(spec.submodule_search_locations or ())
+    path = text.partition(":")[2].partition(",")[0]
+    if path and os.path.exists(path):
+        found.append(os.path.abspath(path))
+    return found
+
+
+class _Answerer:
+    """The other end: builds the agent and answers for it."""
+
+    def __init__(self, name: str, text: str):
+        self.name, self.text = name, text
+        self._agent: Any = None
+        self._ruleset: Any = None
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        from asobiba.core import game, make_agent
+
+        if message["type"] == "begin":
+            found = game(self.name)
+            parameters = {k: _tuples(v) for k, v in message["parameters"].items()}
+            self._ruleset = found.ruleset(**parameters)
+            try:
+                self._agent = self._agent or make_agent(found, self.text)
+                self._agent.reset(self._ruleset, message["seat"], message["seed"])
+            except (AsobibaError, FileNotFoundError) as error:
+                if isinstance(error, EngineError):
+                    raise
+                return {"refused": str(error)}
+            return {"ready": True}
+        view = np.frombuffer(base64.b64decode(message["bytes"]), self._ruleset.dtype)[0].copy()
+        legal = np.frombuffer(base64.b64decode(message["mask"]), np.int8).copy()
+        return self._plain(self._agent.act(view, legal))
+
+    def _plain(self, answer: Any) -> dict[str, Any]:
+        """The answer as numbers; what is none is described, here, where it can do no harm."""
+        from asobiba.arena.answers import as_action
+
+        action, remark = as_action(self._ruleset, answer)
+        return {"nonsense": remark} if remark else {"action": np.asarray(action).tolist()}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def main(name: str, text: str) -> None:
+    """Answers questions on the standard input until it ends; what the agent prints goes to standard error."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    answerer = _Answerer(name, text)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["type"] == "quit":
+            return
+        try:
+            answer = answerer.answer(message)
+        except BaseException as error:
+            from asobiba.arena.answers import describe
+
+            answer = {"error": describe(error)}
+        output.write(json.dumps(answer) + "\n")
+        output.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,105 @@
+"""Players of digital curling: those of the UEC Cup and GAT papers, and two that came later."""
+
+from __future__ import annotations
+
+from asobiba.baselines.curling.imitation import Imitation, prior_of
+from asobiba.baselines.curling.jiritsu import Jiritsu
+from asobiba.baselines.curling.player import Clock
+from asobiba.baselines.curling.regression import KernelRegression
+from asobiba.baselines.curling.searchers import Ayumu, EndPlan, Gccs, Through
+from asobiba.baselines.curling.simple import rule_based, rule_based_discrete, tee_draw, tee_draw_discrete
+from asobiba.core import AgentDeclaration
+
+_GAT = "GAT 2016 (Game AI Tournaments)"
+
+
+def ayumu(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> Ayumu:
+    """Thinks by `simulations` a shot, by `seconds` a shot, or (`clock`) by the game's time."""
+    return Ayumu(Clock(simulations, seconds, clock))
+
+
+def gccs(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> Gccs:
+    """The budget is that of the shots beyond the book."""
+    return Gccs(Clock(simulations, seconds, clock))
+
+
+def end_plan(shots: int = 8, simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> EndPlan:
+    """Candidates are narrowed in the first `shots` shots of an end."""
+    return EndPlan(Clock(simulations, seconds, clock), shots)
+
+
+def through(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> Through:
+    """Without an opening: both first stones go through the sheet."""
+    return Through(Clock(simulations, seconds, clock))
+
+
+def kr_uct(
+    simulations: int = 1000, seconds: float = 0.0, clock: bool = False, exploration: float = 0.1, widening: float = 0.1
+) -> KernelRegression:
+    """Kernel regression UCT."""
+    return KernelRegression(Clock(simulations, seconds, clock), exploration, widening)
+
+
+def kr_uct_prior(
+    simulations: int = 1000, seconds: float = 0.0, clock: bool = False, exploration: float = 0.1, widening: float = 0.1
+) -> KernelRegression:
+    """Kernel regression UCT whose shots are drawn from the mixture network of `dis`."""
+    return KernelRegression(Clock(simulations, seconds, clock), exploration, widening, prior_of())
+
+
+def jiritsu(width: int = 4, stride: int = 3, grid: int = 1) -> Jiritsu:
+    """Replies are looked at for the `width` best shots (0: depth 1), on every `stride`-th point of the grid; shots on
+    every `grid`-th."""
+    return Jiritsu(width, stride, grid)
+
+
+def dis(path: str = "") -> Imitation:
+    """The published network; `path`: another file of its kind."""
+    return Imitation("mean", path)
+
+
+def dis_mixture(path: str = "") -> Imitation:
+    """The network with a mixture of deliveries as its output."""
+    return Imitation("mixture", path)
+
+
+PLAYERS = (
+    AgentDeclaration(
+        "ayumu", ayumu, "Monte-Carlo tree search, positions told apart by visits", "K. Ohto, Ayumu; GPW 2016"
+    ),
+    AgentDeclaration("gccs", gccs, "end plan, opening book, then ayumu", f"{_GAT}: Mori, Ito"),
+    AgentDeclaration(
+        "end_plan", end_plan, "ayumu on the shots that serve an end plan", f"{_GAT}: narrowing by strategy"
+    ),
+    AgentDeclaration(
+        "through", through, "two stones through the sheet, then ayumu", f"{_GAT}: Mori, Ito", league=False
+    ),
+    AgentDeclaration("kr_uct", kr_uct, "kernel regression UCT", "Yee et al. 2016; Lee et al. 2018"),
+    AgentDeclaration(
+        "kr_uct_prior",
+        kr_uct_prior,
+        "kernel regression UCT on shots of a learned prior",
+        "Lee et al. 2018",
+        league=False,
+    ),
+    AgentDeclaration(
+        "jiritsu", jiritsu, "expectimax over 3328 targets", f"{_GAT}: Kato, Iizuka, Yamamoto", deterministic=True
+    ),
+    AgentDeclaration("dis", dis, "Deep Imitation System", f"{_GAT}: DIS", deterministic=True, league=False),
+    AgentDeclaration(
+        "dis_mixture", dis_mixture, "imitation by a mixture of deliveries", deterministic=True, league=False
+    ),
+)
+_TEE_DRAW = "draws to the tee, whatever lies there"
+_RULES, _SAMPLE = "draw, hit or guard by who lies nearest", "sample player of Digital Curling 3"
+CONTINUOUS = (
+    AgentDeclaration("tee_draw", tee_draw, _TEE_DRAW, deterministic=True),
+    AgentDeclaration("rule_based", rule_based, _RULES, _SAMPLE),
+    *PLAYERS,
+)
+DISCRETE = (
+    AgentDeclaration("tee_draw", tee_draw_discrete, _TEE_DRAW, deterministic=True),
+    AgentDeclaration("rule_based", rule_based_discrete, _RULES, _SAMPLE),
+    *PLAYERS,
+)
+AGENTS = {"curling": CONTINUOUS, "curling_discrete": DISCRETE, "curling_end": CONTINUOUS}

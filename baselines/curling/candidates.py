@@ -1,0 +1,219 @@
+"""Shots worth a thought: the thirteen kinds of the program Ayumu, on any position.
+
+Source: github.com/YuriCat/AyumuCurling; the points and weights are its own, in m from the tee, y away from the thrower.
+"""
+
+from __future__ import annotations
+
+import math
+
+from asobiba.core import kernel, random_below
+from asobiba.envs.curling.motion import fcv1_speed, fcv1_tau_at_distance
+from asobiba.envs.curling.rules import tee_distance
+from asobiba.envs.curling.shots import draw_shot, hit_shot, pass_shot
+from asobiba.envs.curling.simulation import STONES
+from asobiba.envs.curling.simulators import CS2, CS2_DECELERATION, RADIUS
+
+(
+    PASS, DRAW, PREGUARD, RING_DRAW, FREEZE, COME_AROUND, POSTGUARD, HIT, PEEL, DRAW_RAISE, TAKE_OUT, DOUBLE,
+    RAISE_TAKE_OUT,
+) = range(13)  # fmt: skip
+KINDS = (
+    "pass", "draw", "preguard", "ring draw", "freeze", "come-around", "postguard", "hit", "peel", "draw raise",
+    "take-out", "double", "raise take-out",
+)  # fmt: skip
+ALL_KINDS = (1 << len(KINDS)) - 1
+MOST = 160
+"""Rows that a table of candidates needs."""
+
+_DRAWS = ((0.0, 0.0), (0.0, 0.58), (0.9, 0.0), (-0.9, 0.0), (0.0, 0.29))
+_GUARDS = ((0.0, -3.0), (0.6, -2.17), (-0.6, -2.17))
+_RING = 1.83 - 2.0 * RADIUS
+_FREEZE_ANGLES = (0.0, -22.5, 22.5, -45.0, 45.0)
+_FREEZE_GAPS = (2.0 * RADIUS + 0.02, 3.5 * RADIUS)
+_BEHIND = (1.0, 2.2, 3.5)
+_BEFORE = (1.0, 2.0, 3.0)
+
+
+@kernel
+def speed_for(model, distance):
+    """Speed (m/s) of a stone that slides this far (m)."""
+    if model == CS2:
+        return math.sqrt(2.0 * CS2_DECELERATION * distance)
+    return fcv1_speed(fcv1_tau_at_distance(distance))
+
+
+@kernel
+def strongest_shot(p):
+    """Speed of delivery (m/s) of a take-out that goes as hard as players throw."""
+    return p.fastest * (1.0 - 0.2 / 33.44)
+
+
+@kernel
+def _put(out, n, vx, vy, spin, kind):
+    if n < out.shape[0]:
+        out[n, 0], out[n, 1], out[n, 2], out[n, 3] = vx, vy, spin, kind
+        return n + 1
+    return n
+
+
+@kernel
+def _put_draws(p, out, n, x, y, kind):
+    if abs(x) < p.side and y > p.hog and y < p.back:
+        for spin in (1.0, -1.0):
+            vx, vy = draw_shot(p.model, p.release, x, y, spin)
+            n = _put(out, n, vx, vy, spin, kind)
+    return n
+
+
+@kernel
+def _put_hits(p, out, n, x, y, speed, kind):
+    for spin in (1.0, -1.0):
+        vx, vy = hit_shot(p.model, p.release, x, y, spin, speed)
+        n = _put(out, n, vx, vy, spin, kind)
+    return n
+
+
+@kernel
+def _put_passes(p, out, n, x, y, kind):
+    for spin in (1.0, -1.0):
+        vx, vy = pass_shot(p.model, p.release, x, y, spin, strongest_shot(p))
+        n = _put(out, n, vx, vy, spin, kind)
+    return n
+
+
+@kernel
+def nearest(p, stones, in_play, parity, beyond):
+    """The stone of one side (rows of this parity) nearest to the tee but farther than `beyond` m, or -1."""
+    best, found = 1e9, -1
+    for k in range(parity, STONES, 2):
+        if in_play[k] != 0:
+            distance = tee_distance(stones, k)
+            if beyond < distance < best:
+                best, found = distance, k
+    return found
+
+
+@kernel
+def in_house(p, stones, in_play, k):
+    """Whether stone `k` lies where it would count."""
+    return in_play[k] != 0 and tee_distance(stones, k) < p.score
+
+
+@kernel
+def candidates(p, stones, in_play, shot, kinds, out):
+    """Writes candidate shots, the likeliest first, into `out` (`(n, 4)` float64: vx, vy, spin, kind).
+
+    Args:
+        p: the parameter record.
+        stones, in_play: the position; shot: number of the shot, 0 to 15.
+        kinds: bits of the kinds that may be written.
+
+    Returns:
+        How many were written (at least one).
+    """
+    n = 0
+    mine, theirs = shot % 2, (shot + 1) % 2
+    if kinds & (1 << DRAW):
+        n = _put_draws(p, out, n, 0.0, 0.0, DRAW)
+    # The opponent's stones, the nearest to the tee first.
+    beyond = -1.0
+    for rank in range(8):
+        k = nearest(p, stones, in_play, theirs, beyond)
+        if k < 0:
+            break
+        beyond = tee_distance(stones, k)
+        x, y = stones[k, 0], stones[k, 1]
+        house = beyond < p.score
+        if kinds & (1 << HIT) and house:
+            n = _put_hits(p, out, n, x, y, p.weights[1], HIT)
+        if kinds & (1 << TAKE_OUT):
+            n = _put_passes(p, out, n, x, y, TAKE_OUT)
+        if kinds & (1 << HIT) and house and rank < 3:
+            n = _put_hits(p, out, n, x, y, p.weights[0], HIT)
+            n = _put_hits(p, out, n, x, y, p.weights[2], HIT)
+        if kinds & (1 << FREEZE) and house and rank < 2:
+            for gap in _FREEZE_GAPS:
+                for angle in _FREEZE_ANGLES:
+                    turn = angle * math.pi / 180.0
+                    n = _put_draws(p, out, n, x + gap * math.sin(turn), y - gap * math.cos(turn), FREEZE)
+        if kinds & (1 << PEEL) and not house and y < p.fgz_tee:
+            for aside in (-RADIUS, RADIUS):
+                n = _put_passes(p, out, n, x + aside, y, PEEL)
+        if kinds & (1 << DOUBLE) and rank < 3:
+            for j in range(theirs, STONES, 2):
+                if j != k and in_play[j] != 0 and stones[j, 1] > y - 0.3:
+                    dx, dy = stones[j, 0] - x, stones[j, 1] - y
+                    if dx * dx + dy * dy < 4.0:
+                        # The first stone goes to the second: met on the side away from it.
+                        length = math.sqrt(dx * dx + dy * dy)
+                        n = _put_passes(p, out, n, x - 1.6 * RADIUS * dx / length, y, DOUBLE)
+                        n = _put_passes(p, out, n, x + 1.2 * RADIUS * dx / length, y, DOUBLE)
+    if kinds & (1 << PREGUARD):
+        for g in range(len(_GUARDS)):
+            n = _put_draws(p, out, n, _GUARDS[g][0], _GUARDS[g][1], PREGUARD)
+    for k in range(STONES):
+        if in_play[k] == 0:
+            continue
+        x, y = stones[k, 0], stones[k, 1]
+        house = tee_distance(stones, k) < p.score
+        if kinds & (1 << COME_AROUND) and not house and y < 0.0:
+            n = _put_draws(p, out, n, x * 0.5, 0.0, COME_AROUND)
+            for behind in _BEHIND:
+                n = _put_draws(p, out, n, x, y + behind, COME_AROUND)
+        if k % 2 == mine:
+            if kinds & (1 << POSTGUARD) and house:
+                for before in _BEFORE:
+                    n = _put_draws(p, out, n, x, y - before, POSTGUARD)
+            if kinds & (1 << DRAW_RAISE) and y < -0.3:
+                speed = speed_for(p.model, max(-y, 0.3))
+                n = _put_hits(p, out, n, x, y - 2.0 * RADIUS, speed, DRAW_RAISE)
+        if kinds & (1 << RAISE_TAKE_OUT):
+            target = nearest(p, stones, in_play, theirs, -1.0)
+            if target >= 0 and target != k and in_house(p, stones, in_play, target):
+                dx, dy = stones[target, 0] - x, stones[target, 1] - y
+                length = math.sqrt(dx * dx + dy * dy)
+                if dy > 0.6 and abs(dx) < dy:
+                    ghost = 2.0 * RADIUS / length
+                    n = _put_passes(p, out, n, x - ghost * dx, y - ghost * dy, RAISE_TAKE_OUT)
+    if kinds & (1 << DRAW):
+        for d in range(1, len(_DRAWS)):
+            n = _put_draws(p, out, n, _DRAWS[d][0], _DRAWS[d][1], DRAW)
+    if kinds & (1 << RING_DRAW):
+        for eighth in range(8):
+            if eighth != 6:  # not the front
+                turn = eighth * math.pi / 4.0
+                n = _put_draws(p, out, n, _RING * math.cos(turn), _RING * math.sin(turn), RING_DRAW)
+    if kinds & (1 << PASS):
+        vx, vy = through_shot(p, stones, in_play)
+        n = _put(out, n, vx, vy, 1.0, PASS)
+    if n == 0:
+        vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, 1.0)
+        n = _put(out, n, vx, vy, 1.0, DRAW)
+    return n
+
+
+@kernel
+def through_shot(p, stones, in_play):
+    """A hard counter-clockwise shot that leaves the sheet on the side where fewer stones lie."""
+    right = 0
+    for k in range(STONES):
+        if in_play[k] != 0:
+            right += 1 if stones[k, 0] > 0.0 else -1
+    x = -2.2 if right > 0 else 2.2
+    return pass_shot(p.model, p.release, x, -1.0, 1.0, strongest_shot(p))
+
+
+@kernel
+def simple_shot(p, stones, in_play, shot, record):
+    """Ayumu's simplest player: hits the opponent's best stone in the house, or draws to the tee, with either spin.
+
+    Returns `(vx, vy, spin)`; draws from `record`'s generator.
+    """
+    spin = 1.0 if random_below(record, 2) == 0 else -1.0
+    k = nearest(p, stones, in_play, (shot + 1) % 2, -1.0)
+    if k >= 0 and in_house(p, stones, in_play, k) and random_below(record, 2) == 0:
+        vx, vy = hit_shot(p.model, p.release, stones[k, 0], stones[k, 1], spin, p.weights[1])
+    else:
+        vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, spin)
+    return vx, vy, spin

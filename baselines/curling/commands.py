@@ -1,0 +1,264 @@
+"""`asobiba curling reproduce`, `book`, `masks`, `ends`, `fit`, `train-dis`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asobiba.progress import progress_bar
+
+app = typer.Typer(help="Digital curling: published matches, tables, the opening book, imitation.", no_args_is_help=True)
+
+
+@app.command()
+def reproduce(
+    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 1000,
+    games: Annotated[int, typer.Option(min=0, help="A match; 0: as many as in the papers.")] = 0,
+    ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
+    quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
+    only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
+    output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
+) -> None:
+    """The papers' matches, theirs beside ours, with intervals."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.baselines.curling.reproduction import COLUMNS, MATCHES, markdown, play_all
+
+    if quick:
+        simulations, games, ends = 50, 2, 2
+    numbers = tuple(int(word) for word in only.split())
+    with progress_bar() as bar:
+        task = bar.add_task("matches", total=len(numbers) or len(MATCHES))
+        played = play_all(simulations, games, ends, lambda name: bar.update(task, description=name, advance=1), numbers)
+    table = Table(title="Digital curling: published and ours")
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
+    for row in played:
+        table.add_row(*row.cells())
+    Console().print(table)
+    if output is not None:
+        command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends}"
+        output.parent.mkdir(parents=True, exist_ok=True)
+        text = markdown(played, simulations, games, ends, f"{command} --output {output}")
+        output.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def book(
+    position: Annotated[str, typer.Argument(help="A position as text; none: only check the book.")] = "",
+) -> None:
+    """Checks the opening book, and shows what it plays in a position under each plan."""
+    from asobiba.baselines.curling.opening import book as read
+    from asobiba.baselines.curling.opening import key_of, line_of
+    from asobiba.baselines.curling.plans import FIRST_PLANS, HAMMER_PLANS, Plan, plan_of
+    from asobiba.core import game
+
+    lines = sum(len(keys) for stones in read().values() for plans in stones.values() for keys in plans.values())
+    typer.echo(f"{lines} lines, all of them readable")
+    if not position:
+        return
+    ruleset = game("curling").ruleset()
+    view = ruleset.notation.text_to_state(ruleset, position)
+    typer.echo(f"key: {key_of(ruleset, view) or '(empty)'}; plan: {' '.join(map(str, plan_of(ruleset, view)))}")
+    for name in HAMMER_PLANS if int(view["hammer"]) == int(view["to_move"]) else FIRST_PLANS:
+        typer.echo(f"  {name:8} " + ", ".join(str(line_of(ruleset, view, Plan(name, risk))) for risk in range(4)))
+
+
+@app.command()
+def masks() -> None:
+    """Computes Jiritsu-kun's take-out masks anew."""
+    import numpy as np
+
+    from asobiba.baselines.curling.masks import make, path_of
+    from asobiba.core import game
+    from asobiba.envs.curling.simulators import SIMULATORS
+
+    for simulator in SIMULATORS:
+        front, back = make(game("curling").ruleset(simulator=simulator).params)
+        path_of(simulator).parent.mkdir(exist_ok=True)
+        np.savez_compressed(path_of(simulator), front=front, back=back)
+        typer.echo(f"wrote {path_of(simulator)}")
+
+
+@app.command()
+def ends(
+    count: Annotated[int, typer.Option(min=1, help="Ends to play.")] = 300,
+    player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu:width=0",
+    seed: int = 0,
+) -> None:
+    """How often ends of self-play score what, for the win table of Jiritsu-kun."""
+    import json
+
+    from asobiba.baselines.curling.self_play import scores_path
+    from asobiba.baselines.curling.tuning import end_scores
+
+    with progress_bar() as bar:
+        task = bar.add_task("ends", total=count)
+        counts = end_scores(player, count, seed, lambda: bar.advance(task))
+    record = {"player": player, "ends": count, "seed": seed, "scores": list(range(-8, 9)), "counts": counts}
+    scores_path().parent.mkdir(exist_ok=True)
+    scores_path().write_text(json.dumps(record) + "\n", encoding="utf-8")
+    typer.echo(f"{counts}\nwrote {scores_path()}")
+
+
+@app.command()
+def fit(
+    rounds: Annotated[int, typer.Option(min=1, help="Challengers.")] = 20,
+    games: Annotated[int, typer.Option(min=2, help="Ends against each.")] = 40,
+    seed: int = 0,
+) -> None:
+    """Looks for better weights of Jiritsu-kun's evaluation by random search over matches of one end."""
+    from asobiba.baselines.curling.tuning import fit_weights
+
+    for line in fit_weights(rounds, games, seed):
+        typer.echo(line)
+
+
+@app.command("train-dis")
+def train_dis(
+    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "gccs:simulations=300",
+    against: Annotated[
+        str, typer.Option(help="Whom it plays, separated by blanks.")
+    ] = "ayumu:simulations=300 rule_based",
+    shots: Annotated[int, typer.Option(min=200, help="Shots to throw; 12 % are kept for judging.")] = 16_000,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 10_000,
+    data: Annotated[Path | None, typer.Option(help="Keep the shots here, and use them if they are there.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder of the networks; the package's own if not given.")] = None,
+    ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
+    seed: int = 0,
+) -> None:
+    """Makes shots, trains the published network and the mixture version, and saves both."""
+    import numpy as np
+
+    from asobiba.baselines.curling.imitation import features, path_of, save, train
+    from asobiba.baselines.curling.matches import shots_of
+    from asobiba.core import game
+
+    if data is not None and data.exists():
+        with np.load(data) as found:
+            inputs, targets = found["inputs"], found["targets"]
+    else:
+        with progress_bar() as bar:
+            task = bar.add_task("shots", total=shots)
+            views, targets = shots_of(
+                game("curling").ruleset(ends=ends), teacher, against.split(), shots, seed,
+                lambda n: bar.update(task, completed=n),
+            )  # fmt: skip
+        inputs = np.array([features(view) for view in views])
+        if data is not None:
+            data.parent.mkdir(parents=True, exist_ok=True)
+            np.savez_compressed(data, inputs=inputs, targets=targets)
+    for kind in ("mean", "mixture"):
+        weights, errors = train(inputs, targets, kind, steps, seed)
+        path = path_of(kind) if output is None else output / path_of(kind).name
+        save(weights, path, {"teacher": teacher, "against": against, "shots": len(inputs), "steps": steps, **errors})
+        typer.echo(f"{kind}: {errors}; wrote {path}")
+
+
+Player = Annotated[str, typer.Argument(help="An agent, such as ayumu:clock=true.")]
+Against = Annotated[str, typer.Option(help="Who plays here against one client; without it two clients are awaited.")]
+Log = Annotated[Path | None, typer.Option(help="Write the game log (.dcl) here.")]
+
+
+@app.command("play-dc3")
+def play_dc3(
+    agent: Player,
+    host: Annotated[str, typer.Option(help="The server.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The team's port.")] = 10000,
+    name: str = "asobiba",
+    seed: int = 0,
+) -> None:
+    """Plays a game on a Digital Curling 3 server."""
+    from asobiba.core import game, make_agent
+    from asobiba.protocols.curling_dc3 import play
+
+    winner = play((host, port), make_agent(game("curling"), agent), name, seed)
+    typer.echo(f"winner: {winner or 'nobody, a draw'}")
+
+
+@app.command("play-cs2")
+def play_cs2(
+    agent: Player,
+    host: Annotated[str, typer.Option(help="The server.")] = "127.0.0.1",
+    port: int = 9876,
+    name: str = "asobiba",
+    ends: Annotated[int, typer.Option(min=1, max=10)] = 10,
+    noise: Annotated[str, typer.Option(help="What the server uses: uec, gat or none.")] = "uec",
+    seed: int = 0,
+) -> None:
+    """Plays a game on a server of the cs2 text protocol."""
+    from asobiba.core import game, make_agent
+    from asobiba.protocols.curling_cs2 import play
+
+    ruleset = game("curling").ruleset(ends=ends, noise=noise)
+    typer.echo(play((host, port), make_agent(game("curling"), agent), ruleset, name, seed=seed))
+
+
+@app.command("host-dc3")
+def host_dc3(
+    against: Against = "",
+    first_port: Annotated[int, typer.Option(help="Port of team0; team1 has the next one.")] = 10000,
+    ends: Annotated[int, typer.Option(min=1, max=10)] = 10,
+    seconds: Annotated[float, typer.Option(min=0, help="Of each player; 0: unlimited.")] = 219.0,
+    extra_seconds: Annotated[float, typer.Option(min=0, help="For an extra end.")] = 21.9,
+    address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    log: Log = None,
+    seed: int = 0,
+) -> None:
+    """Hosts a game for Digital Curling 3 clients: team0's client on the first port, team1's on the next."""
+    from asobiba.core import game, make_agent
+    from asobiba.protocols.curling_dc3 import Dc3Seat, host, listen
+    from asobiba.protocols.curling_host import AgentSeat, Seat
+
+    ruleset = game("curling").ruleset(simulator="fcv1", ends=ends, thinking_time=seconds)
+    doors = listen((first_port, first_port + 1), address)
+    seats: list[Seat] = []
+    for team, door in enumerate(doors):
+        if team == 1 and against:
+            seats.append(AgentSeat(make_agent(game("curling"), against), against))
+        else:
+            typer.echo(f"waiting for team{team} on port {first_port + team}")
+            seats.append(Dc3Seat(door.accept()[0], team, ruleset, seconds, extra_seconds))
+        door.close()
+    _report(host(ruleset, seats, seed, seconds, extra_seconds), log)
+
+
+@app.command("host-cs2")
+def host_cs2(
+    against: Against = "",
+    port: int = 9876,
+    ends: Annotated[int, typer.Option(min=1, max=10)] = 10,
+    noise: Annotated[str, typer.Option(help="uec, gat or none.")] = "uec",
+    seconds: Annotated[float, typer.Option(min=0, help="Of each player; 0: unlimited.")] = 438.0,
+    address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    log: Log = None,
+    seed: int = 0,
+) -> None:
+    """Hosts a game for clients of the cs2 text protocol; who connects first throws first."""
+    from asobiba.core import game, make_agent
+    from asobiba.protocols.curling_cs2 import Cs2Seat, host
+    from asobiba.protocols.curling_dc3 import listen
+    from asobiba.protocols.curling_host import AgentSeat, Seat
+
+    ruleset = game("curling").ruleset(ends=ends, noise=noise, thinking_time=seconds)
+    door, spare = listen((port, 0), address)
+    spare.close()
+    typer.echo(f"waiting on port {port}")
+    seats: list[Seat] = [Cs2Seat(door.accept()[0])]
+    seats.append(AgentSeat(make_agent(game("curling"), against), against) if against else Cs2Seat(door.accept()[0]))
+    door.close()
+    _report(host(ruleset, seats, seed, seconds), log)
+
+
+def _report(record, log: Path | None) -> None:
+    from asobiba.envs.curling.dcl import write
+
+    names = record.log.first, record.log.second
+    winner = "a draw" if record.winner is None else f"{names[record.winner]} won"
+    typer.echo(f"{winner} ({record.reason}) {record.log.total} {record.note}")
+    if log is not None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(write(record.log), encoding="utf-8")

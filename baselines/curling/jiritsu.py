@@ -1,0 +1,343 @@
+"""Jiritsu-kun: expectimax over a grid of targets, whose outcomes share their representatives.
+
+A shot is a target and a spin: 51 x 31 draws, half a radius by two radii apart, and 83 take-outs in a far row, half a radius
+apart; 3328 in all. Noise carries the target to other cells of the same grid, so every cell is simulated once, without
+noise, and the worth of a shot is the mean over cells weighted by their probability; cells below a least one are left out.
+Depth 2 does the same once more for the opponent's reply, for the best shots of depth 1 and on a coarser grid.
+
+Source: Kato, Iizuka, Yamamoto, GAT 2016. The formulas of the evaluation are theirs. Two places cannot be as printed: h_y
+must rise from 0 at the back of the eight-foot circle to 1 at the tee, and the masks of several stones are put together
+by "and" (a path must be open past all of them), since with "or" a stone alone would be the hardest to take out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from asobiba.baselines.curling.masks import ALL, PATHS, load, longest_run, mask_at
+from asobiba.baselines.curling.player import CurlingPlayer, end_values, whole
+from asobiba.baselines.curling.self_play import completed_table
+from asobiba.core import compiled, kernel
+from asobiba.envs.curling.layout import is_cs2
+from asobiba.envs.curling.rules import end_score, tee_distance, throw
+from asobiba.envs.curling.shots import draw_shot
+from asobiba.envs.curling.simulation import STONES
+from asobiba.envs.curling.simulators import CS2, RADIUS
+
+COLUMNS, ROWS, TAKE_OUTS = 51, 31, 83
+STEP_X, STEP_Y = 0.5 * RADIUS, 2.0 * RADIUS
+FIRST_X, FIRST_Y = -25 * STEP_X, -6.4 + 0.29
+FAR_CS2, FAR_FCV1 = 9.919, 25.0
+"""y of the row of take-outs, m beyond the tee: as in K. Ohto's re-implementation; that of fcv1 is ours."""
+LEAST = 0.002
+"""Probability below which a cell is left out."""
+R2, R3 = 1.22, 1.83
+"""m, of the eight-foot and twelve-foot circles."""
+
+
+class Weights(NamedTuple):
+    """The evaluation's weights, which the paper does not give: mu, w1 to w4, c, a, b. These are a first guess; `asobiba
+    curling fit` looks for better ones by random search over matches of one end against the present ones."""
+
+    mu: float = 0.10
+    w1: float = 0.5
+    w2: float = 0.5
+    w3: float = 0.7
+    w4: float = 0.3
+    c: float = 0.3
+    a: float = 0.5
+    b: float = 0.2
+
+
+@kernel
+def stone_worth(stones, in_play, i, w, front, back):
+    """N = J T D of a stone."""
+    x, y = stones[i, 0], stones[i, 1]
+    distance = tee_distance(stones, i)
+    closer = 0
+    for j in range((i + 1) % 2, STONES, 2):
+        if in_play[j] != 0 and tee_distance(stones, j) < distance:
+            closer += 1
+    hx = max(1.0 - abs(x) / (R3 + RADIUS), 0.0)
+    # Towards the thrower the worth falls over three rings, away from him over two.
+    hy = 0.0
+    if 0.0 <= y < R2:
+        hy = (R2 - y) * (R2 - y) / (R2 * R2)
+    elif -R3 < y < 0.0:
+        hy = 1.0 - y * y / (R3 * R3)
+    link = w[1] / (1.0 + closer) + w[2] * hx * hy
+    safe = 1e9
+    for turn in range(2):
+        before, behind = ALL, ALL
+        for j in range(STONES):
+            if j != i and in_play[j] != 0:
+                dx, dy = stones[j, 0] - x, stones[j, 1] - y
+                if dy < 0.0:
+                    before &= mask_at(front, dx, -dy, turn)
+                else:
+                    behind &= mask_at(back, dx, dy, turn)
+        o = w[3] / (longest_run(before) + 1.0) + w[4] / (longest_run(behind) + 1.0)
+        safe = min(safe, o)
+    apart = 1.0
+    for j in range(i % 2, STONES, 2):
+        if j != i and in_play[j] != 0:
+            dx, dy = stones[j, 0] - x, stones[j, 1] - y
+            d = math.sqrt(dx * dx + dy * dy)
+            reach = w[6] + w[7] * abs(dy) / max(d, 1e-9)
+            if d < reach:
+                apart = min(apart, 0.5 + 0.5 * d * d / (reach * reach))
+    return link * (safe + w[5]) * apart
+
+
+@kernel
+def evaluate(p, stones, in_play, shot, values, w, front, back):
+    """e(s) after shot number `shot` for who threw first in the end."""
+    if shot == STONES - 1:
+        return values[end_score(p, stones, in_play) + 8]
+    swapped = -1
+    if shot % 2 == 0:
+        # The other side will throw after this one: the first side's nearest stone will not stay.
+        best = p.score
+        for k in range(0, STONES, 2):
+            if in_play[k] != 0 and tee_distance(stones, k) < best:
+                best, swapped = tee_distance(stones, k), k
+    points = swapped_score(p, stones, in_play, swapped)
+    worth = 0.0
+    for k in range(STONES):
+        if in_play[k] != 0:
+            n = stone_worth(stones, in_play, k, w, front, back)
+            worth += n if k % 2 == 0 else -n
+    return values[points + 8] + w[0] * worth
+
+
+@kernel
+def swapped_score(p, stones, in_play, swapped):
+    """Points for who threw first if stone `swapped` (or none: -1) were the other side's."""
+    near0, near1 = p.score, p.score
+    for k in range(STONES):
+        if in_play[k] != 0:
+            if k % 2 == 0 and k != swapped:
+                near0 = min(near0, tee_distance(stones, k))
+            else:
+                near1 = min(near1, tee_distance(stones, k))
+    points = 0
+    for k in range(STONES):
+        if in_play[k] != 0:
+            distance = tee_distance(stones, k)
+            if k % 2 == 0 and k != swapped:
+                if near0 < near1 and distance < near1:
+                    points += 1
+            elif near1 < near0 and distance < near0:
+                points -= 1
+    return max(min(points, 8), -8)
+
+
+@kernel
+def target_of(p, cell, stride):
+    """Target and spin of a cell: take-outs first, then draws; both spins in turn."""
+    spin = 1.0 if cell % 2 == 0 else -1.0
+    cell //= 2
+    takes = (TAKE_OUTS + stride - 1) // stride
+    if cell < takes:
+        return (cell * stride - TAKE_OUTS // 2) * STEP_X, FAR_CS2 if p.model == CS2 else FAR_FCV1, spin
+    rows = (ROWS + stride - 1) // stride
+    column, row = (cell - takes) // rows, (cell - takes) % rows
+    return FIRST_X + column * stride * STEP_X, FIRST_Y + row * stride * STEP_Y, spin
+
+
+@kernel
+def cell_count(stride):
+    """How many cells a grid has that takes every `stride`-th point."""
+    rows, columns = (ROWS + stride - 1) // stride, (COLUMNS + stride - 1) // stride
+    return 2 * ((TAKE_OUTS + stride - 1) // stride + rows * columns)
+
+
+@kernel
+def sweep(p, stones, in_play, shot, stride, values, w, front, back, board, here, before, before_in, trace, out):
+    """Evaluates every cell's noise-free shot into `out`."""
+    for cell in range(cell_count(stride)):
+        x, y, spin = target_of(p, cell, stride)
+        vx, vy = draw_shot(p.model, p.release, x, y, spin)
+        for k in range(STONES):
+            board[k, 0], board[k, 1], here[k] = stones[k, 0], stones[k, 1], in_play[k]
+        throw(p, board, here, before, before_in, shot, vx, vy, spin, trace)
+        out[cell] = evaluate(p, board, here, shot, values, w, front, back)
+
+
+@kernel
+def weight_at(offset, step, deviation):
+    """Probability that noise of this deviation carries a target `offset` cells of width `step` away."""
+    if deviation <= 0.0:
+        return 1.0 if offset == 0 else 0.0
+    root = deviation * math.sqrt(2.0)
+    return 0.5 * (math.erf((offset + 0.5) * step / root) - math.erf((offset - 0.5) * step / root))
+
+
+@kernel
+def expected(raw, stride, sx, sy, far, out):
+    """The mean of `raw` over the cells that each cell's noise reaches, into `out`. `far`: the take-outs' deviation."""
+    takes = (TAKE_OUTS + stride - 1) // stride
+    rows, columns = (ROWS + stride - 1) // stride, (COLUMNS + stride - 1) // stride
+    for turn in range(2):
+        for a in range(takes):
+            total, value = 0.0, 0.0
+            for b in range(takes):
+                weight = weight_at(b - a, stride * STEP_X, far)
+                if weight >= LEAST or a == b:
+                    total += weight
+                    value += weight * raw[2 * b + turn]
+            out[2 * a + turn] = value / max(total, 1e-12)
+        for column in range(columns):
+            for row in range(rows):
+                total, value = 0.0, 0.0
+                for dc in range(-8, 9):
+                    wx = weight_at(dc, stride * STEP_X, sx)
+                    if wx < LEAST and dc != 0:
+                        continue
+                    for dr in range(-8, 9):
+                        weight = wx * weight_at(dr, stride * STEP_Y, sy)
+                        if weight < LEAST and (dc != 0 or dr != 0):
+                            continue
+                        c, r = min(max(column + dc, 0), columns - 1), min(max(row + dr, 0), rows - 1)
+                        total += weight
+                        value += weight * raw[2 * (takes + c * rows + r) + turn]
+                out[2 * (takes + column * rows + row) + turn] = value / max(total, 1e-12)
+
+
+@compiled()
+def choose_cell(
+    params, stones, in_play, shot, values, w, front, back, deviations, width, grid, stride, work, raw, mean
+):
+    """The best cell: by depth 1, or among the `width` best by depth 2 (0: depth 1 alone).
+
+    Args:
+        values: `(17,)` worth of the end's scores to who threw first; deviations: of the target, x, y, and x of take-outs.
+        grid, stride: every how many-th point of the grid is a shot, and a reply. work: `(2,)` int64, counts simulations. raw, mean: `(3328,)` float64, scratch.
+    """
+    p = params[0]
+    board, here = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
+    after, after_in = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
+    before, before_in = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
+    trace = np.zeros((0, 10))
+    sign = 1.0 if shot % 2 == 0 else -1.0
+    sweep(p, stones, in_play, shot, grid, values, w, front, back, board, here, before, before_in, trace, raw)
+    expected(raw, grid, deviations[0], deviations[1], deviations[2], mean)
+    cells = cell_count(grid)
+    work[0] += cells
+    best = 0
+    for cell in range(cells):
+        if sign * mean[cell] > sign * mean[best]:
+            best = cell
+    if width == 0 or shot == STONES - 1:
+        return best
+    replies, smooth = np.zeros(cell_count(stride)), np.zeros(cell_count(stride))
+    tried = np.zeros(cells, np.uint8)
+    top, answer = -1e30, best
+    for _ in range(width):
+        cell, most = -1, -1e30
+        for k in range(cells):
+            if tried[k] == 0 and sign * mean[k] > most:
+                most, cell = sign * mean[k], k
+        # Its neighbours are the same idea.
+        for k in range(cells):
+            if k % 2 == cell % 2:
+                x0, y0, _ = target_of(p, cell, grid)
+                x1, y1, _ = target_of(p, k, grid)
+                if abs(x0 - x1) < 2.1 * STEP_X and abs(y0 - y1) < 1.1 * STEP_Y:
+                    tried[k] = 1
+        x, y, spin = target_of(p, cell, grid)
+        take = y > 3.0
+        total, value = 0.0, 0.0
+        for dc in range(-2, 3):
+            for dr in range(-2, 3):
+                if take and dr != 0:
+                    continue
+                weight = weight_at(dc, STEP_X, deviations[2] if take else deviations[0])
+                if not take:
+                    weight *= weight_at(dr, STEP_Y, deviations[1])
+                if weight < 0.03 and (dc != 0 or dr != 0):
+                    continue
+                vx, vy = draw_shot(p.model, p.release, x + dc * STEP_X, y + dr * STEP_Y, spin)
+                after[:] = stones
+                after_in[:] = in_play
+                throw(p, after, after_in, before, before_in, shot, vx, vy, spin, trace)
+                sweep(
+                    p,
+                    after,
+                    after_in,
+                    shot + 1,
+                    stride,
+                    values,
+                    w,
+                    front,
+                    back,
+                    board,
+                    here,
+                    before,
+                    before_in,
+                    trace,
+                    replies,
+                )
+                expected(replies, stride, deviations[0], deviations[1], deviations[2], smooth)
+                work[0] += cell_count(stride)
+                reply = -1e30
+                for k in range(cell_count(stride)):
+                    reply = max(reply, -sign * smooth[k])
+                total += weight
+                value -= weight * reply
+        if value / total > top:
+            top, answer = value / total, cell
+    return answer
+
+
+@compiled()
+def delivery_of(params, cell, grid):
+    """The delivery of a cell of the grid of every `grid`-th point."""
+    x, y, spin = target_of(params[0], cell, grid)
+    vx, vy = draw_shot(params[0].model, params[0].release, x, y, spin)
+    return vx, vy, spin
+
+
+class Jiritsu(CurlingPlayer):
+    """Expectimax over targets.
+
+    Args:
+        width: shots whose replies are looked at; 0: depth 1.
+        stride: every how many-th point of the grid is a reply; grid: a shot (1: all, as in the paper).
+        weights: of the evaluation.
+    """
+
+    name = "jiritsu"
+
+    def __init__(self, width: int = 4, stride: int = 3, grid: int = 1, weights: Weights | None = None):
+        self.width, self.stride = whole("width", width, 0, 100), whole("stride", stride, 1, 10)
+        self.grid = whole("grid", grid, 1, 10)
+        self.weights = np.array(weights or Weights())
+
+    def begin_game(self) -> None:
+        ruleset, p = self.ruleset, self.ruleset.params[0]
+        self.front, self.back = load("cs2" if is_cs2(ruleset) else "fcv1")
+        if is_cs2(ruleset):
+            sx, sy = float(p["noise_first"]), float(p["noise_second"])
+            far = sx * math.sqrt((float(p["release"]) + FAR_CS2) / float(p["release"]))
+        else:  # speed and angle as they show at the tee: 0.0076 m/s are 0.263 m, an angle its arc
+            sx, sy = float(p["noise_second"]) * float(p["release"]), float(p["noise_first"]) * 34.6
+            far = float(p["noise_second"]) * (float(p["release"]) + FAR_FCV1)
+        self.deviations = np.array([sx, sy, far])
+        self.table = completed_table()
+        self.work = np.zeros(2, np.int64)
+
+    def choose(self, view: np.void) -> tuple[float, float, float]:
+        cells = 2 * (TAKE_OUTS + COLUMNS * ROWS)
+        cell = choose_cell(
+            self.ruleset.params, view["stones"].copy(), view["in_play"].copy(), int(view["shot"]),
+            end_values(self.ruleset, view, self.table), self.weights, self.front, self.back, self.deviations, self.width, self.grid,
+            self.stride, self.work, np.zeros(cells), np.zeros(cells),
+        )  # fmt: skip
+        return delivery_of(self.ruleset.params, cell, self.grid)
+
+
+__all__ = ["PATHS", "Jiritsu", "Weights"]

@@ -1,0 +1,107 @@
+"""Matches between players, with a fixed budget of simulations a shot, and the shots that they throw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from asobiba.core import Agent, Ruleset, make_agent
+from asobiba.core.states import is_over, new_state, step, view_of
+
+
+@dataclass
+class Result:
+    """Games of the first player against the second, sides alternating.
+
+    Args:
+        wins, losses, draws: of the first player. margins: its points less the other's, game by game.
+    """
+
+    one: str
+    two: str
+    wins: int = 0
+    losses: int = 0
+    draws: int = 0
+    margins: list[int] = field(default_factory=list)
+
+    @property
+    def games(self) -> int:
+        return self.wins + self.losses + self.draws
+
+    @property
+    def rate(self) -> float:
+        """Share of wins, drawn games left out, as the papers count."""
+        return self.wins / max(self.wins + self.losses, 1)
+
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of `rate`."""
+        n, z = max(self.wins + self.losses, 1), 1.96
+        middle = (self.rate + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(self.rate * (1 - self.rate) / n + z * z / (4 * n * n))
+        return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def play_game(
+    ruleset: Ruleset, players: list[Agent], seed: int, on_shot: Callable[[int, np.void, np.void], None] | None = None
+) -> np.void:
+    """Plays a game; `on_shot(seat, view, state after)` hears of every shot. Returns the last state."""
+    state = new_state(ruleset, seed)
+    for seat, player in enumerate(players):
+        player.reset(ruleset, seat, 2 * seed + seat)
+    legal = np.ones(ruleset.mask_shape, np.int8)
+    while not is_over(state):
+        seat = int(state["to_move"])
+        view = view_of(ruleset, state, seat)
+        state = step(ruleset, state, players[seat].act(view, legal))
+        if on_shot is not None:
+            on_shot(seat, view, state)
+    return state
+
+
+def play_match(
+    ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0, report: Callable[[], None] = lambda: None
+) -> Result:
+    """Plays `games` games, each player beginning in half of them.
+
+    Args:
+        one, two: players as text, such as `ayumu:simulations=200`.
+    """
+    result = Result(one, two)
+    pair = [make_agent(ruleset.game, one), make_agent(ruleset.game, two)]
+    for number in range(games):
+        swapped = number % 2
+        last = play_game(ruleset, pair[::-1] if swapped else pair, seed + number)
+        margin = int(last["total"][swapped] - last["total"][1 - swapped])
+        result.margins.append(margin)
+        result.wins += margin > 0
+        result.losses += margin < 0
+        result.draws += margin == 0
+        report()
+    return result
+
+
+def shots_of(
+    ruleset: Ruleset, teacher: str, others: list[str], count: int, seed: int, report: Callable[[int], None]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Views (records) and deliveries `(n, 3)` of at least `count` shots that `teacher` meant in games against `others`."""
+    views: list[np.void] = []
+    shots: list[np.ndarray] = []
+    player = make_agent(ruleset.game, teacher)
+    opponents = [make_agent(ruleset.game, text) for text in others]
+    game = 0
+    while len(shots) < count:
+        seat = game % 2
+        pair = [player, opponents[(game // 2) % len(opponents)]]
+
+        def keep(who: int, view: np.void, after: np.void, seat: int = seat) -> None:
+            if who == seat:
+                views.append(view.copy())
+                shots.append(after["asked"].copy())
+
+        play_game(ruleset, pair if seat == 0 else pair[::-1], seed + game, keep)
+        game += 1
+        report(len(shots))
+    return np.array(views, ruleset.dtype), np.array(shots)

@@ -1,0 +1,171 @@
+"""What all players of curling share: reading a view, the worth of an end's scores, a shot as the game's action."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from asobiba.core import Agent, GameParameterError, Ruleset, compiled, kernel
+from asobiba.core.random import seed_record
+from asobiba.core.state import SAMPLER
+from asobiba.core.states import as_seed
+from asobiba.envs.curling import rules
+from asobiba.envs.curling.motion import CS2_ALPHA, CS2_KAPPA, fcv1_tau, fcv1_turn, fcv1_way
+from asobiba.envs.curling.simulators import CS2, FCV1_FRAME
+from asobiba.envs.curling.win_table import LEAD
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """`value` as a whole number within bounds. Raises `GameParameterError` naming it."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise GameParameterError(f"{name} is {value!r}, but must be a whole number from {low} to {high}")
+    return value
+
+
+def number(name: str, value: Any, low: float, high: float) -> float:
+    """`value` as a number within bounds. Raises `GameParameterError` naming it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise GameParameterError(f"{name} is {value!r}, but must be a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def end_values(ruleset: Ruleset, view: np.void, table: np.ndarray | None = None) -> np.ndarray:
+    """What each score of this end is worth to who throws first in it: `(17,)`, for -8 to 8, win probabilities.
+
+    Args:
+        table: win probabilities as of `win_table`; `None`: the ruleset's.
+    """
+    p = ruleset.params[0]
+    table = p["win_table"] if table is None else table
+    first = 1 - int(view["hammer"])
+    lead = int(view["total"][first] - view["total"][1 - first])
+    points = np.arange(-8, 9)
+    if int(p["reward_kind"]) == rules.SCORE:
+        return (points + 8) / 16.0
+    after = np.clip(lead + points, -LEAD, LEAD)
+    played = int(view["end"]) + 1
+    left = max(int(p["ends"]) - played, 0)
+    if left == 0:
+        tied = 0.5
+        if int(p["extra_ends"]) > played - int(p["ends"]):
+            # The scorer throws first in the extra end; who scored 0 or more here is first there.
+            tied = np.where(points >= 0, table[0, LEAD], 1.0 - table[0, LEAD])
+        return np.where(after > 0, 1.0, np.where(after < 0, 0.0, tied))
+    if played >= int(p["last_end"]) and int(p["reward_kind"]) == rules.WIN:
+        return np.where(after > 0, 1.0, np.where(after < 0, 0.0, 0.5))
+    return np.where(points >= 0, table[left, after + LEAD], 1.0 - table[left, -after + LEAD])
+
+
+def free_stop(ruleset: Ruleset, vx: float, vy: float, spin: float) -> tuple[float, float]:
+    """Where a delivery would stop on a sheet without stones and edges, m from the tee."""
+    return _free_stop(int(ruleset.params["model"][0]), float(ruleset.params["release"][0]), vx, vy, spin)
+
+
+@compiled()
+def _free_stop(model, release, vx, vy, spin):
+    return free_stop_of(model, release, vx, vy, spin)
+
+
+@kernel
+def free_stop_of(model, release, vx, vy, spin):
+    """`free_stop` for kernels."""
+    speed, heading = math.sqrt(vx * vx + vy * vy), math.atan2(vy, vx)
+    if model == CS2:
+        way, heading = CS2_KAPPA * speed * speed, heading + spin * CS2_ALPHA
+    else:
+        tau = fcv1_tau(speed) - 0.5 * FCV1_FRAME
+        along, across = fcv1_way(tau)
+        way = math.sqrt(along * along + across * across)
+        heading += spin * fcv1_turn(tau) - spin * math.atan2(across, along)
+    return way * math.cos(heading), way * math.sin(heading) - release
+
+
+def to_action(ruleset: Ruleset, vx: float, vy: float, spin: float) -> Any:
+    """A delivery as an action of the ruleset: exact where actions are continuous, else the nearest of its shots."""
+    p = ruleset.params[0]
+    if ruleset.discrete:
+        shots = p["shots"]
+        apart = ((shots[:, 0] - vx) / 0.06) ** 2 + ((shots[:, 1] - vy) / 0.12) ** 2
+        return int(np.where(shots[:, 2] == spin, apart, np.inf).argmin())
+    action = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
+    if int(p["by_target"]):
+        x, y = free_stop(ruleset, vx, vy, spin)
+        action[0] = x / p["target_side"]
+        action[1] = (y - 0.5 * (p["hog"] + p["far"])) / (0.5 * (p["far"] - p["hog"]))
+    else:
+        action[0] = vx / p["lateral"]
+        action[1] = (vy - 0.5 * (p["slowest"] + p["fastest"])) / (0.5 * (p["fastest"] - p["slowest"]))
+    action[2] = spin
+    if len(action) == 4:
+        action[3] = -1.0
+    return np.clip(action, -1.0, 1.0)
+
+
+class CurlingPlayer(Agent):
+    """A player that chooses deliveries; a subclass writes `choose`."""
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        self.ruleset, self.seat = ruleset, seat
+        self.sampler = np.zeros(1, SAMPLER)
+        seed_record(self.sampler[0], as_seed(seed), 0)
+        self.begin_game()
+
+    def begin_game(self) -> None:
+        """Called at the beginning of every game."""
+
+    def act(self, view: np.void, legal: np.ndarray) -> Any:
+        vx, vy, spin = self.choose(view)
+        return to_action(self.ruleset, float(vx), float(vy), float(spin))
+
+    @abstractmethod
+    def choose(self, view: np.void) -> tuple[float, float, float]:
+        """The delivery in this view: vx, vy (m/s) and the sign of the spin."""
+
+
+class Clock:
+    """How long one may think: a number of simulations, seconds a shot, or a share of the game's time.
+
+    Args:
+        simulations: simulated lines of play for a shot.
+        seconds: a shot; 0: by `simulations` alone.
+        game: divide the game's `thinking_time` over its shots as Ayumu does: what is left, less half a second a shot and
+            four seconds, over 7.5 shots for each end to come and those left in this one; 10 s where time is unlimited.
+    """
+
+    CHUNK = 200
+
+    def __init__(self, simulations: int, seconds: float = 0.0, game: bool = False):
+        self.simulations = whole("simulations", simulations, 1, 10**9)
+        self.seconds = number("seconds", seconds, 0, 3600)
+        self.by_game = bool(game)
+        self.left = 0.0
+
+    def begin_game(self, ruleset: Ruleset) -> None:
+        self.ends = int(ruleset.params["ends"][0])
+        self.left = float(ruleset.params["thinking_time"][0])
+        self.unlimited = self.left == 0.0
+
+    def shot_seconds(self, view: np.void) -> float:
+        """Seconds for this shot; 0: think by simulations."""
+        if not self.by_game:
+            return self.seconds
+        if self.unlimited:
+            return 10.0
+        shots = max(self.ends - 1 - int(view["end"]), 0) * 7.5 + (17 - int(view["shot"])) // 2
+        return max((self.left - 0.5 * shots - 4.0) / shots, 0.01)
+
+    def run(self, view: np.void, think: Any) -> int:
+        """Calls `think(n)` for portions of simulations until the budget is spent. Returns how many were made."""
+        begin, seconds, done = time.monotonic(), self.shot_seconds(view), 0
+        while seconds > 0 or done < self.simulations:
+            portion = self.CHUNK if seconds > 0 else min(self.CHUNK * 5, self.simulations - done)
+            think(portion)
+            done += portion
+            if seconds > 0 and time.monotonic() - begin >= seconds:
+                break
+        self.left -= time.monotonic() - begin
+        return done

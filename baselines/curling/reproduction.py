@@ -1,0 +1,119 @@
+"""The papers' matches, played again: `asobiba curling reproduce`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asobiba.baselines.curling.matches import Result, play_match
+from asobiba.core import game
+
+UEC = {"noise": "uec"}
+GAT: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Match:
+    """A published match.
+
+    Args:
+        one, two: the players, without budgets. rules: of the game.
+        published: the paper's win rate of `one` and its circumstances. full: games of the paper.
+    """
+
+    one: str
+    two: str
+    rules: dict[str, str]
+    published: str
+    full: int
+
+
+MATCHES = (
+    Match("gccs", "ayumu", UEC, "0.550 of 500 (227 wins, 87 draws; p .024), 438 s a game", 500),
+    Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 300),
+    Match("end_plan:shots=12", "ayumu", GAT, "table lost; 500 games, 1 s a shot", 500),
+    Match("end_plan:shots=8", "ayumu", GAT, "table lost, p .051; 500 games, 1 s a shot", 500),
+    Match("end_plan:shots=4", "ayumu", GAT, "table lost; 500 games, 1 s a shot", 500),
+    Match("dis", "gccs", GAT, "0 of 10, -11.8 points a game", 10),
+    Match("dis", "ayumu", GAT, "0 of 10, -8.7 points a game", 10),
+    Match("dis", "jiritsu", GAT, "0 of 10, -26.2 points a game", 10),
+    Match("dis", "rule_based", GAT, "(not in the paper, whose other opponents are not published)", 10),
+    Match("dis_mixture", "dis", GAT, "(not in the paper)", 10),
+    Match("dis_mixture", "ayumu", GAT, "(not in the paper)", 10),
+    Match("jiritsu", "ayumu", GAT, "(not in the paper; GAT 2018: Jiritsu-kun second, GCCS third)", 20),
+    Match("kr_uct", "ayumu", GAT, "(the authors' table was not at hand)", 20),
+)
+_SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct")
+
+
+def with_budget(player: str, simulations: int) -> str:
+    """A player's text with its budget, where it searches."""
+    name, _, rest = player.partition(":")
+    if name not in _SEARCHERS:
+        return player
+    return f"{name}:{rest + ',' if rest else ''}simulations={simulations}"
+
+
+@dataclass(frozen=True)
+class Played:
+    """A match and what came out of it."""
+
+    match: Match
+    result: Result
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        r = self.result
+        low, high = r.interval()
+        mean = sum(r.margins) / max(len(r.margins), 1)
+        spread = math.sqrt(
+            sum((m - mean) ** 2 for m in r.margins) / max(len(r.margins) - 1, 1) / max(len(r.margins), 1)
+        )
+        return [
+            f"{self.match.one} : {self.match.two}",
+            self.match.published,
+            f"{r.wins} / {r.draws} / {r.losses}",
+            f"{r.rate:.3f}",
+            f"{low:.3f} to {high:.3f}",
+            f"{mean:+.1f} ± {1.96 * spread:.1f}",
+        ]
+
+
+COLUMNS = ("match", "published win rate", "ours: wins / draws / losses", "win rate", "95 % interval", "points a game")
+
+
+def play_all(
+    simulations: int, games: int, ends: int, report: Callable[[str], None], only: tuple[int, ...] = ()
+) -> list[Played]:
+    """Plays the matches.
+
+    Args:
+        simulations: a shot, of players that search. games: a match; 0: as many as in the paper. ends: of a game.
+        only: numbers of the matches to play; none: all.
+    """
+    played = []
+    for number, match in enumerate(MATCHES):
+        if only and number not in only:
+            continue
+        ruleset = game("curling").ruleset(ends=ends, **match.rules)
+        report(f"{match.one} : {match.two}")
+        one, two = (with_budget(player, simulations) for player in (match.one, match.two))
+        played.append(Played(match, play_match(ruleset, one, two, games or match.full, seed=1000 * number)))
+    return played
+
+
+def markdown(played: list[Played], simulations: int, games: int, ends: int, command: str) -> str:
+    """The page."""
+    lines = [
+        "# Digital curling: published matches beside ours",
+        "",
+        f"Written by `{command}`: {simulations} simulations a shot, "
+        f"{f'{games} games a match' if games else 'as many games as in the papers'}, {ends} ends, simulator cs2; noise of "
+        "the UEC Cup for the matches of gccs, else of GAT. The papers' players had seconds instead (about 1.7 million "
+        "playouts a shot for gccs and ayumu). Win rates leave drawn games out, intervals are Wilson's.",
+        "",
+        f"| {' | '.join(COLUMNS)} |",
+        "|---|---|---|--:|---|--:|",
+    ]
+    return "\n".join([*lines, *(f"| {' | '.join(row.cells())} |" for row in played)]) + "\n"

@@ -1,0 +1,92 @@
+"""The agents of Gogo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from asobiba.core import Agent, AgentDeclaration
+
+STRATEGIES = Path(__file__).parent / "strategies"
+REFERENCES = ("prototype", "weak", "middle", "strong", "champion")
+"""The reference strategies, weakest first: three levels in five classes."""
+_COURSE = "Hanakawa and Tominaga: strategies as production rules (Table 1), reference strategies (Table 2)"
+
+
+def _reference(name: str) -> Callable[[], Agent]:
+    def make() -> Agent:
+        from asobiba.baselines.gogo.rule_table import load_strategy, rule_agent
+
+        return rule_agent(load_strategy(STRATEGIES / f"{name}.yaml"))
+
+    return make
+
+
+def strategy_file(path: str) -> Agent:
+    """The agent of a strategy file: what `rules:FILE` names.
+
+    Raises:
+        GameParameterError: for a file that is no strategy, naming the line and the reason.
+    """
+    from asobiba.baselines.gogo.rule_table import load_strategy, rule_agent
+
+    return rule_agent(load_strategy(path))
+
+
+_DESCRIPTIONS = {
+    "prototype": "level 1: what decides the game at once, else beside other stones",
+    "weak": "level 1: the paper's Table 1 of production rules",
+    "middle": "level 2: open fours and threes of both sides",
+    "strong": "level 3: rules whose values add up",
+    "champion": "level 3: rules that count directions and captures",
+}
+
+
+def alpha_beta(
+    depth: int | None = None,
+    nodes: int | None = None,
+    seconds: float | None = None,
+    solve: int = 60,
+    solve_root: int = 4000,
+    table_size: int = 1 << 18,
+) -> Agent:
+    """The shared search with threats at the leaves; 20,000 positions a move where no budget is given."""
+    from asobiba.baselines.search.agent import SearchAgent
+
+    if depth is None and nodes is None and seconds is None:
+        nodes = 20_000
+    return SearchAgent(
+        "alpha_beta",
+        depth=depth,
+        nodes=nodes,
+        seconds=seconds,
+        solve=solve,
+        solve_root=solve_root,
+        table_size=table_size,
+    )
+
+
+def uct(simulations: int = 1000, exploration: float = 0.5) -> Agent:
+    """Monte-Carlo tree search over the moves that the patterns name, in the tree and in the playouts."""
+    from asobiba.baselines.gogo import uct_rules
+    from asobiba.baselines.search.uct import UctAgent
+
+    return UctAgent(simulations=simulations, exploration=exploration, search_module=uct_rules)
+
+
+AGENTS = (
+    *(AgentDeclaration(name, _reference(name), _DESCRIPTIONS[name], _COURSE) for name in REFERENCES),
+    AgentDeclaration(
+        "alpha_beta",
+        alpha_beta,
+        "alpha-beta with patterns kept up by every move, and threat-space search that knows captures",
+        "Allis, van den Herik and Huntjens, Go-Moku solved by new search techniques, 1993",
+        deterministic=True,
+    ),
+    AgentDeclaration(
+        "uct",
+        uct,
+        "UCT whose tree and playouts take the moves that patterns name",
+        "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006",
+    ),
+)

@@ -1,0 +1,66 @@
+"""`asobiba engine gogo`, `asobiba reproduce gogo`, `asobiba gogo wins`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asobiba.progress import progress_bar
+
+app = typer.Typer(help="Gogo: the Gomocup protocol, the course's contest replayed.", no_args_is_help=True)
+
+
+@app.command()
+def engine(
+    agent: Annotated[str, typer.Option(help="The agent behind it.")] = "alpha_beta:seconds=1",
+    preset: Annotated[
+        str | None, typer.Option(help="Rules for managers that know them, such as gogo; else what INFO rule names.")
+    ] = None,
+) -> None:
+    """Speak the Gomocup protocol on standard input and output, with any agent behind it."""
+    from asobiba.core import game
+    from asobiba.protocols.gomocup import serve
+
+    serve(game("gogo"), agent, {} if preset is None else {"preset": preset, "overline": None})
+
+
+@app.command()
+def reproduce(
+    students: Annotated[int, typer.Option(min=2, help="Students.")] = 40,
+    submissions: Annotated[int, typer.Option(min=20, help="Strategies handed in over five weeks.")] = 240,
+    entry: Annotated[int, typer.Option(min=2, help="Opponents of a new strategy on its first night.")] = 40,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    output: Annotated[Path, typer.Option(help="The Markdown page; pictures are written beside it.")] = Path(
+        "gogo-reproduction.md"
+    ),
+) -> None:
+    """Replay the course's contest: a population of strategies, the thinned schedule, the paper's four checks."""
+    from asobiba.baselines.gogo.contest import DAYS, run_contest
+    from asobiba.baselines.gogo.contest_page import write_page
+    from asobiba.core import game
+
+    output.parent.mkdir(parents=True, exist_ok=True)
+    ruleset = game("gogo").ruleset()
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("days", total=DAYS)
+        contest = run_contest(ruleset, students, submissions, entry, seed, lambda day: bar.update(task, completed=day))
+    command = f"asobiba reproduce gogo --students {students} --submissions {submissions} --entry {entry} --seed {seed}"
+    print(write_page(contest, output, command))
+    print(f"Written to {output}")
+
+
+@app.command()
+def wins(
+    games: Annotated[int, typer.Option(min=1, help="Games between references to look for wins in.")] = 200,
+    most: Annotated[int, typer.Option(min=1, help="Positions to keep.")] = 60,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("wins.txt"),
+) -> None:
+    """Collect positions with a forced win of five plies and more, each verified by proof search."""
+    from asobiba.baselines.gogo.proof import collect, write_wins
+    from asobiba.core import game
+
+    found = collect(game("gogo").ruleset(), games, most)
+    output.write_text(write_wins(found), encoding="utf-8")
+    print(f"{len(found)} positions written to {output}")

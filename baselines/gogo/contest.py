@@ -1,0 +1,267 @@
+"""The course's contest replayed: a population of strategies submitted over five weeks, the thinned schedule, four checks.
+
+Students' submissions are rule files that change: each student begins with the prototype and hands in, every few days, his
+best strategy so far with some values changed, rules dropped, or rules taken over from the reference strategies. New
+strategies first meet the fixed references, then opponents spread evenly over the ratings of those handed in before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from asobiba.api.seating import Seating
+from asobiba.arena.wwg import simple_degree, weighted_degree
+from asobiba.baselines.gogo import REFERENCES, STRATEGIES
+from asobiba.baselines.gogo.rule_table import MEMORY, MOST_RULES, Strategy, load_strategy, rule_agent
+from asobiba.core import KernelAgent, Ruleset
+
+DAYS = 35
+BATCH = 4096
+Row = tuple[int, int, int, int, int]
+
+
+@dataclass
+class Contest:
+    """What was submitted and played.
+
+    `points[i, j]`: match points of i against j (0 to 4), `played[i, j]`: whether they have met. `day`: of submission;
+    the references have day 0. `daily`: after each day, the WWG of those who were there (others are not-a-number).
+    """
+
+    strategies: list[Strategy]
+    day: np.ndarray
+    student: np.ndarray
+    points: np.ndarray
+    played: np.ndarray
+    daily: list[np.ndarray] = field(default_factory=list)
+    games: int = 0
+
+
+def mutated(strategy: Strategy, pool: list[Row], generator: np.random.Generator, name: str) -> Strategy:
+    """A strategy as its author might change it: values, rules dropped, rules taken over from `pool`."""
+    rows = []
+    for row in strategy.rows:
+        if generator.random() < 0.05 and len(strategy.rows) > 3:
+            continue
+        value = row[4]
+        if generator.random() < 0.3:
+            value = round(value * float(np.exp(generator.normal(0, 0.6))))
+        rows.append((*row[:4], value))
+    for _ in range(generator.integers(0, 4)):
+        row = pool[generator.integers(len(pool))]
+        known = {r[:4] for r in rows}
+        if row[:4] not in known and len(rows) < MOST_RULES:
+            rows.append(row)
+    adds = strategy.adds or bool(generator.random() < 0.1)
+    return Strategy(name, tuple(rows), adds, "")
+
+
+def play_pairs(ruleset: Ruleset, strategies: list[Strategy], pairs: np.ndarray, seed: int) -> np.ndarray:
+    """Match points `(n,)` of the first of each pair: two games, each side first once; captured stones decide a 1-1."""
+    agents = [rule_agent(strategy) for strategy in strategies]
+    points = np.zeros(len(pairs))
+    for begin in range(0, len(pairs), BATCH // 2):
+        some = pairs[begin : begin + BATCH // 2]
+        seats = np.concatenate([some, some[:, ::-1]])
+        wins, stones = _games(ruleset, agents, seats, seed + begin)
+        n = len(some)
+        score = wins[:n, 0] + wins[n:, 1]
+        more = np.sign(stones[:n, 0] - stones[:n, 1] + stones[n:, 1] - stones[n:, 0])
+        points[begin : begin + n] = np.where(score == 1, 2 + more, 2 * score)
+    return points
+
+
+class _Field(KernelAgent):
+    """All strategies as one agent: game `k`, whose agents' seeds are `2 * k` and `2 * k + 1`, is played by row `k` of
+    `seats`."""
+
+    def __init__(self, agents: list[KernelAgent], seats: np.ndarray):
+        first = agents[0]
+        super().__init__(first.policy, MEMORY, name="field")
+        self._tables = np.concatenate([agent.initial for agent in agents])
+        self._seats = seats.ravel()
+
+    def memories(self, seeds: np.ndarray, seats: np.ndarray | int, ruleset: Ruleset) -> np.ndarray:
+        records = super().memories(seeds, seats, ruleset)
+        chosen = self._tables[self._seats[np.asarray(seeds, np.int64) % len(self._seats)]]
+        for name, *_ in MEMORY:
+            records[name] = chosen[name]
+        return records
+
+
+def _games(ruleset: Ruleset, agents: list[KernelAgent], seats: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Plays one game a row of `seats`, all at once: what each seat won (1, 0 or a half), and stones captured."""
+    count = len(seats)
+    field_ = _Field(agents, seats)
+    seating = Seating(ruleset, count, opponent=field_, seat=None, autoreset="disabled", threads=1)
+    # Equal modulo the number of seats, so that the seed changes the draws but not who plays.
+    agent_seeds = np.arange(2 * count, dtype=np.uint64).reshape(count, 2) + np.uint64(2 * count) * np.uint64(seed)
+    seating.begin_games(agent_seeds[:, 0].copy(), agent_seeds)
+    running = np.ones(count, bool)
+    while running.any():
+        for seat in (0, 1):
+            turn = seating.acts(seat) & running
+            if turn.any():
+                seating.decide(seat, turn)
+        seating.advance(running)
+        states = seating.states
+        running &= (states["terminated"] == 0) & (states["truncated"] == 0)
+    wins = (np.sign(seating.states["rewards"]) + 1) / 2
+    return wins, seating.states["captured"].astype(float)
+
+
+def spread(ratings: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
+    """`count` of the indices `among`, evenly spread over their ratings."""
+    ranked = among[np.argsort(ratings[among])]
+    return ranked[np.unique(np.linspace(0, len(ranked) - 1, min(count, len(ranked))).round().astype(int))]
+
+
+def run_contest(
+    ruleset: Ruleset,
+    students: int = 40,
+    submissions: int = 240,
+    entry: int = 40,
+    seed: int = 0,
+    report: Callable[[int], None] | None = None,
+) -> Contest:
+    """Five weeks of submissions with the thinned schedule.
+
+    Args:
+        students, submissions: how many, in all; everybody hands in at random days.
+        entry: opponents of a new strategy on its first night, besides the references.
+        report: called after each day with the day.
+    """
+    generator = np.random.default_rng(seed)
+    strategies = [load_strategy(STRATEGIES / f"{name}.yaml") for name in REFERENCES]
+    pool = [row for strategy in strategies for row in strategy.rows]
+    best = [strategies[0]] * students
+    rating = [-1.0] * students
+    days = np.sort(generator.integers(1, DAYS + 1, submissions))
+    total = len(strategies) + submissions
+    contest = Contest(
+        list(strategies),
+        np.zeros(len(strategies), int),
+        np.full(len(strategies), -1),
+        np.zeros((total, total)),
+        np.zeros((total, total), bool),
+    )
+    _meet(ruleset, contest, np.array([(i, j) for i in range(5) for j in range(i)]), seed)
+    weights = _weights(contest)
+    for day in range(1, DAYS + 1):
+        present = len(contest.strategies)
+        authors = generator.integers(0, students, int((days == day).sum()))
+        for author in authors:
+            name = f"s{author:02d}_{len(contest.strategies)}"
+            contest.strategies.append(mutated(best[author], pool, generator, name))
+        contest.day = np.append(contest.day, np.full(len(authors), day))
+        contest.student = np.append(contest.student, authors)
+        fresh = range(present, len(contest.strategies))
+        pairs = [(new, old) for new in fresh for old in range(len(REFERENCES))]
+        for new in fresh:
+            older = np.arange(len(REFERENCES), present)
+            pairs += [(new, int(old)) for old in (spread(weights, older, entry) if len(older) else [])]
+        if pairs:
+            _meet(ruleset, contest, np.array(pairs), seed + 100_000 * day)
+        weights = _weights(contest)
+        for new, author in zip(fresh, authors):
+            if weights[new] >= rating[author]:
+                best[author], rating[author] = contest.strategies[new], float(weights[new])
+        contest.daily.append(np.append(weights, np.full(total - len(weights), np.nan)))
+        if report:
+            report(day)
+    return contest
+
+
+def _meet(ruleset: Ruleset, contest: Contest, pairs: np.ndarray, seed: int) -> None:
+    points = play_pairs(ruleset, contest.strategies, pairs, seed)
+    for (i, j), gained in zip(pairs.tolist(), points):
+        contest.points[i, j], contest.points[j, i] = gained, 4 - gained
+        contest.played[i, j] = contest.played[j, i] = True
+    contest.games += 2 * len(pairs)
+
+
+def _weights(contest: Contest) -> np.ndarray:
+    n = len(contest.strategies)
+    return weighted_degree(contest.points[:n, :n], contest.played[:n, :n])
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The paper's four checks of a rating.
+
+    `steps`: iterations until no WWG changes by more than 0.001, and until the ranks stay. `rho`: Spearman's correlation
+    of WWG and SWG. `lifted`, `lifted_simple`: ranks that king-makers gain for their friend under WWG and under SWG.
+    `spans`: mean range of the daily WWG of strategies of each week.
+    """
+
+    steps: int
+    steps_ranks: int
+    rho: float
+    lifted: int
+    lifted_simple: int
+    king_makers: int
+    spans: tuple[float, ...]
+
+
+def check(contest: Contest, king_makers: int = 9) -> Checks:
+    """Convergence, validity, separation, stability."""
+    points, played = contest.points, contest.played
+    final = weighted_degree(points, played)
+    steps, ranks = 0, 0
+    for k in range(1, 200):
+        now = weighted_degree(points, played, steps=k)
+        if np.abs(now - final).max() > 1e-3:
+            steps = k
+        if (np.argsort(np.argsort(now)) != np.argsort(np.argsort(final))).any():
+            ranks = k
+    simple = simple_degree(points, played)
+    friend = int(np.argsort(final)[len(final) // 2])
+    lifted, lifted_simple = _with_king_makers(points, played, friend, king_makers)
+    spans = []
+    table = np.array(contest.daily)
+    for week in range(DAYS // 7):
+        rows = [i for i, day in enumerate(contest.day) if 7 * week < day <= 7 * week + 7]
+        ranges = [np.nanmax(table[:, i]) - np.nanmin(table[:, i]) for i in rows]
+        spans.append(float(np.mean(ranges)) if ranges else float("nan"))
+    return Checks(
+        steps + 1,
+        ranks + 1,
+        float(spearmanr(final, simple).statistic),
+        lifted,
+        lifted_simple,
+        king_makers,
+        tuple(spans),
+    )
+
+
+def _rank(values: np.ndarray, one: int, among: Iterable[int]) -> int:
+    return 1 + sum(values[k] > values[one] for k in among)
+
+
+def _with_king_makers(points: np.ndarray, played: np.ndarray, friend: int, count: int) -> tuple[int, int]:
+    """Ranks that a strategy gains, among the others, by copies of the weakest that always lose to it."""
+    n = len(points)
+    weakest = int(np.argmin(weighted_degree(points, played)))
+    p = np.zeros((n + count, n + count))
+    m = np.zeros((n + count, n + count), bool)
+    p[:n, :n], m[:n, :n] = points, played
+    for k in range(n, n + count):
+        p[k, :n], p[:n, k], m[k, :n], m[:n, k] = (
+            points[weakest],
+            points[:, weakest],
+            played[weakest],
+            played[:, weakest],
+        )
+        p[k, friend], p[friend, k], m[k, friend], m[friend, k] = 0, 4, True, True
+        for other in range(n, k):
+            p[k, other] = p[other, k] = 2
+            m[k, other] = m[other, k] = True
+    others = [k for k in range(n) if k != friend]
+    gained = []
+    for degree in (weighted_degree, simple_degree):
+        gained.append(_rank(degree(points, played), friend, others) - _rank(degree(p, m), friend, others))
+    return gained[0], gained[1]

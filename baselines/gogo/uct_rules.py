@@ -1,0 +1,42 @@
+"""What Gogo gives to UCT: the same positions as to alpha-beta, and only the moves that promise most."""
+
+from __future__ import annotations
+
+from asobiba.baselines.gogo.search_rules import (
+    WEIGHTS,
+    evaluate,
+    game_keys,
+    load,
+    max_moves,
+    no_moves,
+    play,
+    position_fields,
+    repetition,
+)
+from asobiba.baselines.gogo.search_rules import generate as all_moves
+from asobiba.core import kernel
+
+__all__ = [
+    "WEIGHTS",
+    "evaluate",
+    "game_keys",
+    "generate",
+    "load",
+    "max_moves",
+    "no_moves",
+    "play",
+    "position_fields",
+    "repetition",
+]
+
+WIDTH = 10
+
+
+@kernel
+def generate(node, p):
+    """The moves of greatest promise, best first; where one decides at once, or must be answered, few are left."""
+    count = min(all_moves(node, p), WIDTH)
+    urgent = 0
+    while urgent < count and node.order[urgent] >= 500:
+        urgent += 1
+    return urgent if urgent > 0 else count

@@ -1,0 +1,23 @@
+"""What a search module need not provide: the kernels that stand in for it."""
+
+from __future__ import annotations
+
+from asobiba.core import kernel
+
+
+@kernel
+def no_tactical(node, p):
+    """Quiescence has no move to follow."""
+    return 0
+
+
+@kernel
+def stuck_loses(node, p):
+    """Who has no move loses."""
+    return -1
+
+
+@kernel
+def nothing_proven(frames, ply, p, budget):
+    """No search of threats."""
+    return 0

@@ -1,0 +1,141 @@
+"""The agents of turn-based tactics: the published programs, their corrected versions, and stronger ones."""
+
+from __future__ import annotations
+
+from asobiba.baselines.tactics.learned import InWords
+from asobiba.core import Agent, AgentDeclaration
+
+_MUTO = "Muto and Nishino, GAT 2016 (in Japanese); program mu-to/TUBSTAP"
+_TUBSTAP = "TUBSTAP's sample programs"
+
+
+def attack_first() -> Agent:
+    """A random attack if there is any, otherwise a random move."""
+    from asobiba.baselines.tactics import simple
+
+    return simple.simple_agent(simple.attack_first_policy, "attack_first", words=False)
+
+
+def max_act_eval() -> Agent:
+    """The best attack by a formula, otherwise the best ground."""
+    from asobiba.baselines.tactics import simple
+
+    return simple.simple_agent(simple.max_act_policy, "max_act_eval", words=False)
+
+
+def attack_first_in_words() -> Agent:
+    """`attack_first` in words."""
+    from asobiba.baselines.tactics import simple
+
+    return simple.simple_agent(simple.attack_first_words, "attack_first", words=True)
+
+
+def max_act_eval_in_words() -> Agent:
+    """`max_act_eval` in words."""
+    from asobiba.baselines.tactics import simple
+
+    return simple.simple_agent(simple.max_act_words, "max_act_eval", words=True)
+
+
+def alpha_beta(
+    depth: int | None = None, nodes: int | None = None, seconds: float | None = None, table_size: int = 1 << 16
+) -> Agent:
+    """The shared search over unit actions; `depth=3` where no budget is given."""
+    from asobiba.baselines.search.agent import SearchAgent
+
+    if depth is None and nodes is None and seconds is None:
+        depth = 3
+    return SearchAgent("alpha_beta", depth=depth, nodes=nodes, seconds=seconds, table_size=table_size)
+
+
+def m_uct(
+    simulations: int = 1000,
+    published: bool = True,
+    variant: str = "plain",
+    attack_share: float = 0.8,
+    exploration: float = 0.3,
+) -> Agent:
+    """M-UCT, as published or corrected (`published=False`); variants: plain, widening, reuse, transpositions."""
+    from asobiba.baselines.tactics.agents import m_uct as make
+
+    return make(simulations, published, variant, attack_share, exploration)
+
+
+def f_uct(
+    simulations: int = 1000,
+    published: bool = True,
+    variant: str = "plain",
+    attack_share: float = 0.8,
+    exploration: float = 0.3,
+    weight: float = 10.0,
+    neighbours: int = 5,
+    labels: str | None = None,
+) -> Agent:
+    """F-UCT, as published or corrected; `labels` is a folder of fuzzy sets, the shipped ones by default."""
+    from asobiba.baselines.tactics.agents import f_uct as make
+
+    return make(simulations, published, variant, attack_share, exploration, weight, neighbours, labels)
+
+
+def uct_plus(
+    simulations: int = 1000, exploration: float = 0.5, weight: float = 10.0, mean: float = 0.3, neighbours: int = 5
+) -> Agent:
+    """The strongest search."""
+    from asobiba.baselines.tactics.agents import uct_plus as make
+
+    return make(simulations, exploration, weight, mean, neighbours)
+
+
+def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) -> Agent:
+    """Rolling-horizon evolution of the turn."""
+    from asobiba.baselines.tactics.evolution import EvolutionAgent
+
+    return EvolutionAgent(evaluations, population, mutation)
+
+
+def _corrected(make):
+    def corrected(simulations: int = 1000, variant: str = "plain") -> Agent:
+        return make(simulations=simulations, published=False, variant=variant)
+
+    return corrected
+
+
+AGENTS = {
+    "tactics": (
+        AgentDeclaration("attack_first", attack_first, "a random attack if there is any, else a random move", _TUBSTAP),
+        AgentDeclaration("max_act_eval", max_act_eval, "the best attack by a formula, else good ground", _TUBSTAP),
+        AgentDeclaration(
+            "alpha_beta",
+            alpha_beta,
+            "alpha-beta over unit actions, by material",
+            "Knuth and Moore 1975",
+            deterministic=True,
+        ),
+        AgentDeclaration("m_uct", m_uct, "M-UCT as published: the enemy is taken for a friend", _MUTO),
+        AgentDeclaration("m_uct_corrected", _corrected(m_uct), "M-UCT whose enemy is an enemy", _MUTO),
+        AgentDeclaration("f_uct", f_uct, "M-UCT with fuzzy priors, as published", _MUTO),
+        AgentDeclaration("f_uct_corrected", _corrected(f_uct), "M-UCT with fuzzy priors, corrected", _MUTO),
+        AgentDeclaration(
+            "uct_plus",
+            uct_plus,
+            "the right sign, attack-first playouts, priors, transpositions, reuse",
+            "Okuda, Ikeda and Hashimoto 2022 (attack-first playouts); " + _MUTO,
+        ),
+        AgentDeclaration(
+            "rhea",
+            rhea,
+            "rolling-horizon evolution of the turn",
+            "Justesen, Mahlmann and Togelius, EvoApplications 2016",
+        ),
+    ),
+    "tactics_steps": (
+        AgentDeclaration(
+            "attack_first", attack_first_in_words, "a random attack if there is any, else a random move", _TUBSTAP
+        ),
+        AgentDeclaration(
+            "max_act_eval", max_act_eval_in_words, "the best attack by a formula, else good ground", _TUBSTAP
+        ),
+    ),
+}
+LEARNED = {"tactics": InWords}
+"""Policies are trained in `tactics_steps`."""

@@ -1,0 +1,120 @@
+"""The searching agents: M-UCT and F-UCT as published and corrected, their variants, and the strongest, `uct_plus`.
+
+Published values are 1, 0.5 and 0 for a win, a draw and a loss with an exploration of 0.15; here they are 1, 0 and -1,
+so that the same exploration is 0.3 and the published value of an unvisited child, 100, is 199.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asobiba.baselines.search.fuzzy import FuzzySet, as_knowledge
+from asobiba.baselines.search.uct import UctAgent
+from asobiba.core import GameParameterError
+from asobiba.envs.tactics.units import NAMES
+
+LABELS = Path(__file__).parent / "labels"
+VARIANTS = ("plain", "widening", "reuse", "transpositions")
+_EXPLORATION, _UNVISITED, _EXPAND_AFTER = 0.3, 199.0, 11
+_TREE = 1 << 17
+
+
+@cache
+def _sets(folder: Path) -> tuple[FuzzySet | None, ...]:
+    found = tuple(FuzzySet.load(path) if (path := folder / f"{name}.csv").is_file() else None for name in NAMES)
+    if not any(found):
+        raise GameParameterError(f"{folder} holds no fuzzy sets: expected files such as {NAMES[-1]}.csv")
+    return found
+
+
+def knowledge(labels: str | None = None) -> np.ndarray:
+    """The fuzzy sets of a folder, or the shipped ones, as the table that the search reads."""
+    return as_knowledge(_sets(Path(labels) if labels else LABELS))
+
+
+def _variant(variant: str) -> dict[str, Any]:
+    if variant not in VARIANTS:
+        raise GameParameterError(f"variant is one of {', '.join(VARIANTS)}, not {variant!r}")
+    return {
+        "widening": (2.0, 0.4) if variant == "widening" else None,
+        "reuse": variant == "reuse",
+        "transpositions": variant == "transpositions",
+    }
+
+
+def m_uct(simulations: int, published: bool, variant: str, attack_share: float, exploration: float) -> UctAgent:
+    """M-UCT; with `published` including what its program does wrongly: both sides maximise the root's value, and a
+    playout from within the enemy's turn counts a turn too many."""
+    return UctAgent(
+        simulations,
+        name="m_uct",
+        exploration=exploration,
+        tree_size=_TREE,
+        expand_after=_EXPAND_AFTER,
+        log_count="root",
+        urgency=_UNVISITED,
+        cooperative=published,
+        final="mean",
+        playout=True,
+        settings={"attack_share": attack_share, "late_turn": published},
+        **_variant(variant),
+    )
+
+
+def f_uct(
+    simulations: int, published: bool, variant: str, attack_share: float, exploration: float, weight: float,
+    neighbours: int, labels: str | None,
+) -> UctAgent:  # fmt: skip
+    """F-UCT: M-UCT whose new children begin with `weight` x membership visits that all were won.
+
+    With `published` the nearest samples alone count, and children of membership below a tenth, who begin without
+    visits, are tried first. Corrected, every child begins with at least one visit, and the most visited is played: the
+    best mean would be that of a child that was never tried.
+    """
+    return UctAgent(
+        simulations,
+        name="f_uct",
+        exploration=exploration,
+        tree_size=_TREE,
+        expand_after=_EXPAND_AFTER,
+        log_count="root",
+        urgency=_UNVISITED,
+        cooperative=published,
+        final="mean" if published else "visits",
+        playout=True,
+        knowledge=knowledge(labels),
+        settings={
+            "attack_share": attack_share,
+            "late_turn": published,
+            "weight": weight,
+            "neighbours": 1 if published else neighbours,
+            "lowest": 0 if published else 1,
+        },
+        **_variant(variant),
+    )
+
+
+def uct_plus(simulations: int, exploration: float, weight: float, mean: float, neighbours: int) -> UctAgent:
+    """The right sign, attack-first playouts, priors of a moderate mean, shared transpositions and a tree that is kept."""
+    return UctAgent(
+        simulations,
+        name="uct_plus",
+        exploration=exploration,
+        tree_size=2 * _TREE,
+        expand_after=4,
+        log_count="parent",
+        urgency=_UNVISITED,
+        final="visits",
+        playout=True,
+        knowledge=knowledge() if weight else None,
+        settings={
+            "attack_share": 1.0, "weight": weight, "mean": mean, "lowest": 1, "neighbours": neighbours,
+            "rules_of_thumb": False,
+        },
+        transpositions=True,
+        reuse=True,
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""`asobiba tactics label`, `derive-labels`, `reproduce`, `generate`: fuzzy sets, the round robin, maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asobiba.progress import progress_bar
+
+app = typer.Typer(help="Turn-based tactics: labels for F-UCT, the round robin, maps.", no_args_is_help=True)
+
+MapName = Annotated[str, typer.Option("--map", help="A shipped map, a .tbsmap file, all or generated.")]
+Size = Annotated[int, typer.Option(help="The board: 8, 10 or 14; 0 is the smallest that holds the map.")]
+
+
+@app.command()
+def label(
+    folder: Annotated[Path, typer.Argument(help="Where the judgements and the fuzzy sets of them are kept.")],
+    count: Annotated[int, typer.Option(min=1, help="Positions to judge.")] = 20,
+    map: MapName = "all",
+    size: Size = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the positions.")] = 0,
+    distance: Annotated[
+        float | None, typer.Option(min=0, help="Standard distance.  [default: from the samples]")
+    ] = None,
+) -> None:
+    """Shows positions and unit actions and asks whether they are good; then makes fuzzy sets of all judgements so far.
+
+    Answer y or n, s to skip, q to stop. `asobiba match tactics f_uct:labels=FOLDER m_uct` plays with them.
+    """
+    from asobiba.baselines.tactics.labelling import SAMPLES, Positions, Sample, append_sample, read_samples, write_sets
+    from asobiba.core import game
+    from asobiba.core.states import step
+    from asobiba.envs.tactics.notation import action_to_text, board_text
+    from asobiba.envs.tactics.orders import end_of_turn, order_of
+
+    ruleset = game("tactics").ruleset(map=map, size=size)
+    positions = Positions(ruleset, seed)
+    known = len(read_samples(folder)) if (folder / SAMPLES).exists() else 0
+    judged = 0
+    for number in range(known, known + count):
+        state = positions.draw(number)
+        action = positions.action(state)
+        if action >= end_of_turn(ruleset, state):
+            continue
+        typer.echo(f"\n{board_text(ruleset, state)}")
+        typer.echo(
+            f"\n{action_to_text(ruleset, state, action)} leads to\n\n{board_text(ruleset, step(ruleset, state, action))}"
+        )
+        answer = typer.prompt("Is this good for who moved? [y/n/s/q]", prompt_suffix=" ").strip().lower()[:1]
+        if answer == "q":
+            break
+        if answer not in ("y", "n"):
+            continue
+        kind = int(state["kind"][int(state["to_move"]), order_of(ruleset, state, action).unit])
+        append_sample(folder, Sample(kind, positions.vector(state, action), answer == "y"))
+        judged += 1
+    if (folder / SAMPLES).exists():
+        samples = read_samples(folder)
+        write_sets(samples, folder, {"by": "a person's judgement (asobiba tactics label)"}, distance)
+        typer.echo(f"{judged} judgements now, {len(samples)} in all; fuzzy sets: {folder}")
+
+
+@app.command("derive-labels")
+def derive_labels(
+    folder: Annotated[Path, typer.Argument(help="Where the fuzzy sets are written.")],
+    positions: Annotated[int, typer.Option(min=1, help="Positions to search.")] = 400,
+    simulations: Annotated[int, typer.Option(min=100, help="Playouts of each search.")] = 4000,
+    most: Annotated[int, typer.Option(min=1, help="Samples of a unit type and judgement that are kept.")] = 250,
+    map: MapName = "all",
+    size: Size = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the positions.")] = 1,
+) -> None:
+    """Makes fuzzy sets where no person sat down: deep search judges the actions."""
+    from asobiba.baselines.tactics.labelling import balanced, derive, write_sets
+    from asobiba.core import game
+
+    ruleset = game("tactics").ruleset(map=map, size=size)
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("searching", total=positions)
+        samples = list(derive(ruleset, positions, simulations, seed, lambda: bar.advance(task, 1)))
+    made = {
+        "by": "deep search: good is what UCT (right sign, attack-first playouts, no priors) visits at least half as "
+        "often as the action that it visits most",
+        "command": f"asobiba tactics derive-labels FOLDER --map {map} --size {size} --positions {positions} "
+        f"--simulations {simulations} --most {most} --seed {seed}",
+        "judged": len(samples),
+    }
+    write_sets(balanced(samples, most, seed), folder, made)
+    typer.echo(f"{len(samples)} actions judged; fuzzy sets: {folder}")
+
+
+@app.command()
+def reproduce(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("docs/reproductions/tactics.md"),
+    games: Annotated[Path, typer.Option(help="Keeps the games, so that a run that was stopped goes on.")] = Path(
+        "runs/reproduce-tactics.jsonl"
+    ),
+    budgets: Annotated[str, typer.Option(help="Playouts of an action.")] = "100,1000,5000",
+    rounds: Annotated[int, typer.Option(min=1, help="Times that each pair meets on each map with each colour.")] = 1,
+    sizes: Annotated[str, typer.Option(help="Boards whose maps are played.")] = "8,10,14",
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
+) -> None:
+    """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
+    from asobiba.baselines.tactics.reproduction import page, planned, play_all
+
+    wanted = [int(part) for part in budgets.split(",")]
+    boards = [int(part) for part in sizes.split(",")]
+    meetings = planned(wanted, rounds, boards)
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("games", total=len(meetings))
+        results = play_all(meetings, games, minutes, lambda n: bar.advance(task, n))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(page(results), encoding="utf-8")
+    typer.echo(f"{len(results)} games of {len(meetings)}; the page: {output}")
+
+
+@app.command()
+def generate(
+    output: Annotated[Path, typer.Argument(help="A .tbsmap file.")],
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    width: Annotated[int, typer.Option()] = 8,
+    height: Annotated[int, typer.Option()] = 8,
+    units: Annotated[int, typer.Option(help="Of a side.")] = 6,
+) -> None:
+    """Writes a random map on which both colours stand alike."""
+    from asobiba.envs.tactics.generator import generate_map
+    from asobiba.envs.tactics.maps import write_map
+
+    output.write_text(write_map(generate_map(seed, width, height, units)), encoding="utf-8")
+    typer.echo(f"Written: {output}; play it with: asobiba match tactics m_uct f_uct --param map={output}")

@@ -1,0 +1,151 @@
+"""Choosing unit actions without listing them: the attack-first choice that playouts and simple agents share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asobiba.core import kernel, random_below, random_uniform
+from asobiba.envs.tactics.battle import (
+    DRAW,
+    RED_WINS,
+    damage,
+    end_turn,
+    hit,
+    occupied,
+    perform,
+    reach,
+    shot_number,
+    stars_of,
+    unit_at,
+)
+from asobiba.envs.tactics.rules import choice, from_where, size_of
+from asobiba.envs.tactics.units import DIRECTIONS, INDIRECT, POWER
+
+_DX = np.array([dx for dx, _ in DIRECTIONS], np.int64)
+_DY = np.array([dy for _, dy in DIRECTIONS], np.int64)
+
+
+@kernel
+def worth_hitting(s, p, side, unit):
+    """The cells of enemies that a unit would take hit points from."""
+    a, b, c, d = 0, 0, 0, 0
+    words = p.enter_1.shape[2]
+    for k in range(s.hp.shape[1]):
+        if s.hp[1 - side, k] > 0 and hit(s, p, side, unit, s.hp[side, unit], k) > 0:
+            cell = np.int64(s.cell[1 - side, k])
+            word = np.int64(0) if words == 1 else cell // p.span
+            bit = 1 << (cell - word * p.span)
+            a |= bit if word == 0 else 0
+            b |= bit if word == 1 else 0
+            c |= bit if word == 2 else 0
+            d |= bit if word == 3 else 0
+    return a, b, c, d
+
+
+@kernel
+def draw_attack(s, p, side, unit, stops, seen, generator):
+    """Draws among a unit's attacks and `seen` others before them, all alike.
+
+    Returns (how many there are now, cell it goes to, target); the cell is -1 where none of this unit's was drawn.
+    """
+    words, size, span = p.enter_1.shape[2], np.int64(p.width), np.int64(p.span)
+    cell, target = np.int64(-1), np.int64(-1)
+    enemy = worth_hitting(s, p, side, unit)
+    if INDIRECT[s.kind[side, unit]] != 0:
+        here = np.int64(s.cell[side, unit])
+        for k in range(s.hp.shape[1]):
+            if s.hp[1 - side, k] > 0 and shot_number(p, here, np.int64(s.cell[1 - side, k])) >= 0:
+                if hit(s, p, side, unit, s.hp[side, unit], k) > 0:
+                    seen += 1
+                    if random_below(generator, seen) == 0:
+                        cell, target = here, np.int64(k)
+        return seen, cell, target
+    if enemy[0] | enemy[1] | enemy[2] | enemy[3] == 0:
+        return seen, cell, target
+    for direction in range(4):
+        places = from_where(stops, enemy, direction, words, size, span)
+        n = size_of(places)
+        if n > 0:
+            seen += n
+            rank = random_below(generator, seen)
+            if rank < n:
+                cell = choice(places, rank, span)
+                target = np.int64(unit_at(s, 1 - side, cell + _DX[direction] + _DY[direction] * size))
+    return seen, cell, target
+
+
+@kernel
+def draw_order(s, p, side, generator, attack_share):
+    """A unit's order: with the probability `attack_share` a uniform attack among those of all units that can still move
+    and take hit points; otherwise, or where there is none, a uniform unit and a uniform move or attack of it.
+
+    Returns (unit, cell it goes to, target or -1); unit -1 where none is left to move.
+    """
+    own, enemy = occupied(s, p, side), occupied(s, p, 1 - side)
+    unit, goal, target = np.int64(-1), np.int64(-1), np.int64(-1)
+    if attack_share >= 1 or random_uniform(generator) < attack_share:
+        seen = np.int64(0)
+        for k in range(s.moved.shape[0]):
+            if s.moved[k] == 0 and s.hp[side, k] > 0:
+                stops = reach(s, p, side, k, own, enemy)
+                seen, cell, found = draw_attack(s, p, side, k, stops, seen, generator)
+                if cell >= 0:
+                    unit, goal, target = np.int64(k), cell, found
+        if unit >= 0:
+            return unit, goal, target
+    seen = np.int64(0)
+    for k in range(s.moved.shape[0]):
+        if s.moved[k] == 0 and s.hp[side, k] > 0:
+            seen += 1
+            if random_below(generator, seen) == 0:
+                unit = np.int64(k)
+    if unit >= 0:
+        stops = reach(s, p, side, unit, own, enemy)
+        n = size_of(stops)
+        _, cell, target = draw_attack(s, p, side, unit, stops, n, generator)
+        goal = cell if cell >= 0 else choice(stops, random_below(generator, n), np.int64(p.span))
+    return unit, goal, target
+
+
+@kernel
+def play_out(s, p, side, generator, attack_share):
+    """Plays a position, in place, to the end; returns the result of `battle`."""
+    result = 0
+    while result == 0:
+        unit, goal, target = draw_order(s, p, side, generator, attack_share)
+        if unit < 0:
+            result = end_turn(s, p)
+            side = 1 - side
+        else:
+            result, side = perform(s, p, side, unit, goal, target)
+    return result
+
+
+@kernel
+def value_for(result, side):
+    """A result of `battle` as 1, 0 or -1 for a side."""
+    if result == DRAW:
+        return 0.0
+    return 1.0 if (result == RED_WINS) == (side == 0) else -1.0
+
+
+@kernel
+def threat(s, p, side, enemy):
+    """The most that an enemy would take from one of `side`'s units that have moved already, where they stand."""
+    most = np.int64(0)
+    for k in range(s.moved.shape[0]):
+        if s.moved[k] != 0 and s.hp[side, k] > 0:
+            most = max(most, hit(s, p, 1 - side, enemy, s.hp[1 - side, enemy], k))
+    return most
+
+
+@kernel
+def attack_value(s, p, side, unit, cell, target):
+    """MaxActEval: damage x (10 + threat of the target) - counter-attack x (10 + own hit points)."""
+    done = hit(s, p, side, unit, s.hp[side, unit], target)
+    back = np.int64(0)
+    left = s.hp[1 - side, target] - done
+    kind, other = s.kind[side, unit], s.kind[1 - side, target]
+    if left > 0 and INDIRECT[kind] == 0 and INDIRECT[other] == 0:
+        back = np.int64(damage(POWER[other, kind], left, stars_of(p, s.board, cell, kind), s.hp[side, unit]))
+    return done * (10 + threat(s, p, side, target)) - back * (10 + np.int64(s.hp[side, unit]))

@@ -1,0 +1,260 @@
+"""The round robin of `asobiba reproduce tactics`: who beats whom at which budget, and what fuzzy priors save.
+
+The literature prints no figures to set these beside: that F-UCT was better than M-UCT, and M-UCT than the other
+programs of 2016, are its claims.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from scipy.stats import binomtest
+
+from asobiba.core import Agent, Ruleset, game, make_agent
+from asobiba.core.states import action_mask, is_over, new_state, step, view_of
+from asobiba.envs.tactics.maps import shipped_maps
+
+SEARCHES = ("m_uct", "m_uct_corrected", "f_uct", "f_uct_corrected", "uct_plus")
+RATIOS = (2, 4, 8)
+"""How many times F-UCT's playouts M-UCT gets, to find where both are equally strong."""
+_VARIANTS = ("widening", "reuse", "transpositions")
+_VARIANTS_BUDGET, _SAVING_BUDGET = 1000, 100
+
+
+class Meeting(NamedTuple):
+    """Two agents on a map; `red` moves first."""
+
+    map: str
+    red: str
+    blue: str
+    round: int
+
+    @property
+    def key(self) -> str:
+        return " | ".join(map(str, self))
+
+
+def _with_budget(name: str, budget: int) -> str:
+    if name in ("max_act_eval", "attack_first"):
+        return name
+    if name == "rhea":
+        return f"rhea:evaluations={budget}"
+    return f"{name}:simulations={budget}"
+
+
+def _pairs(budgets: Iterable[int]) -> list[tuple[str, str]]:
+    found = []
+    for budget in budgets:
+        names = [_with_budget(name, budget) for name in (*SEARCHES, "rhea", "max_act_eval")]
+        found += [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
+        if budget == _SAVING_BUDGET:
+            for kind in ("", "_corrected"):
+                fuzzy = _with_budget("f_uct" + kind, budget)
+                found += [(fuzzy, _with_budget("m_uct" + kind, ratio * budget)) for ratio in RATIOS]
+        if budget == _VARIANTS_BUDGET:
+            plain = _with_budget("m_uct_corrected", budget)
+            found += [(f"{plain},variant={variant}", plain) for variant in _VARIANTS]
+    return list(dict.fromkeys(found))
+
+
+def planned(budgets: Iterable[int], rounds: int, sizes: Iterable[int]) -> list[Meeting]:
+    """Every pair on every map of the boards, each colour once a round; cheap budgets, small boards and the tree searches
+    among themselves first."""
+    maps = [m for m in shipped_maps().values() if m.size in set(sizes)]
+    meetings = []
+    for budget in sorted(budgets):
+        pairs = _pairs([budget])
+        among = [all(text.partition(":")[0] in SEARCHES for text in pair) for pair in pairs]
+        for size in sorted({m.size for m in maps}):
+            for searches in (True, False):
+                for number in range(rounds):
+                    for map_ in (m for m in maps if m.size == size):
+                        for (a, b), only in zip(pairs, among):
+                            if only == searches:
+                                meetings += [Meeting(map_.name, a, b, number), Meeting(map_.name, b, a, number)]
+    return meetings
+
+
+@cache
+def _agent(text: str) -> Agent:
+    return make_agent(game("tactics"), text)
+
+
+@cache
+def _ruleset(name: str) -> Ruleset:
+    return game("tactics").ruleset(map=name)
+
+
+def play_one(meeting: Meeting) -> int:
+    """Plays a game; 1 if red wins, -1 if blue does, 0 for a draw."""
+    ruleset = _ruleset(meeting.map)
+    seed = crc32(meeting.key.encode())
+    agents = [_agent(meeting.red), _agent(meeting.blue)]
+    if agents[0] is agents[1]:
+        agents[1] = make_agent(game("tactics"), meeting.blue)
+    for seat, agent in enumerate(agents):
+        agent.begin(ruleset, [seat], [seed + seat])
+    state = new_state(ruleset, seed)
+    while not is_over(state):
+        seat = int(state["to_move"])
+        action = agents[seat].act(view_of(ruleset, state, seat), action_mask(ruleset, state))
+        state = step(ruleset, state, action)
+    return int(np.sign(state["rewards"][0]))
+
+
+def play_all(
+    meetings: list[Meeting], kept: Path | None, minutes: float | None, progress: Callable[[int], None]
+) -> dict[Meeting, int]:
+    """Plays what `kept` lacks, until the time is over; returns all results that were asked for."""
+    known: dict[str, int] = {}
+    if kept is not None and kept.exists():
+        for line in kept.read_text(encoding="utf-8").splitlines():
+            try:
+                row = json.loads(line)
+                known[row["meeting"]] = int(row["result"])
+            except (ValueError, KeyError, TypeError):
+                continue  # a line that was cut off when the run was killed
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    results = {}
+    for meeting in meetings:
+        if meeting.key not in known and (until is None or time.monotonic() < until):
+            known[meeting.key] = play_one(meeting)
+            if kept is not None:
+                with kept.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"meeting": meeting.key, "result": known[meeting.key]}) + "\n")
+        if meeting.key in known:
+            results[meeting] = known[meeting.key]
+        progress(1)
+    return results
+
+
+class Score(NamedTuple):
+    """Games of one agent against another, from its side."""
+
+    games: int
+    points: float
+
+    @property
+    def share(self) -> float:
+        return self.points / self.games
+
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share (Wilson; half points of draws rounded to the nearest even number of wins)."""
+        found = binomtest(round(self.points), self.games).proportion_ci(method="wilson")
+        return float(found.low), float(found.high)
+
+
+def score(results: dict[Meeting, int], one: str, other: str) -> Score | None:
+    """What `one` got against `other`, or `None` where they have not met."""
+    points = [
+        (1 + result if meeting.red == one else 1 - result) / 2
+        for meeting, result in results.items()
+        if {meeting.red, meeting.blue} == {one, other}
+    ]
+    return Score(len(points), sum(points)) if points else None
+
+
+def _cell(found: Score | None) -> str:
+    if found is None:
+        return "-"
+    low, high = found.interval()
+    return f"{100 * found.share:.1f} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _budgets(results: dict[Meeting, int]) -> list[int]:
+    found = {int(m.red.partition("simulations=")[2].partition(",")[0]) for m in results if m.red.startswith("uct_plus")}
+    return sorted(found)
+
+
+def equal_ratio(results: dict[Meeting, int], kind: str) -> str:
+    """How many times F-UCT's playouts M-UCT needs for half of the points, between the measured ratios."""
+    fuzzy = _with_budget("f_uct" + kind, _SAVING_BUDGET)
+    points = []
+    for ratio in (1, *RATIOS):
+        found = score(results, fuzzy, _with_budget("m_uct" + kind, ratio * _SAVING_BUDGET))
+        if found is not None:
+            points.append((math.log2(ratio), found.share))
+    if len(points) < 2:
+        return "-"
+    if points[0][1] <= 0.5:
+        return "none: at equal playouts M-UCT is at least as strong"
+    for (x, high), (next_x, low) in itertools.pairwise(points):
+        if high >= 0.5 > low:
+            return f"{2 ** (x + (next_x - x) * (high - 0.5) / (high - low)):.1f} times"
+    return f"more than {2 ** points[-1][0]:.0f} times"
+
+
+def page(results: dict[Meeting, int]) -> str:
+    """The results as Markdown."""
+    names: list[Any] = [*SEARCHES, "rhea", "max_act_eval"]
+    lines = [
+        "# Turn-based tactics: M-UCT and F-UCT",
+        "",
+        "Source: Muto and Nishino, GAT 2016 (in Japanese), whose claims are that M-UCT is strong and that F-UCT, which begins",
+        "with fuzzy priors, needs less search; it prints no figures. Written by `asobiba reproduce tactics`: pairs meet on the",
+        f"shipped maps, colours swapped; {len(results):,} games on {len({m.map for m in results})} maps "
+        f"({', '.join(sorted({m.map for m in results}))}).",
+        "A run that is stopped shows what it has played: a dash stands where there is no game yet.",
+        "Points in percent of the row's agent against the column's, a draw counting half, with the 95 % interval. The",
+        "labels behind F-UCT's fuzzy sets were derived by deep search (`baselines/tactics/labels/made.yml`); the authors' own,",
+        "made by a person, are not public.",
+    ]
+    for budget in _budgets(results):
+        texts = [_with_budget(name, budget) for name in names]
+        lines += ["", f"## {budget:,} playouts an action", ""]
+        rows = []
+        for name, text in zip(names, texts):
+            rows.append([name, *("" if text == other else _cell(score(results, text, other)) for other in texts)])
+        lines += _table(["", *names], rows)
+    rows = []
+    for budget in _budgets(results):
+        for kind, what in (("", "as published"), ("_corrected", "corrected")):
+            found = score(results, _with_budget("f_uct" + kind, budget), _with_budget("m_uct" + kind, budget))
+            if found is not None:
+                low, high = found.interval()
+                verdict = "F-UCT is stronger" if low > 0.5 else "M-UCT is stronger" if high < 0.5 else "not decided"
+                rows.append([f"{budget:,}", what, _cell(found), str(found.games), verdict])
+    lines += ["", "## The claim: fuzzy priors, at equal playouts", ""]
+    lines += _table(["playouts", "", "F-UCT against M-UCT", "games", ""], rows)
+    rows = []
+    for kind, what in (("", "as published"), ("_corrected", "corrected")):
+        fuzzy = _with_budget("f_uct" + kind, _SAVING_BUDGET)
+        cells = [
+            _cell(score(results, fuzzy, _with_budget("m_uct" + kind, ratio * _SAVING_BUDGET))) for ratio in (1, *RATIOS)
+        ]
+        rows.append([what, *cells, equal_ratio(results, kind)])
+    lines += ["", f"## What they save: F-UCT of {_SAVING_BUDGET} playouts against M-UCT of more", ""]
+    lines += _table(["", *(f"{ratio * _SAVING_BUDGET}" for ratio in (1, *RATIOS)), "equally strong at"], rows)
+    rows = []
+    for budget in _budgets(results):
+        for kind in ("m_uct", "f_uct"):
+            found = score(results, _with_budget(f"{kind}_corrected", budget), _with_budget(kind, budget))
+            if found is not None:
+                rows.append([f"{budget:,}", kind, _cell(found), str(found.games)])
+    lines += ["", "## What the sign is worth: corrected against as published", ""]
+    lines += _table(["playouts", "", "points of the corrected one", "games"], rows)
+    plain = _with_budget("m_uct_corrected", _VARIANTS_BUDGET)
+    rows = [
+        [v, _cell(found), str(found.games)]
+        for v in _VARIANTS
+        if (found := score(results, f"{plain},variant={v}", plain))
+    ]
+    if rows:
+        lines += ["", f"## Variants of the corrected M-UCT against itself, {_VARIANTS_BUDGET:,} playouts", ""]
+        lines += _table(["", "points", "games"], rows)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,125 @@
+"""`asobiba reproduce werewolf`, `asobiba serve werewolf` and `asobiba join werewolf`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asobiba.progress import progress_bar
+
+app = typer.Typer(help="Werewolf: the published table, and AIWolf servers and clients.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Werewolf: the published table, and AIWolf servers and clients."""
+
+
+@app.command()
+def reproduce(
+    full: Annotated[bool, typer.Option("--full", help="110,000 games a theory, as the paper; else 5,000.")] = False,
+    games: Annotated[int | None, typer.Option(min=100, help="Games a theory, instead.")] = None,
+    output: Annotated[Path, typer.Option(help="The Markdown file to write.")] = Path("werewolf-reproduction.md"),
+) -> None:
+    """Replay the paper's table of theories, with a sensitivity table and the villagers' theories."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from asobiba.baselines.werewolf.published import GAMES
+    from asobiba.baselines.werewolf.reproduction import markdown, planned, play_all
+
+    number = games or (GAMES if full else 5_000)
+    side = min(number, 20_000)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("games", total=planned(number, side))
+        results = play_all(number, side, lambda key, n: bar.update(task, advance=n, description=key))
+    command = "asobiba reproduce werewolf" + (" --full" if full else f" --games {games}" if games else "")
+    text = markdown(results, command)
+    output.write_text(text, encoding="utf-8")
+    console = Console()
+    console.print(Markdown(text))
+    console.print(f"Written to {output}")
+
+
+_AGENT = Annotated[str, typer.Option(help="Our agent, as `asobiba agents werewolf` lists it.")]
+
+
+@app.command()
+def serve(
+    clients: Annotated[int, typer.Option(min=0, help="How many clients to wait for.")] = 1,
+    players: Annotated[int, typer.Option(min=5, max=15, help="Players in the village.")] = 15,
+    rules: Annotated[str, typer.Option(help="Generation of the platform: 2016 or 0.6.")] = "0.6",
+    games: Annotated[int, typer.Option("-n", "--games", min=1, help="Games to play.")] = 1,
+    fill: _AGENT = "basic",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 10000,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the clients.")] = 60.0,
+    reply: Annotated[float, typer.Option(help="Seconds that a reply may take.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first game.")] = 0,
+    log: Annotated[Path | None, typer.Option(help="Folder for the platform's game logs.")] = None,
+    store: Annotated[str | None, typer.Option(help="The league's store that receives the games.")] = None,
+) -> None:
+    """Host AIWolf clients over TCP; our agents take the empty seats."""
+    import socket
+
+    from asobiba.arena.store import Store
+    from asobiba.baselines.werewolf.hosting import Hosted, accept_peers, play_set
+    from asobiba.core import AsobibaError, game, make_agent
+
+    try:
+        declared = game("werewolf")
+        ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
+        make_agent(declared, fill)
+        results = Store(store) if store is not None else None
+        if clients > players:
+            raise typer.BadParameter(f"{clients} clients do not fit into a village of {players}")
+        server = socket.create_server((host, port))
+    except (AsobibaError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+    with server:
+        typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
+        peers = accept_peers(server, clients, reply, wait, typer.echo)
+    if log is not None:
+        log.mkdir(parents=True, exist_ok=True)
+
+    def done(number: int, hosted: Hosted) -> None:
+        if log is not None:
+            (log / f"{number:06d}.log").write_text("\n".join(hosted.log) + "\n", encoding="utf-8")
+        if results is not None:
+            results.write([hosted.record])
+        typer.echo(f"game {number + 1}: {hosted.log[-1]}")
+        for seat, faults in hosted.faults.items():
+            typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {'; '.join(faults)}")
+
+    play_set(ruleset, peers, lambda: make_agent(declared, fill), fill, games, seed, done)
+    for peer in peers:
+        peer.close()
+
+
+@app.command()
+def join(
+    agent: _AGENT = "basic",
+    host: Annotated[str, typer.Option(help="The server's address.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The server's port.")] = 10000,
+    name: Annotated[str, typer.Option(help="What to call ourselves.")] = "asobiba",
+    role: Annotated[str, typer.Option(help="The role to ask for, or none.")] = "none",
+    games: Annotated[int | None, typer.Option("-n", "--games", min=1, help="Leave after so many games.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the agent.")] = 0,
+) -> None:
+    """Play one of our agents on an AIWolf server."""
+    from asobiba.baselines.werewolf.joining import join as play
+    from asobiba.core import AsobibaError, game, make_agent
+
+    try:
+        played = play(
+            host, port, make_agent(game("werewolf"), agent), name, role, games, seed,
+            lambda number: typer.echo(f"game {number} is over"),
+        )  # fmt: skip
+    except AsobibaError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{played} games played")

@@ -1,0 +1,184 @@
+"""Replays Kanda and Ito's table of theories, measures what the open points of their text move, and tries the villagers'
+theories that they name as future work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from asobiba.baselines.werewolf.basic_play import OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent
+from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
+from asobiba.baselines.werewolf.simulate import Tally, simulate
+from asobiba.core import game
+
+Progress = Callable[[str, int], None]
+
+
+def run(key: str, games: int, theory: str = "basic", progress: Progress | None = None, **choices: int) -> Tally:
+    """Games of a theory with other choices by name; `key` seeds them."""
+    ruleset = game("werewolf").ruleset()
+    initial = np.repeat(basic_agent(theory, **choices).initial, 2)
+    told = None if progress is None else (lambda n: progress(key, n))
+    return simulate(ruleset, initial, games, crc32(key.encode()) << 24, progress=told)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The tallies: the theories, each open point read the other way under each theory, the villagers' theories."""
+
+    theories: dict[str, Tally]
+    sensitivity: dict[tuple[str, str], Tally]
+    village: dict[str, Tally]
+
+
+def planned(games: int, side_games: int) -> int:
+    """How many games `play_all` plays."""
+    return games * (len(THEORIES) + len(VILLAGE_THEORIES)) + side_games * len(OPEN_POINTS) * len(THEORIES)
+
+
+def play_all(games: int, side_games: int, progress: Progress | None = None) -> Results:
+    """Plays everything: `games` a theory, `side_games` a cell of the sensitivity table."""
+    theories = {name: run(f"theory {name}", games, name, progress) for name in THEORIES}
+    sensitivity = {}
+    for point, (value, _) in OPEN_POINTS.items():
+        for name in THEORIES:
+            key = f"{point} {name}"
+            sensitivity[point, name] = run(key, side_games, name, progress, **{point: 1 - value})
+    village = {
+        name: run(f"village {name}", games, "basic", progress, **{name: 1 - value})
+        for name, (value, _) in VILLAGE_THEORIES.items()
+    }
+    return Results(theories, sensitivity, village)
+
+
+def percent(tally: Tally) -> float:
+    """Wins of the werewolves' side in percent."""
+    return 100 * tally.wolf_wins / tally.games
+
+
+def half_width(tally: Tally) -> float:
+    """Half of the 95 % interval of `percent`, in points (normal approximation, as in the paper)."""
+    share = tally.wolf_wins / tally.games
+    return 196 * math.sqrt(share * (1 - share) / tally.games)
+
+
+def z_score(a: Tally, b: Tally) -> float:
+    """How many standard errors the wins of two tallies lie apart (pooled, two samples)."""
+    share = (a.wolf_wins + b.wolf_wins) / (a.games + b.games)
+    error = math.sqrt(share * (1 - share) * (1 / a.games + 1 / b.games))
+    return (a.wolf_wins / a.games - b.wolf_wins / b.games) / error if error > 0 else 0.0
+
+
+def order_of(results: Results) -> tuple[str, ...]:
+    """The theories from the most wins of the werewolves' side to the fewest."""
+    return tuple(sorted(results.theories, key=lambda name: -percent(results.theories[name])))
+
+
+def _table(title: str, columns: list[str], rows: list[list[str]]) -> str:
+    lines = [f"## {title}", "", f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _theory_table(results: Results) -> str:
+    rows = []
+    for name, tally in results.theories.items():
+        value, half = percent(tally), half_width(tally)
+        z = z_score(tally, results.theories["basic"])
+        verdict = "" if name == "basic" else "higher" if z > 1.645 else "lower" if z < -1.645 else "no difference"
+        rows.append(
+            [
+                name,
+                f"{WOLF_WINS[name]:.2f}",
+                f"{value:.2f}",
+                f"{value - half:.2f} to {value + half:.2f}",
+                f"{value - WOLF_WINS[name]:+.2f}",
+                verdict,
+            ]
+        )
+    columns = ["play", "paper", "measured", "95 % interval", "difference", "than basic (one-sided, 5 %)"]
+    return _table("Wins of the werewolves' side, in percent", columns, rows)
+
+
+def _sensitivity_table(results: Results) -> str:
+    rows = []
+    for point, (value, meaning) in OPEN_POINTS.items():
+        moved = [
+            f"{percent(results.sensitivity[point, name]) - percent(results.theories[name]):+.2f}" for name in THEORIES
+        ]
+        rows.append([f"`{point}`", str(value), meaning, *moved])
+    return _table(
+        "What the open points move, in points, each read the other way",
+        ["point", "value taken", "what it means", *THEORIES],
+        rows,
+    )
+
+
+def _village_table(results: Results) -> str:
+    basic = results.theories["basic"]
+    rows = []
+    for name, (_, meaning) in VILLAGE_THEORIES.items():
+        tally = results.village[name]
+        z = z_score(tally, basic)
+        verdict = "helps" if z < -1.645 else "harms" if z > 1.645 else "no difference"
+        rows.append(
+            [
+                f"`{name}`",
+                meaning,
+                f"{100 - percent(tally):.2f}",
+                f"{half_width(tally):.2f}",
+                f"{percent(basic) - percent(tally):+.2f}",
+                f"{-z:+.1f}",
+                verdict,
+            ]
+        )
+    return _table(
+        "Theories of the villagers' side against basic wolves: wins of the villagers' side, in percent",
+        ["theory", "what it means", "wins", "+/-", "against basic", "z", "one-sided, 5 %"],
+        rows,
+    )
+
+
+def _order_note(results: Results) -> str:
+    found = order_of(results)
+    verdict = "as in the paper" if found == ORDER else f"the paper has {' > '.join(ORDER)}"
+    return f"Order of the theories: {' > '.join(found)} ({verdict})."
+
+
+def _distance_note(results: Results) -> str:
+    lines = []
+    for name, tally in results.theories.items():
+        gap = percent(tally) - WOLF_WINS[name]
+        if abs(gap) <= 3:
+            continue
+        moves = {point: percent(results.sensitivity[point, name]) - percent(tally) for point in OPEN_POINTS}
+        helpful = sorted((point for point in moves if moves[point] * gap < 0), key=lambda point: -abs(moves[point]))
+        told = ", ".join(f"`{point}` {moves[point]:+.2f}" for point in helpful[:3] if abs(moves[point]) > 0.5)
+        lines.append(
+            f"* {name} is {gap:+.2f} points off. Open points that move it towards the paper: {told or 'none'}."
+        )
+    return "\n".join(lines) or "No figure is more than 3 points off."
+
+
+def markdown(results: Results, command: str) -> str:
+    """The whole report in Markdown."""
+    games = next(iter(results.theories.values())).games
+    side = next(iter(results.sensitivity.values())).games
+    head = f"""# Werewolf: the theories of Kanda and Ito, replayed
+
+Source: N. Kanda and T. Ito, "Verification of Accepted Theories in Werewolf AI Environment" (GAT 2016, in Japanese);
+{GAMES:,} games each there. Here {games:,} games a theory and {side:,} a cell of the sensitivity table, 15 players,
+rules of 2016. Written by `{command}`.
+"""
+    parts = [
+        head.rstrip(),
+        _theory_table(results),
+        _order_note(results),
+        _distance_note(results),
+        _sensitivity_table(results),
+        _village_table(results),
+    ]
+    return "\n\n".join(parts) + "\n"

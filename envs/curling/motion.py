@@ -1,0 +1,275 @@
+"""How one stone slides when nothing touches it.
+
+A stone's motion is described backwards from where it will stop: `tau` is the time it has left, and the vector from its
+place to its stop depends on `tau` and the sign of its spin alone. In cs2 that is a closed form, a logarithmic spiral
+
+    stop - P(v) = kappa v^2 exp(i (theta0 + s alpha + s w ln(v0/v))),   v = a tau,
+
+kappa = 1/(a sqrt(4 + w^2)), alpha = atan(w/2). In fcv1 it is a table, made once by quadrature, of cubic pieces in
+`tau`: speed and heading depend on the speed only, so all stones slide on the end of one curve and its mirror image.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from asobiba.core import kernel
+from asobiba.envs.curling import simulators as const
+from asobiba.envs.curling.simulators import CS2, CS2_DECELERATION, CS2_TURN
+
+CS2_KAPPA = 1.0 / (CS2_DECELERATION * math.sqrt(4.0 + CS2_TURN * CS2_TURN))
+CS2_ALPHA = math.atan(CS2_TURN / 2.0)
+_COS_ALPHA, _SIN_ALPHA = math.cos(CS2_ALPHA), math.sin(CS2_ALPHA)
+_STRAIGHT = 1.0 / (2.0 * CS2_DECELERATION)
+
+STEP = 1.0 / 32.0
+"""s of `tau` between two rows of the tables of fcv1."""
+TOP_SPEED = 6.0
+"""m/s, the fastest stone that fcv1's tables know; nothing that the simulator plays is faster."""
+
+
+def friction(v):
+    """fcv1's deceleration (m/s2) at speed `v`."""
+    a, b, c = const.FCV1_FRICTION
+    return const.FCV1_GRAVITY * (a / (v + b) + c)
+
+
+def _tables():
+    # Everything as a function of g = v**(1/5), in which every integrand is smooth down to standstill.
+    g = np.linspace(0.0, TOP_SPEED**0.2, 400_001)
+    v = g**5
+    slow = friction(v)
+
+    def integral(of):
+        steps = 0.5 * (of[1:] + of[:-1]) * (g[1] - g[0])
+        return np.concatenate([[0.0], np.cumsum(steps)])
+
+    tau = integral(5.0 * g**4 / slow)
+    turn = integral(5.0 * const.FCV1_YAW / slow)
+    spin = integral(const.FCV1_SPIN_LOSS * 5.0 * g**4 / (np.maximum(v, const.FCV1_SPIN_SPEED) * slow))
+    along = integral(v * np.cos(turn) * 5.0 * g**4 / slow)
+    across = integral(v * np.sin(turn) * 5.0 * g**4 / slow)
+    length = integral(v * 5.0 * g**4 / slow)
+    at = np.arange(int(tau[-1] / STEP)) * STEP
+
+    def pieces(values, slopes):
+        y, d = np.interp(at, tau, values), np.interp(at, tau, slopes)
+        jump = (y[1:] - y[:-1]) / STEP
+        square = (3.0 * jump - 2.0 * d[:-1] - d[1:]) / STEP
+        cube = (d[:-1] + d[1:] - 2.0 * jump) / STEP**2
+        return np.stack([y[:-1], d[:-1], square, cube], axis=1)
+
+    curve = np.concatenate([pieces(along, v * np.cos(turn)), pieces(across, v * np.sin(turn))], axis=1)
+    distance = np.hypot(along, across)
+    roots = np.linspace(0.0, math.sqrt(distance[-1]), len(at))
+    return (
+        np.ascontiguousarray(curve),
+        pieces(length, v),
+        np.interp(at, tau, turn),
+        np.interp(at, tau, spin),
+        np.interp(np.linspace(0.0, TOP_SPEED, len(at)), v, tau),
+        np.interp(roots**2, distance, tau),
+        float(roots[1]),
+        float(distance[-1]),
+    )
+
+
+_CURVE, _LENGTH, _TURN, _SPIN_LOST, _TAU_OF_SPEED, _TAU_OF_ROOT, _ROOT_STEP, FARTHEST = _tables()
+"""Rows every `STEP`: cubic pieces of the way to the stop (along and across its last heading), of the length of the
+path; heading and spin lost from there to the stop; `tau` by speed, and by the root of the distance to the stop."""
+_ROWS = _CURVE.shape[0]
+_SPEED_STEP = TOP_SPEED / (len(_TAU_OF_SPEED) - 1)
+
+# Columns of a stone's row while it moves. A row describes a stretch of its path: until it stops, spins out or is hit.
+T0, TAU0, STOP_X, STOP_Y, COS, SIN, SPIN, OMEGA, END, EXIT, NEXT, PARTNER, MOVING = range(13)
+"""Time and `tau` at the stretch's begin; where the stone would stop; the direction that the curve is drawn from; sign of
+the spin; spin (rad/s) at the begin; times of the stretch's end, of leaving the sheet, of the next contact, and with
+whom; whether the stone moves."""
+
+
+@kernel
+def fcv1_speed(tau):
+    """Speed (m/s) with `tau` seconds to go."""
+    k = min(int(tau / STEP), _ROWS - 1)
+    t = tau - k * STEP
+    return _LENGTH[k, 1] + t * (2.0 * _LENGTH[k, 2] + t * 3.0 * _LENGTH[k, 3])
+
+
+@kernel
+def fcv1_tau(v):
+    """Seconds to go at speed `v`."""
+    at = min(v / _SPEED_STEP, len(_TAU_OF_SPEED) - 1.0001)
+    k = int(at)
+    tau = _TAU_OF_SPEED[k] + (at - k) * (_TAU_OF_SPEED[k + 1] - _TAU_OF_SPEED[k])
+    for _ in range(2):
+        now = fcv1_speed(tau)
+        tau = max(tau + (v - now) / friction_of(now), 0.0)
+    return tau
+
+
+@kernel
+def friction_of(v):
+    """`friction` for kernels."""
+    return const.FCV1_GRAVITY * (const.FCV1_FRICTION[0] / (v + const.FCV1_FRICTION[1]) + const.FCV1_FRICTION[2])
+
+
+@kernel
+def _row_between(table, tau):
+    at = min(tau / STEP, _ROWS - 1.0)
+    k = int(at)
+    return table[k] + (at - k) * (table[k + 1] - table[k])
+
+
+@kernel
+def fcv1_turn(tau):
+    """By how much a spinning stone's heading will yet turn (rad)."""
+    return _row_between(_TURN, tau)
+
+
+@kernel
+def fcv1_way(tau):
+    """The vector to the stop, `(along, across)` the last heading, for a stone that turns right."""
+    k = min(int(tau / STEP), _ROWS - 1)
+    t = tau - k * STEP
+    along = _CURVE[k, 0] + t * (_CURVE[k, 1] + t * (_CURVE[k, 2] + t * _CURVE[k, 3]))
+    across = _CURVE[k, 4] + t * (_CURVE[k, 5] + t * (_CURVE[k, 6] + t * _CURVE[k, 7]))
+    return along, across
+
+
+@kernel
+def fcv1_length(tau):
+    """Length of the path to the stop."""
+    k = min(int(tau / STEP), _ROWS - 1)
+    t = tau - k * STEP
+    return _LENGTH[k, 0] + t * (_LENGTH[k, 1] + t * (_LENGTH[k, 2] + t * _LENGTH[k, 3]))
+
+
+@kernel
+def fcv1_tau_at_distance(distance):
+    """About how much time is left to a spinning stone so far from its stop."""
+    at = min(math.sqrt(distance) / _ROOT_STEP, len(_TAU_OF_ROOT) - 1.0001)
+    k = int(at)
+    return _TAU_OF_ROOT[k] + (at - k) * (_TAU_OF_ROOT[k + 1] - _TAU_OF_ROOT[k])
+
+
+@kernel
+def launch(model, m, i, t, x, y, vx, vy, omega, first):
+    """A stretch begins: stone `i` is at (x, y) with this velocity and spin at time `t`. `first`: it is delivered."""
+    speed = math.sqrt(vx * vx + vy * vy)
+    m[i, T0] = t
+    m[i, OMEGA] = omega
+    m[i, MOVING] = 1.0
+    spin = 1.0 if omega > 1.2e-7 else -1.0 if omega < -1.2e-7 else 0.0
+    m[i, SPIN] = spin
+    if speed < 1e-9:
+        m[i, TAU0] = 0.0
+        m[i, STOP_X], m[i, STOP_Y], m[i, COS], m[i, SIN] = x, y, 1.0, 0.0
+        m[i, END] = t
+        return
+    c, s = vx / speed, vy / speed
+    if model == CS2:
+        tau = speed / CS2_DECELERATION
+        way = _STRAIGHT * speed * speed
+        if spin != 0.0:
+            way = CS2_KAPPA * speed * speed
+            c, s = c * _COS_ALPHA - s * spin * _SIN_ALPHA, s * _COS_ALPHA + c * spin * _SIN_ALPHA
+        m[i, STOP_X] = x + way * c
+        m[i, STOP_Y] = y + way * s
+        end = t + tau
+    else:
+        tau = fcv1_tau(speed)
+        if first:
+            tau -= 0.5 * const.FCV1_FRAME
+        end = t + tau
+        if spin != 0.0:
+            turn = spin * fcv1_turn(tau)
+            a, b = math.cos(turn), math.sin(turn)
+            c, s = c * a - s * b, s * a + c * b
+            along, across = fcv1_way(tau)
+            across *= -spin
+            m[i, STOP_X] = x + along * c - across * s
+            m[i, STOP_Y] = y + along * s + across * c
+            kept = _row_between(_SPIN_LOST, tau) - abs(omega)
+            if kept > 0.0:  # the spin is used up before the stone stops
+                low, high = 0, min(int(tau / STEP) + 1, _ROWS)
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    if _SPIN_LOST[middle] > kept:
+                        high = middle
+                    else:
+                        low = middle
+                share = (kept - _SPIN_LOST[low]) / (_SPIN_LOST[low + 1] - _SPIN_LOST[low])
+                end = t + max(tau - (low + share) * STEP, 0.0)
+        else:
+            way = fcv1_length(tau)
+            m[i, STOP_X] = x + way * c
+            m[i, STOP_Y] = y + way * s
+    m[i, TAU0] = tau
+    m[i, COS] = c
+    m[i, SIN] = s
+    m[i, END] = end
+
+
+@kernel
+def at_time(model, m, i, t):
+    """Place and velocity `(x, y, vx, vy)` of moving stone `i` at time `t`, within its present stretch."""
+    tau0 = m[i, TAU0]
+    tau = tau0 - (t - m[i, T0])
+    c, s, spin = m[i, COS], m[i, SIN], m[i, SPIN]
+    if tau <= 1e-12:
+        return m[i, STOP_X], m[i, STOP_Y], 0.0, 0.0
+    if model == CS2:
+        v = CS2_DECELERATION * tau
+        if spin == 0.0:
+            way = _STRAIGHT * v * v
+            return m[i, STOP_X] - way * c, m[i, STOP_Y] - way * s, v * c, v * s
+        turn = spin * CS2_TURN * math.log(tau0 / tau)
+        a, b = math.cos(turn), math.sin(turn)
+        c, s = c * a - s * b, s * a + c * b
+        way = CS2_KAPPA * v * v
+        ca, sa = _COS_ALPHA, -spin * _SIN_ALPHA
+        return m[i, STOP_X] - way * c, m[i, STOP_Y] - way * s, v * (c * ca - s * sa), v * (s * ca + c * sa)
+    k = min(int(tau / STEP), _ROWS - 1)
+    u = tau - k * STEP
+    if spin == 0.0:
+        way = _LENGTH[k, 0] + u * (_LENGTH[k, 1] + u * (_LENGTH[k, 2] + u * _LENGTH[k, 3]))
+        v = _LENGTH[k, 1] + u * (2.0 * _LENGTH[k, 2] + u * 3.0 * _LENGTH[k, 3])
+        return m[i, STOP_X] - way * c, m[i, STOP_Y] - way * s, v * c, v * s
+    along = _CURVE[k, 0] + u * (_CURVE[k, 1] + u * (_CURVE[k, 2] + u * _CURVE[k, 3]))
+    across = -spin * (_CURVE[k, 4] + u * (_CURVE[k, 5] + u * (_CURVE[k, 6] + u * _CURVE[k, 7])))
+    va = _CURVE[k, 1] + u * (2.0 * _CURVE[k, 2] + u * 3.0 * _CURVE[k, 3])
+    vb = -spin * (_CURVE[k, 5] + u * (2.0 * _CURVE[k, 6] + u * 3.0 * _CURVE[k, 7]))
+    return (
+        m[i, STOP_X] - along * c + across * s,
+        m[i, STOP_Y] - along * s - across * c,
+        va * c - vb * s,
+        va * s + vb * c,
+    )
+
+
+@kernel
+def spin_at(model, m, i, t):
+    """Spin (rad/s) of moving stone `i` at time `t`."""
+    if model == CS2:
+        return m[i, OMEGA]
+    tau = m[i, TAU0] - (t - m[i, T0])
+    left = abs(m[i, OMEGA]) - (_row_between(_SPIN_LOST, m[i, TAU0]) - _row_between(_SPIN_LOST, max(tau, 0.0)))
+    return m[i, SPIN] * max(left, 0.0)
+
+
+@kernel
+def tau_at_distance(model, distance):
+    """About the time left to a stone this far (m) from its stop, a little too long rather than too short."""
+    if model == CS2:
+        return math.sqrt(distance / CS2_KAPPA) / CS2_DECELERATION + 1e-6
+    return fcv1_tau_at_distance(distance) + 0.01
+
+
+@kernel
+def strongest(model):
+    """The greatest deceleration (m/s2) that a stone can have, turning included."""
+    if model == CS2:
+        return CS2_DECELERATION * 1.0023
+    return 0.3701

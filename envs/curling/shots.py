@@ -1,0 +1,192 @@
+"""From wishes to velocities: exact inverses of the free motion, and the official libraries' own approximations.
+
+All of them take the model, the distance of the release before the tee (m), a point in the tee's frame (m) and the sign
+of the spin (+1 counter-clockwise, -1 clockwise), and return the velocity of delivery `(vx, vy)`, m/s, without noise.
+"""
+
+from __future__ import annotations
+
+import math
+
+from asobiba.core import kernel
+from asobiba.envs.curling.motion import (
+    CS2_ALPHA,
+    CS2_KAPPA,
+    FARTHEST,
+    TOP_SPEED,
+    fcv1_speed,
+    fcv1_tau,
+    fcv1_tau_at_distance,
+    fcv1_turn,
+    fcv1_way,
+    friction_of,
+)
+from asobiba.envs.curling.simulators import (
+    CREATE_SHOT_SHIFT,
+    CREATE_SHOT_SLOPE,
+    CS2,
+    CS2_DECELERATION,
+    CS2_TURN,
+    FCV1_FRAME,
+)
+
+
+@kernel
+def _aimed(speed, bearing, offset):
+    # A stone that leaves along heading 0 comes by at the bearing `offset`.
+    heading = bearing - offset
+    return speed * math.cos(heading), speed * math.sin(heading)
+
+
+@kernel
+def _cs2_pass(v0, v1, spin):
+    """Where a stone that left along heading 0 at speed v0 is when its speed is v1 (> 0)."""
+    turn = CS2_ALPHA + CS2_TURN * math.log(v0 / v1)
+    along = v0 * v0 * math.cos(CS2_ALPHA) - v1 * v1 * math.cos(turn)
+    across = spin * (v0 * v0 * math.sin(CS2_ALPHA) - v1 * v1 * math.sin(turn))
+    return CS2_KAPPA * along, CS2_KAPPA * across
+
+
+@kernel
+def _fcv1_pass(tau0, tau1, spin):
+    """Where a stone that left along heading 0 with `tau0` seconds to go is when it has `tau1` left."""
+    along, across = fcv1_way(tau0)
+    later, aside = fcv1_way(tau1)
+    along, across = along - later, -spin * (across - aside)
+    turn = spin * fcv1_turn(tau0)
+    c, s = math.cos(turn), math.sin(turn)
+    return along * c - across * s, along * s + across * c
+
+
+@kernel
+def _fcv1_speed_of(tau):
+    # Speed of delivery: half a frame's friction above that of the continuous motion.
+    v = fcv1_speed(tau)
+    return v + 0.5 * FCV1_FRAME * friction_of(v)
+
+
+@kernel
+def draw_shot(model, release, x, y, spin):
+    """The delivery that stops at (x, y)."""
+    dy = y + release
+    distance, bearing = math.sqrt(x * x + dy * dy), math.atan2(dy, x)
+    if model == CS2:
+        return _aimed(math.sqrt(distance / CS2_KAPPA), bearing, spin * CS2_ALPHA)
+    distance = min(distance, 0.99 * FARTHEST)
+    tau = fcv1_tau_at_distance(distance)
+    for _ in range(4):
+        along, across = fcv1_way(tau)
+        tau += (distance - math.sqrt(along * along + across * across)) / fcv1_speed(tau)
+    ax, ay = _fcv1_pass(tau, 0.0, spin)
+    return _aimed(_fcv1_speed_of(tau), bearing, math.atan2(ay, ax))
+
+
+@kernel
+def hit_shot(model, release, x, y, spin, speed):
+    """The delivery that comes by (x, y) with this speed (m/s) left."""
+    if speed < 1e-6:
+        return draw_shot(model, release, x, y, spin)
+    dy = y + release
+    distance, bearing = math.sqrt(x * x + dy * dy), math.atan2(dy, x)
+    if model == CS2:
+        v = math.sqrt(distance / CS2_KAPPA + speed * speed)
+        for _ in range(8):
+            ax, ay = _cs2_pass(v, speed, spin)
+            v += (distance - math.sqrt(ax * ax + ay * ay)) / (2.0 * CS2_KAPPA * v)
+        ax, ay = _cs2_pass(v, speed, spin)
+        return _aimed(v, bearing, math.atan2(ay, ax))
+    tau1 = fcv1_tau(speed)
+    along, across = fcv1_way(tau1)
+    most = 0.98 * FARTHEST
+    tau = fcv1_tau_at_distance(min(distance + math.sqrt(along * along + across * across), most))
+    fastest = fcv1_tau(0.98 * TOP_SPEED)
+    for _ in range(8):
+        ax, ay = _fcv1_pass(tau, tau1, spin)
+        tau = min(tau + (distance - math.sqrt(ax * ax + ay * ay)) / fcv1_speed(tau), fastest)
+    ax, ay = _fcv1_pass(tau, tau1, spin)
+    return _aimed(_fcv1_speed_of(tau), bearing, math.atan2(ay, ax))
+
+
+@kernel
+def pass_shot(model, release, x, y, spin, speed):
+    """The delivery at this speed (m/s) that comes by (x, y); one that stops there if it would stop short of it."""
+    dy = y + release
+    distance, bearing = math.sqrt(x * x + dy * dy), math.atan2(dy, x)
+    if model == CS2:
+        reach = speed * speed - distance / CS2_KAPPA
+        if reach <= 1e-9:
+            return draw_shot(model, release, x, y, spin)
+        v = math.sqrt(reach)
+        for _ in range(8):
+            ax, ay = _cs2_pass(speed, v, spin)
+            v = math.sqrt(max(v * v + (math.sqrt(ax * ax + ay * ay) - distance) / CS2_KAPPA, 1e-12))
+        ax, ay = _cs2_pass(speed, v, spin)
+        return _aimed(speed, bearing, math.atan2(ay, ax))
+    tau0 = fcv1_tau(speed) - 0.5 * FCV1_FRAME
+    along, across = fcv1_way(tau0)
+    rest = math.sqrt(along * along + across * across) - distance
+    if rest <= 1e-9:
+        return draw_shot(model, release, x, y, spin)
+    tau = fcv1_tau_at_distance(rest)
+    for _ in range(12):
+        ax, ay = _fcv1_pass(tau0, tau, spin)
+        tau = max(tau + (math.sqrt(ax * ax + ay * ay) - distance) / max(fcv1_speed(tau), 1e-3), 0.0)
+    ax, ay = _fcv1_pass(tau0, tau, spin)
+    return _aimed(speed, bearing, math.atan2(ay, ax))
+
+
+@kernel
+def create_shot(release, x, y, spin):
+    """cs2's own `CreateShot`: a straight throw to a point beside the target. It misses the tee by 6 mm."""
+    dx = x + spin * (CREATE_SHOT_SHIFT + CREATE_SHOT_SLOPE * y)
+    dy = y - spin * CREATE_SHOT_SLOPE * x + release
+    distance = math.sqrt(dx * dx + dy * dy)
+    speed = math.sqrt(2.0 * CS2_DECELERATION / distance)
+    return dx * speed, dy * speed
+
+
+def power_to_y(power: float, most: float = 16.0) -> float:
+    """cs2's scale of weights, 0 to 16 (the GAT 2016 library; later copies allow 50), as the y of a free stone's stop.
+
+    0 stops on the hog line, 4 enters the house, 10 is the back line, 16 the hardest throw. In the tee's frame, m.
+    """
+    power = min(power, most)
+    if power <= 1:
+        there = 11.28 - 0.76 * power
+    elif power <= 3:
+        there = 10.52 - 1.52 * (power - 1)
+    elif power <= 4:
+        there = 7.47 - 0.76 * (power - 3)
+    elif power <= 10:
+        there = 6.71 - 0.61 * (power - 4)
+    else:
+        there = 3.05 - 1.52 * (power - 10)
+    return 4.88 - there
+
+
+_ESTIMATE = (
+    (5.048122574925176e-4, 0.2756242531609261, -4.6669575066030805e-4, 29.898958358378636, -0.0014030973174948508,
+     0.13968687866736632, 0.41120940058777616),
+    (-0.0014309170115803444, 0.9858457898438147, 8.339331735471273e-4, 29.86751291726946, -0.19811799977982522,
+     0.13967323742978, 0.42816312110477517),
+)  # fmt: skip
+
+
+def estimate_speed(distance: float, speed: float) -> float:
+    """Digital Curling 3's regression: the speed of delivery (m/s) that has `speed` left after `distance` (m).
+
+    `draw_shot` and `hit_shot` are exact instead; this one is kept for comparison and for clients that want it.
+    """
+    if speed <= 1.0:
+        a, b, c, d, e, f, g = _ESTIMATE[0 if speed <= 0.05 else 1]
+        first, second, third = a * distance + b, c * math.log(distance - d) + e, f * distance + g
+    else:
+        first = (
+            1.0833113118071224e-6 * distance**3
+            - 1.2132851917870833e-4 * distance**2
+            + 0.004578093297561233 * distance
+            + 0.9767006869364527
+        )
+        second = -0.07950648211492622 * math.log(distance - 8.228225657195706) - 0.05601306077702578
+        third = 0.14140440186382008 * distance + 0.3875782508767419
+    return math.sqrt(first * speed * speed + second * speed + third)

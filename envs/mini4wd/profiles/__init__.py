@@ -1,0 +1,1 @@
+"""Profiles: what the electronics of a car can sense and do."""

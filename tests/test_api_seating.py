@@ -1,0 +1,213 @@
+"""One seating for all: who sits where, who acts, what comes in from outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from asobiba.api import AEC, Batch, SeatEnv, Seating
+from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
+from asobiba.arena.match import Match, play_match
+from asobiba.arena.replay import verify
+from asobiba.core import Agent, GameParameterError, StateBytesError, game, make_agent, states
+from asobiba.core.state import culprit
+
+VILLAGE = game("toy_village").ruleset()
+SMALL = game("toy_village").ruleset(players=3)
+NIM = game("toy_nim").ruleset()
+PUSH = game("toy_push").ruleset()
+
+
+class First(Agent):
+    """Plays the first legal action."""
+
+    name = "first"
+
+    def reset(self, ruleset, seat, seed):
+        self.seat = seat
+
+    def act(self, view, legal):
+        assert int(view["to_move"]) == self.seat
+        return int(np.flatnonzero(legal)[0])
+
+
+class Rogue(First):
+    """Answers what is no action."""
+
+    def act(self, view, legal):
+        return 99
+
+
+def play(env, seed):
+    """Returns, seats and observations of three episodes of first legal actions."""
+    found = []
+    for episode in range(3):
+        observation, info = env.reset(seed=seed + episode)
+        over = False
+        while not over:
+            action = np.flatnonzero(info["action_mask"])[0] if "action_mask" in info else np.zeros(1, np.float32)
+            observation, reward, terminated, truncated, info = env.step(action)
+            over = terminated or truncated
+            found.append((reward, env.learner, observation.tobytes()))
+    return found
+
+
+def test_each_seat_may_have_its_own_opponent():
+    by_name = SeatEnv(NIM, opponent={"second": "bouton"}, seat="first")
+    in_order = SeatEnv(NIM, opponent=(None, "bouton"), seat="first")
+    for_all = SeatEnv(NIM, opponent="bouton", seat="first")
+    assert by_name._batch.compiled
+    assert play(by_name, 1) == play(in_order, 1) == play(for_all, 1)
+    mixed = SeatEnv(NIM, opponent={"first": "random", "second": "bouton"}, seat="random")
+    assert mixed._batch.compiled
+    assert {agent.name for agent in mixed.opponents} == {"random", "bouton"}
+    assert {seat for _, seat, _ in play(mixed, 1)} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("opponent", "seat", "message"),
+    [
+        ({"second": "bouton"}, "random", "nobody plays first"),
+        (("bouton",), "first", "2 seats"),
+        ({"third": "bouton"}, "first", "no seat 'third'"),
+    ],
+)
+def test_opponents_that_do_not_fit_the_seats_are_refused(opponent, seat, message):
+    with pytest.raises(GameParameterError, match=message):
+        SeatEnv(NIM, opponent=opponent, seat=seat)
+
+
+@pytest.mark.parametrize("ruleset", [VILLAGE, SMALL, PUSH], ids=["village", "three players", "push"])
+def test_joint_games_go_the_same_way_compiled_or_not(ruleset):
+    class InPython(Agent):
+        def __init__(self):
+            self.inner = make_agent(ruleset.game, "random")
+
+        def reset(self, ruleset, seat, seed):
+            self.inner.begin(ruleset, (seat,), (seed,))
+
+        def act(self, view, legal):
+            return self.inner.act(view, legal)
+
+    compiled, python = SeatEnv(ruleset, opponent="random"), SeatEnv(ruleset, opponent=InPython())
+    assert compiled._batch.compiled
+    assert not python._batch.compiled
+    assert play(compiled, 5) == play(python, 5)
+
+
+def test_only_those_who_act_are_asked_and_the_dead_are_gone():
+    env = AEC(VILLAGE)
+    for seed in range(20):
+        env.reset(seed=seed)
+        while env.agents:
+            observation, _, terminated, truncated, _ = env.last()
+            seat = env._seats[env.agent_selection]
+            if terminated or truncated:
+                env.step(None)
+                continue
+            assert env.record["acting"][seat]
+            assert not env.record["left"][seat]
+            env.step(int(np.flatnonzero(observation["action_mask"])[0]))
+    assert env.record["terminated"]
+
+
+def test_a_learner_that_leaves_gets_what_its_team_gets():
+    env = SeatEnv(VILLAGE, opponent="random")
+    died = 0
+    for seed in range(60):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            _, reward, over, _, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
+        died += bool(env.record["left"][env.learner])
+        assert reward == env.record["rewards"][env.learner] != 0
+    assert died > 10
+
+
+def test_a_seating_without_learners_plays_like_single_matches():
+    for ruleset in (VILLAGE, PUSH, NIM):
+        seats = ["random"] * ruleset.num_players
+        matches = [Match.of(ruleset, seats, seed) for seed in range(12)]
+        agents = [make_agent(ruleset.game, "random") for _ in seats]
+        assert plays_in_lockstep(ruleset, agents)
+        together = {r.match.seed: r for some in play_lockstep(matches, agents) for r in some}
+        for match in matches:
+            alone = play_match(match, [make_agent(ruleset.game, "random") for _ in seats])
+            assert alone.same_play(together[match.seed])
+            verify(alone)
+
+
+def test_illegal_answers_are_replaced_where_the_game_says_so():
+    match = Match.of(VILLAGE, ["rogue", "first", "first", "first"], 3)
+    record = play_match(match, [Rogue(), First(), First(), First()])
+    assert record.reason == "rules"
+    assert record.culprit is None
+    verify(record)
+
+
+def test_the_culprit_stands_in_the_final_state():
+    state = states.new_state(PUSH, 1)
+    after = states.step(PUSH, state, [[0.0], [np.nan]], strict=False)
+    assert culprit(after) == 1
+    assert after["rewards"].tolist() == [1.0, -1.0]
+    match = Match.of(PUSH, ["first", "bad"], 1)
+
+    class Still(Agent):
+        def reset(self, ruleset, seat, seed):
+            self.value = 0.0 if seat == 0 else np.nan
+
+        def act(self, view, legal):
+            return np.array([self.value], np.float32)
+
+    assert play_match(match, [Still(), Still()]).culprit == 1
+
+
+@pytest.mark.parametrize("seat", [-1, 2, 100, 10**7, "first", True])
+def test_seats_out_of_range_are_refused(seat):
+    state = states.new_state(NIM, 0)
+    for ask in (states.observation, states.view_of, lambda r, s, k: states.resample(r, s, k, 1)):
+        with pytest.raises(GameParameterError, match="seats are 0 to 1"):
+            ask(NIM, state, seat)
+
+
+def test_records_that_the_rules_cannot_produce_are_refused_at_every_door():
+    bad = states.new_state(NIM, 0)
+    bad["heaps"][0] = 100
+    data = states.state_bytes(NIM, bad)
+    doors = [
+        lambda: states.from_bytes(NIM, data),
+        lambda: Batch(NIM, 3).set_states(np.repeat(bad, 3)),
+        lambda: Seating(NIM, 3).set_states(bad),
+        lambda: SeatEnv(NIM).set_state(bad),
+        lambda: AEC(NIM).set_state(bad),
+        lambda: AEC(NIM).load_bytes(data),
+    ]
+    for door in doors:
+        with pytest.raises(StateBytesError, match="no state of"):
+            door()
+    header = states.new_state(NIM, 0)
+    for field, value in (("to_move", 7), ("terminated", 9), ("end_reason", 200), ("steps", -4)):
+        wrong = header.copy()
+        wrong[field] = value
+        with pytest.raises(StateBytesError, match="no state of"):
+            SeatEnv(NIM).set_state(wrong)
+
+
+def test_arrays_of_the_wrong_form_are_refused():
+    batch = Batch(NIM, 4)
+    with pytest.raises(GameParameterError, match=r"select must be a \(4,\) array"):
+        batch.reset(select=np.ones(3, bool))
+    with pytest.raises(GameParameterError, match="4 games"):
+        batch.set_states(np.repeat(states.new_state(NIM, 0), 3))
+    with pytest.raises(StateBytesError, match="dtype"):
+        batch.set_states(np.zeros(4))
+
+
+def test_continuous_actions_are_drawn_by_each_game():
+    many, few = Batch(PUSH, 5), Batch(PUSH, 2)
+    many.reset(seed=3)
+    few.reset(seed=3)
+    for _ in range(4):
+        drawn = many.sample_actions().copy()
+        assert (np.abs(drawn) <= 1).all()
+        assert (few.sample_actions() == drawn[:2]).all()

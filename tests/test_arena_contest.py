@@ -1,0 +1,225 @@
+"""Schedules, sequential tests, cycles, teams, simulation, history, the report's list of matches."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import math
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from arena_tools import result
+
+from asobiba.arena.browse import packed
+from asobiba.arena.cycles import find_cycles
+from asobiba.arena.history import chart, history
+from asobiba.arena.match import winner
+from asobiba.arena.ratings import bradley_terry, outcomes
+from asobiba.arena.references import LEVELS, references
+from asobiba.arena.results import Result, Results
+from asobiba.arena.schedule import MOST_GROUPS, balanced_groups, meetings, pairings, spread, swiss
+from asobiba.arena.sequential import SequentialTest
+from asobiba.arena.simulate import SCHEDULES, simulate
+from asobiba.arena.standings import escaped, standings
+from asobiba.arena.teams import plackett_luce
+from asobiba.arena.wwg import points_table, weighted_degree
+from asobiba.core import AsobibaError, game
+
+NIM = game("toy_nim").ruleset()
+
+
+def team_result(seats, returns, teams, number=0):
+    k = len(seats)
+    best = winner(returns, teams)
+    return Result(
+        number, tuple(seats), number, tuple(returns), best, 9, "rules", None, (3,) * k, (0.1,) * k, None, teams
+    )
+
+
+def test_fifteen_seats_are_planned_at_once_and_everybody_sits_everywhere_equally_often():
+    names = [f"agent{k}" for k in range(10)]
+    groups = balanced_groups(names, 15, 4, seed=1)
+    assert {len(group) for group in groups} == {15}
+    assert len(set(Counter(name for group in groups for name in group).values())) == 1
+    seated = Counter()
+    for group in groups:
+        for turn in range(15):
+            for seat in range(15):
+                seated[group[(seat + turn) % 15], seat] += 1
+    assert len(set(seated.values())) == 1
+
+
+def test_many_seats_do_not_make_all_combinations():
+    class Big:
+        class game:
+            name = "big"
+
+        num_players = 15
+
+    started = time.process_time()
+    groups = pairings(Big, [f"a{k}" for k in range(10)])
+    assert 1 <= len(groups) <= MOST_GROUPS
+    assert time.process_time() - started < 1
+    assert len(set(Counter(name for group in groups for name in group).values())) == 1
+    few = balanced_groups([f"a{k}" for k in range(8)], 4, 5)
+    assert all(len(set(group)) == 4 for group in few[: len(few) // 2])
+
+
+def test_a_teams_win_is_a_win_of_its_members_and_team_mates_are_no_draw():
+    teams = (0, 1, 0, 1)
+    results = [team_result(("a", "b", "c", "d"), (1.0, -1.0, 1.0, -1.0), teams, k) for k in range(40)]
+    found = Results.of(results)
+    assert found.won.tolist() == [[True, False, True, False]] * 40
+    counts = outcomes(results)
+    assert counts.draws.sum() == 0
+    assert counts.wins.sum() + counts.losses.sum() == 4 * 40
+    table = standings(
+        game("toy_nim").ruleset(players=3), [team_result("xyz", (1, 1, -2), (0, 0, 1), k) for k in range(9)]
+    )
+    lines = {line.agent: line for line in table.lines}
+    assert (lines["x"].wins, lines["y"].wins, lines["z"].losses) == (9, 9, 9)
+    assert lines["x"].draws == 0
+    assert ("x", "y") not in table.cells
+    assert winner((1.0, 0.0, 1.0, 5.0), (0, 0, 1, 1)) == 2  # the mean of the second team is greater
+    assert winner((1.0, 1.0), (0, 0)) == -1
+
+
+def test_openskill_ranks_seats_and_teams():
+    generator = np.random.default_rng(0)
+    strength = {"a": 2.0, "b": 1.0, "c": 0.0, "d": -1.0}
+    names, results = list(strength), []
+    for k in range(300):
+        seats = [names[i] for i in generator.permutation(4)]
+        power = [strength[name] + generator.gumbel() for name in seats]
+        teams = (0, 0, 1, 1)
+        first = power[0] + power[1] > power[2] + power[3]
+        results.append(team_result(seats, (1, 1, -1, -1) if first else (-1, -1, 1, 1), teams, k))
+    ratings = plackett_luce(results)
+    assert [rating.agent for rating in ratings] == names
+    assert all(rating.low < rating.value < rating.high for rating in ratings)
+    assert [rating.agent for rating in bradley_terry(results)] == names
+    assert plackett_luce([]) == []
+
+
+def test_a_circle_is_found_and_shared():
+    results = []
+    for k in range(60):
+        for one, other in (("rock", "scissors"), ("scissors", "paper"), ("paper", "rock"), ("rock", "stone dust")):
+            results += [result((one, other), 0, k), result((other, one), 1, k)]
+        for name in ("scissors", "paper"):
+            results += [result((name, "stone dust"), 0, k), result(("stone dust", name), 1, k)]
+    found = find_cycles(results)
+    assert [names for names, _ in found.triples] == [("paper", "rock", "scissors")]
+    shares = dict(zip(found.agents, found.shares))
+    for name in ("rock", "scissors", "paper"):
+        assert shares[name] == pytest.approx(1 / 3, abs=0.01)
+    assert shares["stone dust"] < 0.01
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(0.0, 0.0), (60.0, 60.0)])
+def test_the_sequential_test_errs_as_rarely_as_it_says(gap, expected):
+    generator = np.random.default_rng(5)
+    wrong, games = 0, []
+    share = 1 / (1 + 10 ** (-gap / 400))
+    for _ in range(200):
+        test = SequentialTest(0.0, 60.0)
+        while test.accepted is None:
+            test.add(generator.binomial(2, share) / 2)
+        wrong += test.accepted != expected
+        games.append(test.games)
+    assert wrong / 200 < 0.09
+    assert np.mean(games) < 600
+    with pytest.raises(AsobibaError, match="elo0 must be less"):
+        SequentialTest(5, 5)
+
+
+def test_swiss_pairs_neighbours_who_have_not_met():
+    scores = {"a": 3.0, "b": 3.0, "c": 1.0, "d": 0.0, "e": 0.0}
+    matches = swiss(NIM, scores, {frozenset(("a", "b")): 1}, 4, 0, 2)
+    pairs = {frozenset(match.seats) for match in matches}
+    assert pairs == {frozenset(("a", "c")), frozenset(("b", "d"))}
+    assert len(matches) == 8
+    assert {m.key for m in matches}.isdisjoint(m.key for m in meetings(NIM, ("a", "c"), 4, 0))
+
+
+def test_opponents_are_spread_evenly_over_the_ratings():
+    ratings = {f"a{k}": float(k * k) for k in range(100)}
+    chosen = spread(ratings, 10)
+    assert len(chosen) == len(set(chosen)) == 10
+    values = sorted(ratings[name] for name in chosen)
+    assert values[0] == 0
+    assert values[-1] == 99 * 99
+    assert np.diff(values).max() < 2 * np.diff(values).min()
+    assert spread({"x": 1.0}, 10) == ["x"]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_schedule_finds_the_order_of_simulated_agents(schedule):
+    points = simulate(200, schedule, games=120, seed=3, points=4)
+    assert points[-1].correlation > 0.93
+    assert points[-1].games >= 119
+    assert points == simulate(200, schedule, games=120, seed=3, points=4)
+
+
+def test_simulations_are_checked():
+    with pytest.raises(AsobibaError, match="no schedule is called"):
+        simulate(10, "lottery")
+    with pytest.raises(AsobibaError, match="2 to 100,000"):
+        simulate(1, "swiss")
+
+
+def test_reference_agents_stand_in_data_and_exist():
+    from asobiba.core import agent_declarations
+
+    for name in ("battleship", "bao", "animal_shogi"):
+        found = references(game(name))
+        assert {reference.level for reference in found} == {"weak", "middle", "strong"}
+        assert {reference.kind for reference in found} == set(LEVELS)
+        assert {reference.agent for reference in found} <= set(agent_declarations(game(name)))
+    assert references(NIM.game) == ()
+
+
+def test_the_report_lists_every_match_in_pieces():
+    results = Results.of([result(("a", "b") if k % 2 else ("b", "a"), k % 3 - 1, k) for k in range(12_000)])
+    found = packed(results)
+    assert (found["total"], len(found["pieces"])) == (12_000, 3)
+    last = json.loads(gzip.decompress(base64.b64decode(found["pieces"][-1])))
+    assert len(last["moves"]) == 2000
+    assert [found["agents"][k] for k in last["seats"][:2]] == ["b", "a"]
+
+
+def test_history_is_candlesticks_over_time():
+    results, times = [], []
+    for day in range(4):
+        for k in range(20):
+            seed = 100 * day + k
+            wins = 0 if day < 2 else 1
+            results += [result(("a", "b"), wins, seed), result(("b", "a"), 1 - wins, seed)]
+            times += [86_400.0 * day] * 2
+    results += [result(("c", "a"), 0, 999), result(("a", "c"), 1, 999)]
+    times += [86_400.0 * 5] * 2
+    candles = {candle.agent: candle for candle in history(Results.of(results), np.array(times))}
+    assert candles["a"].first > candles["a"].last
+    assert candles["a"].lowest <= candles["a"].last <= candles["a"].highest
+    assert candles["c"].time == 86_400.0 * 5
+    drawing = chart(list(candles.values()))
+    assert drawing is not None
+    assert len(drawing["boxes"]) == 3
+    assert chart([candles["a"]]) is None
+
+
+def test_names_are_plain_text_in_markdown():
+    assert escaped("a|b <script> [x](http://y) `c` *d*\nnew") == (
+        "a\\|b \\<script\\> \\[x\\](http:\u200b//y) \\`c\\` \\*d\\* new"
+    )
+
+
+def test_points_of_pairs_are_counted_as_the_paper_does():
+    results = [result(("a", "b"), 0, 1), result(("b", "a"), 0, 1), result(("a", "b"), 0, 2), result(("b", "a"), 1, 2)]
+    points, matches = points_table(results, ["a", "b"])
+    assert points.tolist() == [[0, 3], [1, 0]]
+    assert matches.tolist() == [[0, 2], [2, 0]]
+    assert math.isclose(weighted_degree(points)[0], weighted_degree(points, matches)[0])

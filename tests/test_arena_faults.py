@@ -1,0 +1,225 @@
+"""Whatever an agent does, its game is lost for the right reason; whatever happens to the machine costs nobody a game."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from arena_tools import ROGUES
+
+from asobiba.arena.executors import LocalExecutor
+from asobiba.arena.league import check_agents, run_league
+from asobiba.arena.match import Match
+from asobiba.arena.replay import verify
+from asobiba.arena.store import Store
+from asobiba.arena.trust import EVERYBODY, NOBODY, Trust, trusted
+from asobiba.arena.worker import RefusedAgent
+from asobiba.core import UnknownAgent, game
+from asobiba.protocols.sandbox import Sandbox, best_kind
+from asobiba.protocols.stopwatch import Pauses, Stopwatch
+
+sys.path.insert(0, str(ROGUES))
+NIM = game("toy_nim").ruleset()
+INSIDE = {
+    "exits": ("crash", "SystemExit: enough"),
+    "interrupts": ("crash", "KeyboardInterrupt"),
+    "attached": ("illegal action", "call detach() first"),
+    "bottomless": ("time-out", "did not answer within"),
+    "garbles": ("crash", r"half a character \ud800, nothing \x00"),
+    "leaves_early": ("crash", "exit code 7"),
+    "unbuildable": ("crash", "SystemExit: no"),
+}
+
+
+def matches(agents, games=1):
+    return [Match.of(NIM, (name, "bouton"), seed) for name in agents for seed in range(games)]
+
+
+def play(executor, wanted):
+    return [record for records in executor.play(wanted) for record in records]
+
+
+def test_what_an_agent_does_to_its_process_costs_it_the_game_and_nobody_else():
+    executor = LocalExecutor(2, time_limit=2.0, warm_up=30.0, trust=EVERYBODY)
+    records = play(executor, matches([*INSIDE, "random"]))
+    assert len(records) == len(INSIDE) + 1
+    for record in records:
+        verify(record)
+        name = record.match.seats[0]
+        if name == "random":
+            assert record.reason == "rules"
+            continue
+        reason, detail = INSIDE[name]
+        assert (record.reason, record.culprit) == (reason, 0), record
+        assert detail in record.detail
+
+
+def test_a_constructor_that_never_returns_is_a_time_out():
+    executor = LocalExecutor(1, time_limit=1.0, warm_up=2.0, trust=EVERYBODY)
+    (record,) = play(executor, matches(["unfinished"]))
+    assert (record.reason, record.culprit) == ("time-out", 0)
+
+
+def children():
+    return [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]
+
+
+def disturb(action, after):
+    """Does something to a worker as soon as it has used `after` seconds of processor time; tells how often it did."""
+    done = []
+
+    def watch():
+        deadline = time.monotonic() + 120
+        while not done and time.monotonic() < deadline:
+            with contextlib.suppress(psutil.Error):
+                for child in children():
+                    if child.cpu_times().user > after:
+                        action(child)
+                        done.append(child.pid)
+                        break
+            time.sleep(0.02)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return done
+
+
+@pytest.mark.parametrize("after", [0.2, 1.2])
+def test_a_worker_that_is_killed_from_outside_costs_nobody_a_game(after):
+    done = disturb(lambda child: child.kill(), after)
+    records = play(LocalExecutor(1, time_limit=3.0, trust=EVERYBODY), matches(["slow"], 24))
+    assert len(records) == len({record.match.key for record in records}) == 24
+    assert {record.reason for record in records} == {"rules"}
+    assert done
+
+
+def test_a_worker_that_is_stopped_for_longer_than_the_limit_forfeits_nothing():
+    def pause(child):
+        child.suspend()
+        threading.Timer(4.0, child.resume).start()
+
+    done = disturb(pause, 1.2)
+    records = play(LocalExecutor(1, time_limit=1.0, trust=EVERYBODY), matches(["slow"], 24))
+    assert len(records) == 24
+    assert {record.reason for record in records} == {"rules"}
+    assert done
+
+
+def test_pauses_are_no_thinking():
+    pauses = Pauses()
+    pauses.tick()
+    pauses._last -= 3.0  # as if the process had been stopped for three seconds
+    assert 2.5 < pauses.tick() < 3.5
+    watch = Stopwatch(os.getpid())
+    watch._last -= 3.0
+    watch.look()
+    assert watch.seconds < 0.1
+
+
+def test_who_is_trusted():
+    assert trusted(NIM.game, "random")
+    assert trusted(NIM.game, "bouton")  # of the package that brings the game
+    assert not trusted(NIM.game, "raises")
+    assert trusted(NIM.game, "raises:moves=2", Trust.of(["raises"]))
+    assert trusted(NIM.game, "raises", EVERYBODY)
+    assert not trusted(NIM.game, "file:strategy.py")
+    assert trusted(game("battleship"), "cb")
+
+
+def test_contained_agents_see_nothing_of_the_league(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEAGUE_SECRET", "the opponent's fleet")
+    place = Path("/tmp/asobiba-spied-store.sqlite")
+    executor = LocalExecutor(1, time_limit=5.0)
+    try:
+        with Store(place) as store:
+            state = run_league(NIM, ["bouton", "spies", "garbles"], store, executor, games=2)
+            assert state.left == 0
+            records = [store.record(result.number) for result in store.results(NIM)]
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            place.with_name(place.name + suffix).unlink(missing_ok=True)
+    spied = [r for r in records if r.culprit is not None and r.match.seats[r.culprit] == "spies"]
+    assert spied
+    kind = best_kind()
+    for record in records:
+        verify(record)
+        expected = ",".join(kind if name in ("spies", "garbles") else "" for name in record.match.seats)
+        assert record.contained == expected
+    found = json.loads(spied[0].detail.removeprefix("RuntimeError: "))
+    assert found["secret"] == ""
+    assert found["home"] != os.path.expanduser("~")
+    assert not found["referee"]
+    if kind != "limits":
+        assert found["network"] in ("ConnectionRefusedError", "OSError", "PermissionError")
+        assert isinstance(found["written"], str)
+        assert isinstance(found["store"], str)
+        assert found["processes"] < 20
+    time.sleep(0.5)
+    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] and "4242.5" in p.info["cmdline"]]
+    assert not (ROGUES / "mark").exists()
+    garbled = [r for r in records if r.culprit is not None and r.match.seats[r.culprit] == "garbles"]
+    assert r"\ud800" in garbled[0].detail
+
+
+@pytest.mark.parametrize("kind", ["landlock", "limits"])
+def test_the_weaker_containments_start_programs_too(kind, tmp_path):
+    if kind == "landlock" and os.uname().sysname != "Linux":
+        pytest.skip("Landlock is Linux's")
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    program = f"import os; print(sorted(os.environ), os.path.exists(os.environ['HOME']), os.access({str(secret)!r}, 4))"
+    try:
+        process = Sandbox(kind=kind).start([sys.executable, "-I", "-c", program], [sys.prefix, sys.base_prefix])
+    except OSError as error:
+        pytest.fail(str(error))
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors.decode()
+    assert b"HOME" in out
+    assert b"LEAGUE" not in out
+
+
+def test_agents_that_cannot_play_are_refused_before_the_first_game(tmp_path):
+    executor = LocalExecutor(1, time_limit=5.0)
+    with pytest.raises(UnknownAgent):
+        check_agents(game("battleship").ruleset(), ["cb", "cbb"], executor)
+    with pytest.raises(RefusedAgent, match="boutom"):
+        check_agents(NIM, ["bouton", "boutom"], executor)
+    with pytest.raises(RefusedAgent, match="cannot start"):
+        check_agents(NIM, ["process:/no/such/program"], executor)
+    with pytest.raises(RefusedAgent, match="no strategy file"):
+        check_agents(NIM, ["file:" + str(tmp_path / "none.py")], executor)
+
+
+def test_stores_of_killed_runners_keep_their_workers_few(tmp_path):
+    """A killed league leaves no process behind."""
+    import subprocess
+
+    from arena_tools import COMMAND, ENVIRONMENT
+
+    command = [*COMMAND, "league", "run", "toy_nim", "--agents", "slow bouton", "-n", "4000", "-j", "1"]
+    command += ["--trust", "slow", "--store", str(tmp_path / "a.sqlite")]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    family = []
+    deadline = time.monotonic() + 120
+    while not family and time.monotonic() < deadline:
+        time.sleep(0.1)
+        with contextlib.suppress(psutil.Error):
+            family = [
+                p for p in psutil.Process(process.pid).children(recursive=True) if "spawn_main" in " ".join(p.cmdline())
+            ]
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert family
+    assert not alive
+
+
+def test_nobody_is_trusted_by_default():
+    assert LocalExecutor(1).terms.trust == NOBODY

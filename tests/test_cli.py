@@ -1,0 +1,57 @@
+"""What the command line says before it imports anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from asobiba import cli
+
+HEAVY = ("numpy", "numba", "gymnasium", "pettingzoo", "torch", "scipy")
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("arguments", ["--help", "reproduce", "reproduce --help"])
+def test_help_imports_nothing_heavy(arguments):
+    out = run(
+        f"import sys; sys.argv[1:] = {arguments.split()!r}\n"
+        "from asobiba import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        f"print('imported:', [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert out.rstrip().endswith("imported: []")
+    assert "animal_shogi" in out
+    assert "bao" in out
+
+
+@pytest.mark.parametrize("game", sorted(cli._game_packages()))
+def test_commands_read_from_the_source_are_those_that_there_are(game):
+    group = cli._game_group(game)
+    assert set(cli.verbs_of(game)) == (set(group.commands) if group else set())
+    assert all(cli.verbs_of(game).values())
+
+
+def test_late_commands_have_their_help():
+    for module, attribute in cli._late().values():
+        assert cli._summary(module, attribute)
+
+
+@pytest.mark.parametrize("first", ["asobiba", "gymnasium, pettingzoo"])
+def test_games_are_registered_whichever_is_imported_first(first):
+    out = run(
+        f"import {first}, asobiba, gymnasium, pettingzoo\n"
+        "from asobiba.core.registry import game_ids\n"
+        "ids = game_ids().values()\n"
+        "print(all(i.gymnasium in gymnasium.registry for i in ids))\n"
+        "print(all(i.pettingzoo in pettingzoo.aec_registry for i in ids))\n"
+        "print(gymnasium.make('asobiba/AnimalShogi-v0').spec.id)"
+    )
+    assert out.split() == ["True", "True", "asobiba/AnimalShogi-v0"]

@@ -1,0 +1,210 @@
+"""The players of digital curling: their formulas against hand-worked values, their tables, and their strength."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from asobiba.baselines.curling import imitation, masks, opening, plans, self_play, tree
+from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST
+from asobiba.baselines.curling.jiritsu import Jiritsu
+from asobiba.baselines.curling.matches import play_game, play_match
+from asobiba.baselines.curling.player import end_values, free_stop, to_action
+from asobiba.core import AsobibaError, GameParameterError, game, make_agent
+from asobiba.core.states import new_state
+from asobiba.envs.curling.simulate import Shot, simulate
+from asobiba.envs.curling.win_table import LEAD, win_table
+
+RULES = game("curling").ruleset()
+
+
+def position(stones, shot, *, hammer=1, end=0, total=(0, 0), ruleset=RULES):
+    state = new_state(ruleset, 0)
+    for row, place in stones.items():
+        state["stones"][row], state["in_play"][row] = place, 1
+    state["shot"], state["hammer"], state["end"] = shot, hammer, end
+    state["total"] = total
+    state["scores"][:, 0] = total
+    state["to_move"] = (1 - hammer + shot) % 2
+    return state
+
+
+def test_an_ends_scores_are_worth_what_the_win_table_says():
+    view = position({}, 0, end=9, total=(3, 3))
+    values = end_values(RULES, view)
+    assert values.tolist() == [0.0] * 8 + [0.5] + [1.0] * 8
+    view = position({}, 0, end=8, total=(3, 4))
+    table = win_table(10)
+    values = end_values(RULES, view)
+    assert values[9] == pytest.approx(table[1, LEAD])  # one point ties, and its scorer throws first
+    assert values[7] == pytest.approx(1 - table[1, LEAD + 2])
+    assert (np.diff(values) >= -1e-12).all() or values[8] < values[7]
+
+
+def test_free_stops_and_actions_are_inverse():
+    for simulator in ("cs2", "fcv1"):
+        for actions in ("velocity", "target"):
+            ruleset = game("curling").ruleset(simulator=simulator, actions=actions, noise="none")
+            for x, y, spin in ((0.0, 0.0, 1), (-1.2, -3.0, -1), (0.7, 1.1, 1)):
+                shot = Shot.draw(ruleset, x, y, spin)
+                assert free_stop(ruleset, shot.vx, shot.vy, spin) == pytest.approx((x, y), abs=1e-6)
+                action = to_action(ruleset, shot.vx, shot.vy, spin)
+                vx, vy, turn = ruleset.game.rules.velocity_of(ruleset.params[0], action.astype(float))
+                assert (vx, vy, turn) == pytest.approx((shot.vx, shot.vy, spin), abs=2e-5)
+
+
+def test_candidates_of_every_kind_do_what_they_are_called():
+    lying = {0: (1.2, -3.0), 1: (0.1, 0.2), 2: (0.9, -0.3), 3: (0.5, 0.9), 5: (-0.6, -2.6)}
+    view = position(lying, 6)
+    shots = np.zeros((MOST, 4))
+    kinds = set()
+    for kind in range(len(KINDS)):
+        count = tree.list_candidates(RULES.params, view["stones"].copy(), view["in_play"].copy(), 6, 1 << kind, shots)
+        assert {int(k) for k in shots[:count, 3]} <= {kind, 1}, KINDS[kind]
+        if count and int(shots[0, 3]) == kind:
+            kinds.add(kind)
+            assert np.isfinite(shots[:count]).all()
+    assert kinds == set(range(len(KINDS)))
+    everything = tree.list_candidates(RULES.params, view["stones"].copy(), view["in_play"].copy(), 6, ALL_KINDS, shots)
+    assert 60 <= everything <= MOST
+    hits = shots[:everything][shots[:everything, 3] == KINDS.index("hit")]
+    result = simulate(RULES, view, Shot(hits[0, 0], hits[0, 1], int(hits[0, 2])))
+    assert result.in_play[1] == 0 or np.hypot(*(result.stones[1] - lying[1])) > 0.1
+    (through,) = shots[:everything][shots[:everything, 3] == KINDS.index("pass")]
+    result = simulate(RULES, view, Shot(through[0], through[1], int(through[2])))
+    assert (result.stones == view["stones"]).all()
+
+
+def test_plans_follow_the_one_entry_that_the_paper_tells():
+    """End 8 of 10, ahead by 2, without the hammer: Force 1, in the second system its aggressive version."""
+    plan = plans.plan_of(RULES, position({}, 0, end=7, total=(4, 2)))
+    assert plan.version == "force aggressive"
+    assert plans.kinds_for(RULES, position({0: (0.0, -3.0)}, 2, end=7, total=(4, 2))) & (
+        1 << KINDS.index("come-around")
+    )
+    for side in ("first", "hammer"):
+        for row in plans.tables()[0][side].values():
+            assert len(row) == 6
+
+
+def test_the_book_covers_three_stones_of_both_sides_under_every_plan():
+    assert opening.area_of(RULES, 0.0, 0.0) == "MC"
+    assert opening.area_of(RULES, -1.2, 1.0) == "BL"
+    assert opening.area_of(RULES, 0.0, -3.0) == "GC"
+    assert opening.area_of(RULES, 1.9, 1.5) == "OO"
+    view = position({0: (0.0, -3.0), 1: (-1.3, -2.9), 2: (0.1, -0.1)}, 4)
+    assert opening.key_of(RULES, view) == "MC+ GL- GC+"
+    assert opening.mirrored("MC+ GL- GC+") == "MC+ GC+ GR-"
+    assert opening.mirrored("guard left") == "guard right"
+    shots = 0
+    for shot in range(6):
+        view = position({}, shot)
+        side = plans.FIRST_PLANS if shot % 2 == 0 else plans.HAMMER_PLANS
+        for name in side:
+            for risk in range(4):
+                word = opening.line_of(RULES, view, plans.Plan(name, risk))
+                assert word is not None
+                shots += opening.shot_of(RULES, view, word) is not None
+    assert shots >= 20
+    assert opening.line_of(RULES, position({}, 6), plans.Plan("force", 2)) is None
+    # The mirror image of a line is played where only that is in the book.
+    left = position({0: (0.0, -3.0), 1: (-1.3, -2.9)}, 3)
+    right = position({0: (0.0, -3.0), 1: (1.3, -2.9)}, 3)
+    for risk in range(4):
+        plan = plans.Plan("score3", risk)
+        assert opening.mirrored(opening.line_of(RULES, left, plan)) == opening.line_of(RULES, right, plan)
+    guarded = position({0: (0.0, -3.0)}, 1)
+    assert opening.shot_of(RULES, guarded, "hit GC") is None  # the free guard zone forbids it
+
+
+def test_take_out_masks_are_those_in_the_file():
+    for simulator in ("cs2", "fcv1"):
+        front, back = masks.load(simulator)
+        assert front.shape == back.shape == (masks.COLUMNS, masks.ROWS, 2)
+        assert masks.longest_run(int(front[0, 2, 0])) == masks.PATHS  # far aside: every path is open
+        straight = int(front[masks.COLUMNS // 2, 10, 0])
+        assert masks.longest_run(straight) < 8  # a metre in front, dead centre
+    assert [masks.longest_run(bits) for bits in (0, 0b1, 0b1011, 0b111011)] == [0, 1, 2, 3]
+
+
+def test_the_completed_win_table_keeps_the_printed_entries():
+    table = self_play.complete(np.array(self_play.END_SCORES))
+    for lead, row in self_play.PRINTED_FIRST.items():
+        assert [round(100 * table[left, LEAD + lead]) for left in (3, 2, 1, 0)] == list(row)
+    for lead, row in self_play.PRINTED_HAMMER.items():
+        assert [round(100 * (1 - table[left, LEAD - lead])) for left in (3, 2, 1, 0)] == list(row)
+    assert (np.diff(table[1:], axis=1) > -0.08).all()
+    assert (table[4:, LEAD] < 0.5).all()
+
+
+@pytest.mark.parametrize("name", ["ayumu", "gccs", "end_plan", "through", "kr_uct"])
+def test_searchers_remove_the_stone_that_decides_the_end(name):
+    """The last shot, the opponent's stone on the tee, a tied last end: the way to win is to take it out."""
+    agent = make_agent(game("curling"), f"{name}:simulations=300")
+    view = position({0: (0.0, 0.1), 2: (1.3, 0.9)}, 15, end=9)
+    agent.reset(RULES, int(view["to_move"]), 1)
+    vx, vy, spin = agent.choose(view)
+    scores = [simulate(RULES, view, Shot(vx, vy, int(spin)), seed=k).score for k in range(60)]
+    assert np.mean(np.array(scores) < 0) > 0.6  # negative: the side with the hammer scores
+
+
+def test_jiritsu_removes_the_stone_that_decides_the_end():
+    view = position({0: (0.0, 0.1), 2: (1.3, 0.9)}, 15, end=9)
+    agent = Jiritsu(0)
+    agent.reset(RULES, int(view["to_move"]), 1)
+    vx, vy, spin = agent.choose(view)
+    scores = [simulate(RULES, view, Shot(vx, vy, int(spin)), seed=k).score for k in range(60)]
+    assert np.mean(np.array(scores) < 0) > 0.6
+    assert agent.work[0] == 3328
+
+
+def test_the_same_seed_plays_the_same_game():
+    ruleset = game("curling").ruleset(ends=1)
+    ends = [
+        play_game(
+            ruleset,
+            [make_agent(ruleset.game, "gccs:simulations=20"), make_agent(ruleset.game, "ayumu:simulations=20")],
+            5,
+        )
+        for _ in range(2)
+    ]
+    assert ends[0].tobytes() == ends[1].tobytes()
+
+
+def test_a_match_counts_both_seats():
+    ruleset = game("curling").ruleset(ends=1)
+    result = play_match(ruleset, "ayumu:simulations=60", "ayumu:simulations=60", 2)
+    assert result.games == 2 == len(result.margins)
+    low, high = result.interval()
+    assert 0 <= low <= result.rate <= high <= 1
+
+
+def test_imitation_learns_what_it_is_shown():
+    """Shots that depend on the shot's number alone; and two equally good ones, whose mean is none."""
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    generator = np.random.default_rng(0)
+    inputs = np.zeros((1200, 35))
+    inputs[:, :32] = generator.normal(0, 1, (1200, 32)) * (generator.random((1200, 32)) < 0.3)
+    inputs[:, 33] = generator.integers(0, 16, 1200)
+    side = generator.choice([-1.0, 1.0], 1200)
+    targets = np.stack([side, 29.0 + inputs[:, 33] / 8, side], axis=1)
+    weights, errors = imitation.train(inputs, targets, "mixture", 120, 0)
+    share, mean, _ = imitation.components(weights, inputs[:50])
+    chosen = mean[np.arange(50), share.argmax(axis=1)]
+    assert np.abs(np.abs(chosen[:, 0]) - 1).mean() < 0.3
+    assert errors["forward, m/s"] < 0.3
+    weights, errors = imitation.train(inputs, targets, "mean", 60, 0)
+    plain = imitation.forward(weights, inputs[:50]) / imitation.PRIORITIES + weights["centre"]
+    assert np.abs(plain[:, 0]).mean() < 0.5
+    with pytest.raises(AsobibaError, match="train-dis"):
+        imitation.load("nowhere.npz")
+
+
+def test_wrong_settings_are_refused_by_name():
+    for text, words in (
+        ("ayumu:simulations=0", "simulations"), ("ayumu:seconds=-1", "seconds"), ("end_plan:shots=17", "shots"),
+        ("kr_uct:widening=0", "widening"), ("jiritsu:width=-1", "width"), ("rule_based:trials=0", "trials"),
+    ):  # fmt: skip
+        with pytest.raises(GameParameterError, match=words):
+            make_agent(game("curling"), text)

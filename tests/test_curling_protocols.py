@@ -1,0 +1,286 @@
+"""Digital curling over sockets: both protocols between our own two ends, and what happens to who does not keep them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from asobiba.baselines.curling.player import CurlingPlayer
+from asobiba.core import game
+from asobiba.envs.curling import dcl
+from asobiba.envs.curling.simulate import Shot
+from asobiba.protocols import curling_cs2, curling_dc3
+from asobiba.protocols.curling_host import AgentSeat, Messages, ProtocolError
+
+CS2 = game("curling").ruleset(ends=2)
+FCV1 = game("curling").ruleset(simulator="fcv1", ends=1, extra_ends=1)
+SECONDS = 600.0
+
+
+class Draws(CurlingPlayer):
+    """Draws to where few stones lie: a player without thought, but with a shot for every position."""
+
+    def choose(self, view):
+        k = int(view["shot"])
+        shot = Shot.draw(self.ruleset, 0.9 * np.sin(k), 0.9 * np.cos(k), 1 if k % 3 else -1)
+        return shot.vx, shot.vy, float(shot.spin)
+
+
+def pair():
+    """Two connected sockets: the host's end and the client's."""
+    server = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(server.getsockname())
+    ours, _ = server.accept()
+    server.close()
+    return ours, client
+
+
+def check_record(ruleset, record):
+    """The log holds the whole game: it survives its file, and its shots lead to its scores."""
+    text = dcl.write(record.log)
+    back = dcl.read(text)
+    assert dcl.write(back) == text
+    states = dcl.replay(ruleset, record.log)
+    assert states[-1]["stones"].tobytes() == record.final["stones"].tobytes()
+    assert states[-1]["total"].tolist() == record.final["total"].tolist() == list(record.log.total)
+    for shot, before in zip(record.log.shots, states, strict=False):
+        stones, in_play = dcl.from_server(shot.position)
+        assert (in_play == before["in_play"]).all()
+        assert np.abs(stones - before["stones"]).max() < 1e-9
+
+
+def host_cs2(seats, **options):
+    return curling_cs2.host(CS2, seats, **{"seed": 3, "seconds": SECONDS, **options})
+
+
+def test_a_game_of_the_text_protocol_between_two_clients():
+    server = socket.create_server(("127.0.0.1", 0))
+    with ThreadPoolExecutor(2) as pool:
+        results = [
+            pool.submit(curling_cs2.play, server.getsockname(), agent, CS2, name=name)
+            for agent, name in ((Draws(), "rules"), (Draws(), "draws"))
+        ]
+        seats = [curling_cs2.Cs2Seat(server.accept()[0]) for _ in range(2)]
+        record = host_cs2(seats)
+        ends = dict(zip([seat.name for seat in seats], range(2), strict=True))
+        heard = {name: future.result() for name, future in zip(("rules", "draws"), results, strict=True)}
+    server.close()
+    assert len(record.log.shots) == 32
+    assert record.reason == "score"
+    check_record(CS2, record)
+    for name, seat in ends.items():
+        wanted = "DRAW" if record.winner is None else "WIN" if record.winner == seat else "LOSE"
+        assert heard[name] == wanted
+
+
+def test_a_game_of_digital_curling_3_between_a_client_and_our_agent():
+    ours, theirs = pair()
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(play_on, theirs, Draws())
+        seat = curling_dc3.Dc3Seat(ours, 1, FCV1, SECONDS)
+        record = curling_dc3.host(FCV1, [AgentSeat(Draws()), seat], seed=2, seconds=SECONDS)
+        winner = heard.result()
+    assert len(record.log.shots) in (16, 32)
+    check_record(FCV1, record)
+    assert winner == (None if record.winner is None else f"team{record.winner}")
+
+
+def play_on(connection, agent, monkey=None):
+    """`curling_dc3.play` on a socket that is connected already."""
+    relay = socket.create_server(("127.0.0.1", 0))
+    far = []
+
+    def forward(a, b):
+        while data := _read(a):
+            b.sendall(data)
+        b.close()
+
+    def accept():
+        near, _ = relay.accept()
+        far.append(near)
+        threading.Thread(target=forward, args=(connection, near), daemon=True).start()
+        forward(near, connection)
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        return curling_dc3.play(relay.getsockname(), agent)
+    finally:
+        relay.close()
+
+
+def _read(connection):
+    try:
+        return connection.recv(65536)
+    except OSError:
+        return b""
+
+
+def greet_cs2(client):
+    messages = Messages(client, b"\0")
+    assert messages.receive(5) == "CONNECTED"
+    messages.send("LOGIN rogue -")
+    assert messages.receive(5) == "LOGIN OK"
+    assert messages.receive(5) == "ISREADY"
+    messages.send("READYOK")
+    return messages
+
+
+def until(messages, word):
+    while True:
+        found = messages.receive(20)
+        if found.startswith(word):
+            return found
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("BESTSHOT nan -29.5 1", "protocol_error"),
+        ("BESTSHOT 0.9 -29.5 2", "protocol_error"),
+        ("BESTSHOT 0.9 -29.5", "protocol_error"),
+        ("BESTMOVE 0.9 -29.5 1", "protocol_error"),
+        ("\x01\x02", "protocol_error"),
+        ("A" * 200_000, "protocol_error"),
+        ("CONCEDE", "concede"),
+        ("CONSEED", "concede"),
+        (None, "time_limit"),
+        ("", "protocol_error"),
+    ],
+)
+def test_wrong_late_and_oversized_answers_lose_the_text_game_and_the_record_stays_whole(answer, reason):
+    ours, theirs = pair()
+
+    def rogue():
+        messages = greet_cs2(theirs)
+        until(messages, "GO")
+        messages.send("BESTSHOT 0.990740 -29.559770 1")
+        until(messages, "GO")
+        if answer is not None:
+            messages.send(answer)
+        try:
+            return until(messages, "GAMEOVER")
+        except ProtocolError:  # what was not read of an oversized message resets the connection
+            return "GAMEOVER LOSE"
+
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(rogue)
+        seat = curling_cs2.Cs2Seat(ours)
+        seconds = 1.5 if answer is None else SECONDS
+        record = host_cs2([seat, AgentSeat(Draws())], seconds=seconds)
+        assert heard.result() == "GAMEOVER LOSE"
+    assert record.winner == 1
+    assert record.reason == reason
+    assert record.note
+    assert len(record.log.shots) == 2
+    check_record(CS2, record)
+
+
+def test_speaking_out_of_turn_loses_the_text_game():
+    ours, theirs = pair()
+
+    def rogue():
+        messages = greet_cs2(theirs)
+        until(messages, "GO")
+        messages.send("BESTSHOT 0.990740 -29.559770 1")
+        messages.send("BESTSHOT 0.990740 -29.559770 1")  # once more, while the other is to throw
+        return until(messages, "GAMEOVER")
+
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(rogue)
+        record = host_cs2([curling_cs2.Cs2Seat(ours), AgentSeat(Draws())])
+        assert heard.result() == "GAMEOVER LOSE"
+    assert (record.winner, record.reason) == (1, "protocol_error")
+    assert "out of turn" in record.note
+    check_record(CS2, record)
+
+
+@pytest.mark.parametrize("greeting", ["HELLO", "LOGIN", "LOGIN a b c d e", "BESTSHOT 0 -29 1"])
+def test_a_client_that_does_not_log_in_is_refused(greeting):
+    ours, theirs = pair()
+    messages = Messages(theirs, b"\0")
+    messages.send(greeting)
+    with pytest.raises(ProtocolError):
+        curling_cs2.Cs2Seat(ours)
+
+
+SHOT = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4}, "rotation": "ccw"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ('{"cmd": "move"}', "protocol_error"),
+        (
+            '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": NaN, "y": 2.4}, "rotation": "cw"}}',
+            "protocol_error",
+        ),
+        (
+            '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0, "y": 1e400}, "rotation": "cw"}}',
+            "protocol_error",
+        ),
+        (
+            '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0, "y": 2.4}, "rotation": "up"}}',
+            "protocol_error",
+        ),
+        ('{"cmd": "ready_ok", "player_order": [0, 1, 2, 3]}', "protocol_error"),
+        ("[" * 50_000, "protocol_error"),
+        ("no json", "protocol_error"),
+        ('{"cmd": "move", "move": {"type": "concede"}}', "concede"),
+        (None, "time_limit"),
+    ],
+)
+def test_wrong_and_late_answers_lose_the_digital_curling_3_game(answer, reason):
+    ours, theirs = pair()
+
+    def rogue():
+        messages = Messages(theirs, b"\n")
+        assert json.loads(messages.receive(5))["cmd"] == "dc"
+        messages.send(json.dumps({"cmd": "dc_ok", "name": "rogue"}))
+        ready = json.loads(messages.receive(5))
+        assert (ready["cmd"], ready["team"]) == ("is_ready", "team0")
+        messages.send(json.dumps({"cmd": "ready_ok", "player_order": [3, 1, 0, 2]}))
+        assert json.loads(messages.receive(5))["cmd"] == "new_game"
+        first = json.loads(messages.receive(5))
+        assert first["last_move"] is None
+        assert first["next_team"] == "team0"
+        messages.send(json.dumps(SHOT))
+        own = json.loads(messages.receive(20))
+        assert own["last_move"]["actual_move"]["rotation"] == "ccw"
+        assert len(own["last_move"]["trajectory"]["frames"]) > 200
+        again = json.loads(messages.receive(20))
+        assert again["next_team"] == "team0"
+        if answer is not None:
+            messages.send(answer)
+        last = json.loads(messages.receive(20))
+        assert last["next_team"] is None
+        assert json.loads(messages.receive(20)) == {"cmd": "game_over"}
+        return last["state"]["game_result"]
+
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(rogue)
+        seconds = 2.0 if answer is None else SECONDS
+        seat = curling_dc3.Dc3Seat(ours, 0, FCV1, seconds)
+        record = curling_dc3.host(FCV1, [seat, AgentSeat(Draws())], seed=1, seconds=seconds)
+        assert heard.result()["winner"] == "team1"
+    assert (record.winner, record.reason) == (1, reason)
+    assert len(record.log.shots) == 2
+    check_record(FCV1, record)
+
+
+def test_a_log_that_is_none_is_refused():
+    for text in ("", "[0000]\nPOSITION=1 2\n", "[GameInfo]\n[0000]\nPOSITION=1 2 3\nSETSTATE=0 0 10 0\n", "\x00"):
+        with pytest.raises(dcl.DclError):
+            dcl.read(text)
+
+
+def test_rules_that_belong_to_another_server_are_refused():
+    agents = [AgentSeat(Draws()), AgentSeat(Draws())]
+    with pytest.raises(ValueError, match="cs2"):
+        curling_cs2.host(FCV1, agents)
+    with pytest.raises(ValueError, match="fcv1"):
+        curling_dc3.host(CS2, agents)

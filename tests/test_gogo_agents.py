@@ -1,0 +1,267 @@
+"""Gogo's agents: patterns, rule files, the references' order, forced wins, the contest."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from asobiba.arena.lockstep import play_lockstep
+from asobiba.arena.match import Match
+from asobiba.arena.ratings import wilson
+from asobiba.baselines.gogo import REFERENCES, STRATEGIES
+from asobiba.baselines.gogo.contest import check, run_contest
+from asobiba.baselines.gogo.contest_page import write_page
+from asobiba.baselines.gogo.patterns import _WEIGHT, CLASS_OF, CLASSES
+from asobiba.baselines.gogo.proof import prove, read_wins
+from asobiba.baselines.gogo.rule_table import PATTERNS, RuleFileError, load_strategy, read_strategy
+from asobiba.baselines.search.alpha_beta import Searcher
+from asobiba.core import make_agent
+from asobiba.core.states import action_mask, is_over, new_state, step
+from asobiba.envs.gogo import GAME, notation
+
+GOGO = GAME.ruleset()
+
+
+# --- patterns -------------------------------------------------------------------------------------------------------
+
+
+def slow_class(window, exact):
+    """The class of eleven squares with the player's stone in the middle, by playing on."""
+
+    def is_five(w):
+        left = right = 0
+        while 5 - left - 1 >= 0 and w[4 - left] == "x":
+            left += 1
+        while 5 + right + 1 < 11 and w[6 + right] == "x":
+            right += 1
+        run = left + right + 1
+        return run == 5 if exact else run >= 5
+
+    def placed(w):
+        return [w[:k] + "x" + w[k + 1 :] for k in range(11) if w[k] == "."]
+
+    def fives(w):
+        return sum(is_five(v) for v in placed(w))
+
+    if is_five(window):
+        return "five"
+    if fives(window):
+        return "open four" if fives(window) > 1 else "four"
+
+    def three(w):
+        """2 for an open three, 1 for a closed one."""
+        if is_five(w) or fives(w):
+            return 0
+        later = [fives(v) for v in placed(w) if not is_five(v)]
+        return 2 if any(n > 1 for n in later) else 1 if any(later) else 0
+
+    kind = three(window)
+    if kind:
+        return "open three" if kind == 2 else "closed three"
+    later = [three(v) for v in placed(window)]
+    return "open two" if 2 in later else "closed two" if 1 in later else "nothing"
+
+
+def test_window_classes_agree_with_playing_on():
+    generator = np.random.default_rng(2)
+    seen = set()
+    for _ in range(500):
+        own = generator.random()
+        letters = generator.choice([".", "x", "o"], 11, p=[1 - own, own * 0.75, own * 0.25])
+        window = "".join(letters)[:5] + "x" + "".join(letters)[6:]
+        code = sum(".xo".index(letter) * _WEIGHT[k] for k, letter in enumerate(window) if k != 5)
+        for exact in (0, 1):
+            name = CLASSES[CLASS_OF[exact, code]]
+            assert name == slow_class(window, exact), (window, exact)
+            seen.add(name)
+    assert seen == set(CLASSES)
+
+
+# --- rule files -----------------------------------------------------------------------------------------------------
+
+
+def test_table_1_of_the_paper_is_the_weak_reference():
+    rows = {(row[0], row[1]): row[4] for row in load_strategy(STRATEGIES / "weak.yaml").rows}
+    table = {
+        ("break five", 0): 1000,
+        ("five captures", 0): 950,
+        ("five", 0): 900,
+        ("five captures", 1): 900,
+        ("five", 1): 850,
+        ("four", 0): 800,
+        ("open three", 1): 700,
+        ("capture", 0): 300,
+    }
+    assert {(name, side): rows[PATTERNS[name][0], side] for name, side in table} == table
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rules: [", "line 1: this is no YAML"),
+        ("- five", "line 1: a strategy is a mapping"),
+        ("name: a\nrule: []", "line 2: 'rule' is no key of a strategy"),
+        ("name: a", "line 1: a strategy has a list of rules"),
+        ("rules: []", "line 1: a strategy has 1 to 64 rules, not 0"),
+        ("rules:\n- five", "line 2: a rule is a mapping"),
+        ("rules:\n- {pattern: fve, value: 1}", "line 2: 'fve' is no pattern; did you mean 'five'?"),
+        ("rules:\n- {pattern: five, value: 1}\n- {pattern: four}", "line 3: this rule has no 'value'"),
+        ("rules:\n- {pattern: five, value: much}", "line 2: value is a whole number"),
+        ("rules:\n- {pattern: five, value: 1, aim: capture}", "line 2: the aim of 'five' is 'line'"),
+        ("rules:\n- {pattern: five, value: 1, purpose: fun}", "line 2: purpose is attack or defence"),
+        ("rules:\n- {pattern: five, value: 1, weight: 2}", "line 2: 'weight' is no key of a rule"),
+        ("rules:\n- {pattern: five, value: 1, value: 2}", "line 2: 'value' is given twice"),
+        ("combine: product\nrules:\n- {pattern: five, value: 1}", "line 1: combine is highest or sum"),
+    ],
+)
+def test_a_wrong_rule_file_is_refused_by_line_and_reason(text, message):
+    with pytest.raises(RuleFileError, match=re.escape(f"mine.yaml, {message}")):
+        read_strategy(text, "mine.yaml")
+
+
+def test_a_strategy_of_ones_own_plays(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("rules:\n- {pattern: capture, purpose: attack, value: 10}\n- {pattern: centre, value: 1}\n")
+    agent = make_agent(GAME, f"rules:{path}")
+    agent.reset(GOGO, 0, 0)
+    state = new_state(GOGO, 0)
+    assert notation.point_name(GOGO, agent.act(state, action_mask(GOGO, state))) == "g7"
+    state = notation.set_up(GOGO, [(84, 0), (85, 1), (86, 1), (0, 0)], 0, (0, 0), -1)
+    assert notation.point_name(GOGO, agent.act(state, action_mask(GOGO, state))) == "j7"
+    with pytest.raises(RuleFileError, match="cannot be read"):
+        make_agent(GAME, f"rules:{tmp_path / 'none.yaml'}")
+
+
+def test_breaking_a_five_comes_first():
+    x, o = "c7 d7 e7 f7 e8 b2 d2", "g3 h3 i3 j3 e9 k9 m9"
+    stones = [(notation.text_to_action(GOGO, None, name), 0) for name in x.split()]
+    stones += [(notation.text_to_action(GOGO, None, name), 1) for name in o.split()]
+    state = step(GOGO, notation.set_up(GOGO, stones, 0, (0, 0), -1), notation.text_to_action(GOGO, None, "g7"))
+    agent = make_agent(GAME, "weak")
+    agent.reset(GOGO, 1, 0)
+    assert notation.point_name(GOGO, agent.act(state, action_mask(GOGO, state))) == "e6"
+
+
+def test_each_reference_is_stronger_than_the_one_below():
+    """Two hundred games a pair; the interval of the share of wins lies above a half."""
+    for weaker, stronger in pairwise(REFERENCES):
+        won, games = 0.0, 0
+        for seats in ((weaker, stronger), (stronger, weaker)):
+            agents = [make_agent(GAME, name) for name in seats]
+            for records in play_lockstep([Match.of(GOGO, seats, seed) for seed in range(100)], agents):
+                for record in records:
+                    won += (record.returns[seats.index(stronger)] + 1) / 2
+                    games += 1
+        low, _ = wilson(won, games)
+        assert low > 0.5, (weaker, stronger, won, games)
+
+
+# --- the strong engine ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def searcher():
+    return Searcher(GOGO, nodes=3000, solve_root=4000)
+
+
+def test_forced_wins_are_found_and_proved_against_every_reply(searcher):
+    wins = read_wins()
+    assert len(wins) >= 29
+    assert len({win.position for win in wins}) == len(wins)
+    for k, win in enumerate(wins):
+        state = notation.text_to_state(GOGO, win.position)
+        found = searcher.search(state, nodes=3000)
+        assert found.proven == 1, win
+        assert win.plies >= 5
+        if k % 6 == 0:
+            assert prove(searcher, state) == (win.plies, notation.text_to_action(GOGO, state, win.move))
+
+
+def test_the_opening_is_searched_up_to_symmetry(searcher):
+    searcher.search(new_state(GOGO, 0), depth=1)
+    state = notation.play_moves(GOGO, "g7")
+    searcher._load(state)
+    count = int(searcher._compiled.generate_root(searcher._frames, GOGO.params))
+    turned = {_canonical(int(move)) for move in searcher._frames["moves"][0][:count]}
+    assert len(turned) == count
+
+
+def _canonical(point, n=13):
+    images = []
+    row, column = divmod(point, n)
+    for _ in range(4):
+        row, column = column, n - 1 - row
+        images += [row * n + column, row * n + n - 1 - column]
+    return min(images)
+
+
+def test_four_and_five_are_answered_by_captures(searcher):
+    """The only defence against the four c7-f7 with its open end at g7 forbidden to nobody is found: block or capture."""
+    x, o = "c7 d7 e7 f7 e8", "b7 e9 k2 m2"
+    stones = [(notation.text_to_action(GOGO, None, name), 0) for name in x.split()]
+    stones += [(notation.text_to_action(GOGO, None, name), 1) for name in o.split()]
+    state = notation.set_up(GOGO, stones, 1, (0, 0), -1)
+    found = searcher.search(state, nodes=3000)
+    assert notation.point_name(GOGO, found.action) in ("g7", "e6")
+
+
+def test_patterns_are_kept_up_as_they_are_worked_out_anew(searcher):
+    """After every move of a game with captures, `play` has the node that `load` makes of the state."""
+    agents = [make_agent(GAME, name) for name in ("middle", "prototype")]
+    for seat, agent in enumerate(agents):
+        agent.reset(GOGO, seat, 3)
+    state, captured = new_state(GOGO, 3), 0
+    while not is_over(state):
+        action = agents[int(state["to_move"])].act(state, action_mask(GOGO, state))
+        searcher._load(state)
+        searcher._compiled.play_root(searcher._frames, GOGO.params, action)
+        child = searcher._frames[1].copy()
+        state = step(GOGO, state, action)
+        captured += int(state["last_taken"])
+        if not is_over(state):
+            searcher._load(state)
+            for name in ("kinds", "tally", "hashes", "planes", "lines", "key", "side", "captured", "fives", "empty"):
+                assert np.array_equal(child[name], searcher._frames[0][name]), name
+    assert captured > 0
+
+
+def test_alpha_beta_beats_the_champion():
+    """With a small budget already, from two stones put at random."""
+    won = 0.0
+    for seed in range(4):
+        seat = seed % 2
+        players = {seat: make_agent(GAME, "alpha_beta:nodes=3000"), 1 - seat: make_agent(GAME, "champion")}
+        for number, agent in players.items():
+            agent.reset(GOGO, number, seed)
+        generator = np.random.default_rng(seed)
+        state = new_state(GOGO, seed)
+        for _ in range(2):
+            near = [q for q in np.flatnonzero(action_mask(GOGO, state)) if abs(q // 13 - 6) < 3 and abs(q % 13 - 6) < 3]
+            state = step(GOGO, state, int(generator.choice(near)))
+        while not is_over(state):
+            state = step(GOGO, state, players[int(state["to_move"])].act(state, action_mask(GOGO, state)))
+        won += (float(state["rewards"][seat]) + 1) / 2
+    assert won >= 3
+
+
+# --- the contest ----------------------------------------------------------------------------------------------------
+
+
+def test_a_small_contest_and_its_page(tmp_path):
+    contest = run_contest(GOGO, students=4, submissions=20, entry=5, seed=1)
+    assert len(contest.strategies) == 25
+    new = np.arange(5, 25)
+    assert contest.played[new][:, :5].all()
+    assert np.allclose(contest.points + contest.points.T, 4 * contest.played)
+    found = check(contest, king_makers=4)
+    assert found.rho > 0.8
+    assert found.steps < 40
+    text = write_page(contest, tmp_path / "page.md", "asobiba reproduce gogo")
+    assert "Convergence" in text
+    assert len(list(tmp_path.glob("page_*.svg"))) == 3
+    # The references come out in their order.
+    final = contest.daily[-1][:5]
+    assert final[0] < final[2] < final[4]

@@ -1,0 +1,198 @@
+"""The Gomocup protocol both ways: our agents as programs, and programs in processes of their own as agents."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from asobiba.core import Agent, GameParameterError, make_agent
+from asobiba.core.state import BY_RULES
+from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
+from asobiba.envs.gogo import GAME, notation
+from asobiba.protocols.gomocup import GomocupServer
+from asobiba.protocols.gomocup_agent import GomocupAgent
+from asobiba.protocols.process import EngineError, EngineTimeout
+
+GOMOKU = GAME.ruleset(preset="gomoku")
+ENGINE = f"{sys.executable} {Path(__file__).with_name('gomocup_engines.py')}"
+
+
+def talk(*lines, agent="prototype", parameters=None):
+    output = io.StringIO()
+    GomocupServer(GAME, agent, parameters, output).run(line + "\n" for line in lines)
+    return output.getvalue().splitlines()
+
+
+def square(text):
+    x, y = text.split(",")
+    return int(x), int(y)
+
+
+def test_a_game_as_managers_play_it():
+    said = talk(
+        "ABOUT",
+        "START 15",
+        "INFO timeout_turn 200",
+        "INFO max_memory 0",
+        "BEGIN",
+        "TURN 0,0",
+        "TURN 14,14",
+        "END",
+        "BEGIN",
+    )
+    assert said[0].startswith('name="asobiba prototype"')
+    assert said[1] == "OK"
+    squares = [square(line) for line in said[2:]]
+    assert len(squares) == 3  # nothing is answered after END
+    assert len({*squares, (0, 0), (14, 14)}) == 5
+    assert all(0 <= x < 15 and 0 <= y < 15 for x, y in squares)
+
+
+def test_a_board_is_taken_over_and_its_five_made():
+    stones = ["3,7,1", "0,0,2", "4,7,1", "0,2,2", "5,7,1", "0,4,2", "6,7,1", "2,7,2"]
+    assert talk("START 15", "BOARD", *stones, "DONE")[-1] == "7,7"
+
+
+def test_exactly_five_by_rule_1():
+    stones = ["3,7,1", "0,0,2", "4,7,1", "0,2,2", "5,7,1", "0,4,2", "6,7,1", "0,6,2", "8,7,1", "0,8,2"]
+    assert talk("START 15", "INFO rule 0", "BOARD", *stones, "DONE")[-1] in ("2,7", "7,7")
+    assert talk("START 15", "INFO rule 1", "BOARD", *stones, "DONE")[-1] == "2,7"
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (["BEGIN"], "ERROR START comes first"),
+        (["START 3"], "ERROR board_size is a whole number from 9 to 19, not 3"),
+        (["START x"], "ERROR START needs the size"),
+        (["RECTSTART 15,10"], "ERROR the board must be square"),
+        (["START 15", "TURN 20,0"], "ERROR 20,0 is outside the board"),
+        (["START 15", "TURN 3,3", "TURN 3,3"], "ERROR first may not play"),
+        (["START 15", "TURN here"], "ERROR TURN needs the opponent's move"),
+        (["START 15", "TAKEBACK 3,3"], "ERROR there is no move to take back"),
+        (["START 15", "BOARD", "3,3,1", "3,3,2", "DONE"], "ERROR two stones stand on d4"),
+        (["DANCE"], "UNKNOWN command DANCE"),
+        (["START 15", "INFO rule 4", "RESTART"], "ERROR of the protocol's rules 0"),
+    ],
+)
+def test_what_cannot_be_done_is_answered(lines, answer):
+    assert talk(*lines)[-1].startswith(answer)
+
+
+def test_moves_are_taken_back_and_games_restarted():
+    said = talk("START 15", "TURN 7,7", "TAKEBACK 8,8", "TAKEBACK 7,7", "TURN 7,7", "RESTART", "BEGIN")
+    assert [line for line in said if line == "OK"] == ["OK"] * 4
+
+
+def test_rules_with_captures_for_managers_that_know_them():
+    said = talk(
+        "START 13",
+        "BOARD",
+        "6,6,1",
+        "7,6,2",
+        "0,0,1",
+        "8,6,2",
+        "DONE",
+        agent="weak",
+        parameters={"preset": "gogo", "overline": None},
+    )
+    assert said[-1] == "9,6"  # the capture of Table 1
+
+
+def games_of(manner, **settings):
+    return GomocupAgent(f"{ENGINE} {manner}", **{"seconds": 0.3, "grace": 0.5, **settings})
+
+
+def play(agent, rival, seat=0, plies=30):
+    agent.reset(GOMOKU, seat, 0)
+    rival.reset(GOMOKU, 1 - seat, 0)
+    state = new_state(GOMOKU, 0)
+    for _ in range(plies):
+        if is_over(state):
+            break
+        player = agent if int(state["to_move"]) == seat else rival
+        state = step(GOMOKU, state, player.act(state, action_mask(GOMOKU, state)))
+    return state
+
+
+class Corner(Agent):
+    """Fills the last rows."""
+
+    def reset(self, ruleset, seat, seed):
+        pass
+
+    def act(self, view, legal):
+        return int(np.flatnonzero(legal)[-1 - 2 * int(view["steps"])])
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("manner", ["good", "noisy"])
+def test_a_program_plays_from_either_seat(manner, seat):
+    agent = games_of(manner)
+    try:
+        state = play(agent, Corner(), seat, plies=8)
+    finally:
+        agent.close()
+    own = notation.stones_of(GOMOKU, state).ravel() == seat
+    assert np.flatnonzero(own).tolist() == [0, 1, 2, 3]
+    assert notation.gomocup_stones(GOMOKU, state, seat)[seat] == (0, 0, True)
+
+
+def test_a_position_in_the_middle_is_handed_over():
+    agent = games_of("good")
+    agent.reset(GOMOKU, 0, 0)
+    state = notation.play_moves(GOMOKU, "a1 h8 b1 i9")
+    try:
+        assert notation.point_name(GOMOKU, agent.act(state, action_mask(GOMOKU, state))) == "c1"
+    finally:
+        agent.close()
+
+
+@pytest.mark.parametrize(
+    ("manner", "error"), [("slow", EngineTimeout), ("exits", EngineError), ("outside", ValueError)]
+)
+def test_a_program_that_misbehaves_loses_only_its_game(manner, error):
+    agent = games_of(manner)
+    with pytest.raises(error):
+        play(agent, Corner())
+    assert agent._process is None
+
+
+@pytest.mark.parametrize(("manner", "error"), [("silent", EngineTimeout), ("refuses", EngineError)])
+def test_a_program_that_does_not_begin(manner, error):
+    with pytest.raises(error):
+        games_of(manner, handshake=0.5).reset(GOMOKU, 0, 0)
+
+
+def test_an_occupied_square_is_judged_by_the_rules():
+    agent = games_of("occupied")
+    agent.reset(GOMOKU, 1, 0)
+    state = notation.play_moves(GOMOKU, "a1")
+    try:
+        action = agent.act(state, action_mask(GOMOKU, state))
+    finally:
+        agent.close()
+    assert action == 0
+    assert action not in legal_actions(GOMOKU, state)
+
+
+def test_rules_that_no_program_knows_are_refused():
+    agent = games_of("good")
+    with pytest.raises(GameParameterError, match="without captures, forbidden points"):
+        agent.reset(GAME.ruleset(), 0, 0)
+
+
+def test_our_own_program_plays_as_a_program():
+    """`asobiba engine gogo` in a process of its own, through the loader, against an agent of ours."""
+    engine = f"{sys.executable} -m asobiba.cli engine gogo --agent middle"
+    agent = make_agent(GAME, f"gomocup:seconds=20 grace=20 handshake=60 {engine}")
+    try:
+        state = play(agent, make_agent(GAME, "prototype"), plies=60)
+    finally:
+        agent.close()
+    assert is_over(state)
+    assert int(state["end_reason"]) == BY_RULES  # every move that went through both protocols was legal

@@ -1,0 +1,98 @@
+"""Every game's kernels, and a whole game of random play, compile to PTX as they are, where numba-cuda is installed.
+
+No GPU and no driver is needed: a device that only knows its compute capability stands in for one.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from numba import from_dtype, types
+
+from asobiba import game, game_names
+from asobiba.core.laws import close_step, is_over
+from asobiba.core.random import Stream, random_legal, seed_record
+
+CAPABILITY = (8, 0)
+GAME_STREAM = int(Stream.GAME)
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """numba-cuda with the device that stands in for a real one."""
+    pytest.importorskip("numba_cuda", reason="pip install 'asobiba[gpu]'")
+    found = pytest.importorskip("numba.cuda")
+    dispatcher = pytest.importorskip("numba.cuda.dispatcher")
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=CAPABILITY))
+    return found
+
+
+def functions(ruleset):
+    """By name: a function that calls the kernels of a game, and the types of its arguments."""
+    rules = ruleset.game.rules
+    reset, step, observe, legal = rules.reset, rules.step, rules.observe, getattr(rules, "legal", None)
+    valid = getattr(rules, "valid", None)
+    states = types.Array(from_dtype(ruleset.dtype), 1, "C")
+    params = types.Array(from_dtype(ruleset.params.dtype), 1, "C")
+    masks = types.Array(types.int8, 1 + len(ruleset.mask_shape), "C")
+    actions = types.Array(from_dtype(ruleset.action_dtype), 1 + len(ruleset.actions_shape), "C")
+    seen = types.Array(from_dtype(ruleset.observation_space.dtype), 2, "C")
+    index = types.int64
+
+    def resets(s, p, i):
+        reset(s[i], p[0])
+
+    def steps(s, p, i, a):
+        step(s[i], p[0], a[i])
+
+    def observes(s, p, i, out):
+        observe(s[i], p[0], 0, out[i])
+
+    def masked(s, p, i, mask):
+        legal(s[i], p[0], mask[i])
+
+    def checks(s, p, i, found):
+        found[i, 0] = valid(s[i], p[0])
+
+    def plays(s, p, i, mask, out):
+        seed_record(s[i], i, GAME_STREAM)
+        reset(s[i], p[0])
+        while not is_over(s[i]):
+            legal(s[i], p[0], mask[i])
+            for k in range(s[i].rewards.shape[0]):
+                s[i].rewards[k] = 0
+            step(s[i], p[0], random_legal(s[i], mask[i]))
+            close_step(s[i], p[0])
+            observe(s[i], p[0], 0, out[i])
+
+    def drives(s, p, i, a, out):
+        seed_record(s[i], i, GAME_STREAM)
+        reset(s[i], p[0])
+        while not is_over(s[i]):
+            step(s[i], p[0], a[i])
+            close_step(s[i], p[0])
+            observe(s[i], p[0], 0, out[i])
+
+    found = {
+        "reset": (resets, (states, params, index)),
+        "step": (steps, (states, params, index, actions)),
+        "observe": (observes, (states, params, index, seen)),
+    }
+    if legal is not None:
+        found["legal"] = masked, (states, params, index, masks)
+    if valid is not None:
+        found["valid"] = checks, (states, params, index, types.Array(types.int8, 2, "C"))
+    if legal is not None and not ruleset.simultaneous:
+        found["game"] = plays, (states, params, index, masks, seen)
+    else:
+        found["game"] = drives, (states, params, index, actions, seen)
+    return found
+
+
+@pytest.mark.parametrize("name", game_names())
+def test_the_kernels_of_a_game_compile_to_ptx(name, cuda):
+    for what, (function, arguments) in functions(game(name).ruleset()).items():
+        ptx, _ = cuda.compile(function, types.void(*arguments), device=True, cc=CAPABILITY, abi="numba")
+        assert ".visible .func" in ptx, what
+        assert f".target sm_{CAPABILITY[0]}{CAPABILITY[1]}" in ptx, what

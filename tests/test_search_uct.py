@@ -1,0 +1,114 @@
+"""The shared UCT: its defaults are those that other games were measured with; its switches do what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from asobiba.baselines.search import uct_loops
+from asobiba.baselines.search.uct import UctSearcher
+from asobiba.core import GameParameterError, game, states
+from asobiba.core.state import SAMPLER, record_dtype
+
+BAO = game("bao").ruleset()
+
+
+def start(ruleset=BAO):
+    return states.new_state(ruleset, 0)
+
+
+def test_the_defaults_find_what_they_always_found():
+    """Counts of the search as it was before it had switches."""
+    searcher = UctSearcher(BAO)
+    found = searcher.search(start(), 700)
+    assert found.visits == {1: 27, 3: 14, 5: 540, 7: 119}
+    assert (found.action, found.nodes) == (5, 1163)
+    searcher.seed(5)
+    assert searcher.search(start(), 50).visits == {1: 15, 3: 7, 5: 2, 7: 26}
+
+
+def test_leaves_are_expanded_after_so_many_visits():
+    for after in (1, 8):
+        nodes = UctSearcher(BAO, expand_after=after).search(start(), 400).nodes
+        assert nodes > 400 if after == 1 else nodes < 400
+
+
+def test_without_urgency_all_children_come_first_and_with_little_urgency_few_do():
+    assert min(UctSearcher(BAO).search(start(), 4).visits.values()) == 1
+    first = UctSearcher(BAO, urgency=199.0).search(start(), 2).visits
+    assert list(first.values())[:2] == [1, 1]
+    few = UctSearcher(BAO, urgency=-2.0, exploration=0.0).search(start(), 50).visits
+    assert sorted(few.values())[:-1] == [0, 0, 0]
+
+
+def test_widening_allows_children_by_the_formula():
+    visits = UctSearcher(BAO, widening=(1.0, 0.1)).search(start(), 200).visits
+    assert np.count_nonzero(list(visits.values())) == 2  # ceil(200 ** 0.1)
+
+
+def test_a_tree_that_is_kept_begins_with_its_visits():
+    searcher = UctSearcher(BAO, reuse=True)
+    state = start()
+    before = searcher.search(state, 500)
+    after = searcher.search(states.step(BAO, state, before.action), 1)
+    assert sum(after.visits.values()) > 100
+    fresh = UctSearcher(BAO).search(states.step(BAO, state, before.action), 1)
+    assert sum(fresh.visits.values()) == 1
+
+
+def test_the_final_move_by_mean():
+    found = UctSearcher(BAO, final="mean").search(start(), 300)
+    assert found.value == max(found.means.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"exploration": -1}, "exploration is at least 0"),
+        ({"expand_after": 0}, "expand_after is at least 1"),
+        ({"log_count": "leaf"}, "log_count is parent or root"),
+        ({"final": "luck"}, "final is visits or mean"),
+        ({"widening": (0, 1)}, "widening is"),
+        ({"playout": True}, "has no kernel 'playout'"),
+        ({"knowledge": np.zeros((1, 1))}, "has no kernel 'prior'"),
+        ({"settings": {"x": 1}}, "takes no settings"),
+        ({"tree_size": 8}, "tree_size is at least 1024"),
+    ],
+)
+def test_settings_that_make_no_search(settings, message):
+    with pytest.raises(GameParameterError, match=message):
+        UctSearcher(BAO, **settings)
+
+
+def nim(left: int, simulations: int) -> dict[int, int]:
+    """Visits of the moves of the placeholder game, by the module as it stands, without generation."""
+    frame = [
+        ("left", np.int64),
+        ("key", np.int64),
+        ("side", np.int8),
+        ("moves", np.int32, (2,)),
+        ("order", np.int32, (2,)),
+    ]
+    frames = np.zeros(64, record_dtype(frame))
+    states_ = np.zeros(1, record_dtype([("left", np.int64), ("to_move", np.int8)]))
+    states_["left"] = left
+    params = np.zeros(1, record_dtype([("none", np.int8)]))
+    from asobiba.baselines.search.uct import _NO_SETTINGS, _NODE, _OPTIONS
+
+    tree, options = np.zeros(4096, _NODE), np.zeros(1, _OPTIONS)
+    options["exploration"], options["expand_after"], options["random_fresh"] = 1.0, 1, 1
+    generator = np.zeros(1, SAMPLER)
+    uct_loops.load_root(states_, params, frames)
+    uct_loops.simulate(
+        frames, params, tree, np.zeros(64, np.int64), np.zeros(64, np.int8), generator, options,
+        np.zeros(1, _NO_SETTINGS), np.zeros((1, 1), np.float32), np.zeros(1, np.int64), np.zeros(1, np.int32),
+        simulations, 60, 1,
+    )  # fmt: skip
+    children = tree[tree[0]["first"] :][: tree[0]["children"]]
+    return dict(zip(children["move"].tolist(), children["visits"].tolist()))
+
+
+def test_the_module_itself_plays_its_placeholder_game_well():
+    for left in (4, 5, 7, 8):
+        visits = nim(left, 2000)
+        assert max(visits, key=lambda move: visits[move]) == left % 3

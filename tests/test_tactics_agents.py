@@ -1,0 +1,311 @@
+"""The agents of turn-based tactics: their formulas by hand, features, labels, searches, the round robin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from asobiba.baselines.search.fuzzy import FuzzySet
+from asobiba.baselines.search.uct import UctSearcher
+from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
+from asobiba.baselines.tactics.features import NAMES_OF
+from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
+from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.envs.tactics import GAME, STEPS, notation, orders
+from asobiba.envs.tactics.rules import random_action
+from asobiba.envs.tactics.steps import step as words_step
+from asobiba.envs.tactics.units import NAMES
+
+pytestmark = pytest.mark.slow  # minutes of compiling and of matches
+
+FLAT, WORDS = GAME.ruleset(), STEPS.ruleset()
+
+
+def at(text):
+    return notation.text_to_state(FLAT, text)
+
+
+@compiled()
+def advise(records, params, memory, which):
+    """What the simple agents do, and random play, without the engine of a whole game around them."""
+    view, p, m = records[0], params[0], memory[0]
+    if which == 0:
+        return random_action(view, p, m)
+    if which == 1:
+        unit, goal, target = simple.attack_first_order(view, p, m)
+    else:
+        unit, goal, target = simple.max_act_order(view, p, m)
+    return simple.as_action(view, p, unit, goal, target)
+
+
+class Quick(Agent):
+    """One of the simple agents by `advise`."""
+
+    def __init__(self, which):
+        self.which, self.memory = which, np.zeros(1, SAMPLER)
+
+    def reset(self, ruleset, seat, seed):
+        self.ruleset, self.records = ruleset, ruleset.zeros()
+        self.memory["rng_key"] = seed + 77
+
+    def act(self, view, legal):
+        self.records[0] = view
+        return int(advise(self.records, self.ruleset.params, self.memory, self.which))
+
+
+RANDOM, ATTACK_FIRST, MAX_ACT = range(3)
+
+
+def agent_of(text):
+    return Quick(text) if isinstance(text, int) else make_agent(GAME, text)
+
+
+def choose(agent, state, seed=0):
+    seat = int(state["to_move"])
+    agent.begin(FLAT, [seat], [seed])
+    action = agent.act(states.view_of(FLAT, state, seat), states.action_mask(FLAT, state))
+    return notation.action_to_text(FLAT, state, action)
+
+
+def contest(texts, games):
+    """Points of the first agent, colours swapped."""
+    points = 0.0
+    for number in range(games):
+        seats = [agent_of(text) for text in (texts if number % 2 == 0 else texts[::-1])]
+        state = states.new_state(FLAT, number // 2)
+        for seat, agent in enumerate(seats):
+            agent.begin(FLAT, [seat], [number])
+        while not states.is_over(state):
+            seat = int(state["to_move"])
+            view = states.view_of(FLAT, state, seat)
+            state = states.step(FLAT, state, seats[seat].act(view, states.action_mask(FLAT, state)))
+        points += (1 + float(state["rewards"][number % 2])) / 2
+    return points
+
+
+def test_max_act_eval_takes_the_best_exchange():
+    # The panzer: 7 damage on either infantry and no counter; only the left one threatens what has moved (b2 attacked).
+    agent = Quick(MAX_ACT)
+    state = at("skirmish 0 I10b2+,P10c3 I10b3,I10d4")
+    assert choose(agent, state).endswith("xb3")
+    # An attack on the panzer would cost more than it takes: (0 or 1) x 10 - 8 x 20 is below -20, so the infantry moves.
+    state = at("skirmish 0 I10c3 P10c4,P10e5")
+    assert "x" not in choose(agent, state)
+
+
+def test_attack_first_attacks():
+    agent = Quick(ATTACK_FIRST)
+    state = at("skirmish 0 P10c2 I10d3,I10d5")
+    assert all("x" in choose(agent, state, seed=seed) for seed in range(8))
+
+
+@compiled()
+def spell(records, params, memory, out):
+    """The words in which MaxActEval says what it does, for as long as one unit is spoken of."""
+    s, p, m = records[0], params[0], memory[0]
+    count = 0
+    while count == 0 or s.phase != 0:
+        out[count] = simple.max_act_words(s, p, out, m)
+        words_step(s, p, out[count])
+        count += 1
+    return count
+
+
+def test_agents_in_words_say_what_the_flat_ones_do():
+    for seed in range(4):
+        state = at("skirmish 0 I10b2,P10c3,U10b3 I10b4,I10d4,P6e5")
+        flat = Quick(MAX_ACT)
+        action = notation.text_to_action(FLAT, state, choose(flat, state, seed))
+        memory = np.zeros(1, record_dtype([("rng_key", np.uint64), ("rng_counter", np.uint64), *simple.PLAN]))
+        memory["rng_key"] = seed + 77
+        words = WORDS.zeros()
+        words[0] = notation.text_to_state(WORDS, notation.state_to_text(FLAT, state))
+        out = np.zeros(3, np.int64)
+        count = spell(words, WORDS.params, memory, out)
+        assert out[:count].tolist() == orders.in_words(FLAT, state, action)
+
+
+def test_features_of_an_attack():
+    """skirmish: plain at c4, wood at d2, ...; the panzer goes from c2 to c3 and hits the infantry on c4."""
+    state = at("skirmish 2 P10c2,I4b2+ I10c4,P6e5")
+    vector = labelling.Positions(FLAT).vector(state, notation.text_to_action(FLAT, state, "c2-c3xc4"))
+    found = dict(zip(NAMES_OF, vector.tolist()))
+    # 7 damage leaves 3, whose counter takes (5 * 3 + 70) / (100 + 10) = 0. Next the infantry (5 * 3 ...: 0) and the panzer
+    # of 6 ((330 + 70) / 110 = 3) can attack.
+    wanted = {
+        "hp": 10, "target": 5, "damage": 7, "danger": 3, "blocked": 1, "friends": 1, "enemies": 2, "last": 1, "lead": 5,
+        "turns_left": 12, "own_panzer": 1, "own_infantry": 1, "other_panzer": 1, "other_infantry": 1,
+    }  # fmt: skip
+    assert {name: value for name, value in found.items() if value} == wanted
+
+
+def test_the_wrong_sign_expects_help_from_the_enemy():
+    """Red leads by six, one more than the threshold; the enemy's last turn takes that away, unless it is a friend's."""
+    state = at("duel 18 I10b2+,I10b3 P10d3,I4f4")
+    honest, friendly = (
+        UctSearcher(FLAT, cooperative=c, playout=True, expand_after=2, exploration=0.3, settings={"attack_share": 0.5})
+        .search(state, 2000)
+        .value
+        for c in (False, True)
+    )
+    assert friendly > honest + 0.2
+
+
+def test_published_switches():
+    agent = make_agent(GAME, "m_uct:simulations=50")
+    assert agent.settings["cooperative"]
+    assert agent.settings["log_count"] == "root"
+    assert agent.settings["expand_after"] == 11
+    assert agent.settings["final"] == "mean"
+    corrected = make_agent(GAME, "m_uct_corrected")
+    assert not corrected.settings["cooperative"]
+    with pytest.raises(GameParameterError, match="variant is one of plain, widening"):
+        make_agent(GAME, "m_uct:variant=best")
+    with pytest.raises(GameParameterError, match="holds no fuzzy sets"):
+        make_agent(GAME, "f_uct:labels=nowhere")
+    with pytest.raises(GameParameterError, match="attack_share is from 0 to 1"):
+        make_agent(GAME, "m_uct:attack_share=2").prepare(FLAT)
+    with pytest.raises(GameParameterError, match="population"):
+        make_agent(GAME, "rhea:population=2")
+
+
+def test_the_shipped_sets_say_how_they_were_made():
+    made = yaml.safe_load((agents.LABELS / "made.yml").read_text(encoding="utf-8"))
+    assert "deep search" in made["by"]
+    assert made["command"].startswith("asobiba tactics derive-labels")
+    for name in NAMES:
+        fuzzy = FuzzySet.load(agents.LABELS / f"{name}.csv")
+        assert fuzzy.names == NAMES_OF
+        assert fuzzy.memberships.max() == 1
+        assert made["sets"][name]["samples"] >= len(fuzzy.vectors)
+
+
+def test_priors_are_ten_visits_times_the_membership():
+    """The root's children before any has more than one playout of its own."""
+    state = at("crossing 0 P10c3 I10d4,I10g7")
+    searcher = UctSearcher(
+        FLAT, playout=True, knowledge=agents.knowledge(), urgency=199.0, settings={"rules_of_thumb": False, "lowest": 1}
+    )
+    found = searcher.search(state, 1)
+    sets = [FuzzySet.load(agents.LABELS / f"{name}.csv") for name in NAMES]
+    positions, fresh = labelling.Positions(FLAT), 0
+    for action, visits in found.visits.items():
+        member = sets[2].membership(positions.vector(state, action), 1)
+        fresh += visits - max(1, int(10.0 * member))
+    assert abs(fresh) == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "least"),
+    [
+        (MAX_ACT, 12),
+        ("m_uct_corrected:simulations=60", 13),
+        ("uct_plus:simulations=60", 14),
+        ("rhea:evaluations=60", 12),
+    ],
+)
+def test_agents_beat_random_play(agent, least):
+    assert contest((agent, RANDOM), 16) >= least
+
+
+@pytest.mark.parametrize("agent", ["m_uct", "f_uct", "f_uct_corrected", "m_uct_corrected:variant=widening"])
+def test_published_agents_play_whole_games(agent):
+    colon = "," if ":" in agent else ":"
+    assert 0 <= contest((f"{agent}{colon}simulations=20", ATTACK_FIRST), 2) <= 2
+
+
+def test_equal_seeds_give_equal_games():
+    state = states.new_state(FLAT, 3)
+    for text in ("uct_plus:simulations=80", "f_uct:simulations=80", "rhea:evaluations=60"):
+        assert choose(make_agent(GAME, text), state, seed=4) == choose(make_agent(GAME, text), state, seed=4)
+
+
+def test_label_asks_and_makes_sets(tmp_path):
+    runner = CliRunner()
+    asked = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "6"], input="y\nn\ny\ns\nn\ny\n")
+    assert asked.exit_code == 0, asked.output
+    assert asked.output.count("Is this good") == 6
+    samples = labelling.read_samples(tmp_path)
+    assert [sample.good for sample in samples] == [True, False, True, False, True]
+    again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\nq\n")
+    assert "1 judgements now, 6 in all" in again.output
+    assert yaml.safe_load((tmp_path / "made.yml").read_text())["by"].startswith("a person")
+    assert agents.knowledge(str(tmp_path)).shape[1] == 24
+    (tmp_path / labelling.SAMPLES).write_text("type\nknight,1,2,1\n")
+    with pytest.raises(GameParameterError, match=r"line 2: .* is no sample"):
+        labelling.read_samples(tmp_path)
+
+
+def test_derived_labels_call_some_actions_good_and_more_not():
+    samples = list(labelling.derive(FLAT, 3, 300, seed=2))
+    good = sum(sample.good for sample in samples)
+    assert 3 <= good < len(samples) / 2
+    few = labelling.balanced(samples, 4, 0)
+    assert max(sum(s.kind == kind and s.good == g for s in few) for kind in range(6) for g in (True, False)) <= 4
+
+
+def test_the_round_robin_swaps_colours_and_goes_on_where_it_stopped(tmp_path):
+    meetings = [m for m in reproduction.planned([100], 1, [8]) if m.map == "skirmish"]
+    assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
+    few = [
+        m._replace(red=m.red.replace("100", "10"), blue=m.blue.replace("100", "10"))
+        for m in meetings
+        if {m.red, m.blue} == {"m_uct:simulations=100", "f_uct:simulations=100"}
+    ]
+    kept = tmp_path / "games.jsonl"
+    results = reproduction.play_all(few, kept, None, lambda n: None)
+    assert len(results) == len(few) == 2
+    lines = kept.read_text()
+    assert reproduction.play_all(few, kept, None, lambda n: None) == results
+    assert kept.read_text() == lines
+    found = reproduction.score(results, "f_uct:simulations=10", "m_uct:simulations=10")
+    assert found.games == 2
+
+
+def test_the_page_counts_points_from_both_colours():
+    a, b = "f_uct:simulations=100", "m_uct:simulations=100"
+    results = {
+        reproduction.Meeting("duel", a, b, 0): 1,
+        reproduction.Meeting("duel", b, a, 0): 0,
+        reproduction.Meeting("duel", "uct_plus:simulations=100", a, 0): -1,
+        reproduction.Meeting("duel", a, "m_uct:simulations=200", 0): -1,
+    }
+    assert reproduction.score(results, a, b) == (2, 1.5)
+    text = reproduction.page(results)
+    assert "| 100 | as published | 75.0 (" in text
+    assert reproduction.equal_ratio(results, "") == "1.4 times"
+    low, high = reproduction.Score(100, 60.0).interval()
+    assert (low, high) == pytest.approx((0.502, 0.691), abs=0.001)
+
+
+def test_agents_of_the_game_in_words_play_the_flat_game():
+    from asobiba.baselines.tactics import LEARNED
+
+    state = at("skirmish 0 I10b2,P10c3,U10b3 I10b4,I10d4,P6e5")
+
+    class Speaker(Agent):
+        said = ("c3", "to c4", "hit b4")
+
+        def reset(self, ruleset, seat, seed):
+            assert ruleset == WORDS
+            self.left = list(self.said)
+
+        def act(self, view, legal):
+            action = notation.text_to_action(WORDS, view, self.left.pop(0))
+            assert legal[action]
+            return action
+
+    assert choose(LEARNED["tactics"](Speaker()), state) == "c3-c4xb4"
+
+
+def test_the_network_gives_a_logit_for_every_word():
+    import torch
+
+    from asobiba.baselines.tactics.network import CellNetwork
+
+    network = CellNetwork(WORDS.layout.observation, WORDS.num_actions, width=8, depth=2)
+    logits, value = network(torch.zeros(3, WORDS.observation_size))
+    assert logits.shape == (3, 66)
+    assert value.shape == (3, 8)

@@ -1,0 +1,74 @@
+"""The classical agents of werewolf against the figures and formulas of their papers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from asobiba.baselines.werewolf.basic_play import OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent, settings
+from asobiba.baselines.werewolf.perspective import initial_points, trust_of
+from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
+from asobiba.baselines.werewolf.reproduction import Results, half_width, markdown, order_of, percent, z_score
+from asobiba.baselines.werewolf.simulate import Tally
+
+
+def test_initial_points_of_a_villager_among_fifteen_are_those_of_equation_2_1():
+    points = initial_points(15, 0)
+    assert np.round(points, 1).tolist() == [57.1, 7.1, 7.1, 7.1, 21.4]
+    assert points.sum() == pytest.approx(100)
+
+
+@pytest.mark.parametrize("role", range(5))
+def test_nobody_shares_a_role_that_there_is_one_of(role):
+    points = initial_points(15, role)
+    assert (points[role] == 0) == (role in (1, 2, 3))
+
+
+def test_trust_is_equation_2_2():
+    table = np.array([[0.0, 0.8, 0.0, 0.1, 0.1], [0.7, 0.0, 0.0, 0.1, 0.2], [0.0, 0.0, 0.0, 0.4, 0.6]])
+    assert trust_of(table).tolist() == pytest.approx([0.6, 0.4, -1.0])
+
+
+def test_every_theory_and_reading_is_a_setting_of_the_basic_play():
+    for theory in THEORIES:
+        initial = basic_agent(theory).initial[0]
+        for name, value in THEORIES[theory].items():
+            assert initial[name] == value
+    for name in (*OPEN_POINTS, *VILLAGE_THEORIES):
+        changed = 1 - settings()[name]
+        assert basic_agent("basic", **{name: changed}).initial[0][name] == changed
+    assert len(VILLAGE_THEORIES) >= 5
+
+
+def results(shares):
+    def tally(share):
+        return Tally(GAMES, round(GAMES * share / 100), 0, 0)
+
+    return Results(
+        {name: tally(share) for name, share in shares.items()},
+        {(point, name): tally(shares[name] + 1) for point in OPEN_POINTS for name in shares},
+        {name: tally(shares["basic"] - 2) for name in VILLAGE_THEORIES},
+    )
+
+
+def test_the_report_of_the_papers_own_figures_agrees_with_the_paper():
+    found = results(WOLF_WINS)
+    assert order_of(found) == ORDER
+    basic = found.theories["basic"]
+    # The paper's own choice: an error of 0.3 points takes 110,000 games where both sides win equally often.
+    assert half_width(Tally(GAMES, GAMES // 2, 0, 0)) == pytest.approx(100 * 1.96 * math.sqrt(0.25 / GAMES))
+    assert half_width(basic) < 0.3
+    for name, tally in found.theories.items():
+        z = z_score(tally, basic)
+        assert name == "basic" or (z > 1.645) == (name == "C")
+    text = markdown(found, "asobiba reproduce werewolf --full")
+    assert "as in the paper" in text
+    assert "No figure is more than 3 points off" in text
+
+
+def test_a_figure_that_is_off_names_the_reading_that_would_move_it():
+    found = results({**WOLF_WINS, "basic": 60.0})
+    text = markdown(found, "asobiba reproduce werewolf")
+    assert "the paper has C > basic > A > E > D > B" in text
+    assert "* basic is -7.15 points off." in text
+    assert percent(found.theories["basic"]) == 60.0

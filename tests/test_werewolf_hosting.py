@@ -1,0 +1,202 @@
+"""Hosting and joining AIWolf games over loopback: our own client, and clients that behave badly."""
+
+import json
+import socket
+import threading
+
+import pytest
+
+from asobiba import game
+from asobiba.arena.store import Store
+from asobiba.baselines.werewolf import basic
+from asobiba.baselines.werewolf.hosting import accept_peers, play_set
+from asobiba.baselines.werewolf.joining import join
+from asobiba.protocols.aiwolf import ClientError
+
+WEREWOLF = game("werewolf")
+REPLIES = {"TALK": "Over", "WHISPER": "Over", "VOTE": "", "DIVINE": "", "GUARD": "", "ATTACK": "", "ROLE": "none"}
+
+
+def host(clients, rules="0.6", games=1, players=5, reply=5.0):
+    """Hosts games for these client functions (each is called with host and port, in a thread); returns what came out."""
+    ruleset = WEREWOLF.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
+    hosted = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()[:2]
+        threads = [threading.Thread(target=client, args=address) for client in clients]
+        for thread in threads:
+            thread.start()
+        peers = accept_peers(server, len(clients), reply, 20.0, lambda text: None)
+    play_set(ruleset, peers, basic, "basic", games, 11, lambda number, result: hosted.append(result))
+    for peer in peers:
+        peer.close()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    return hosted
+
+
+class PlainClient:
+    """A client written from the wire format alone. `answer(request, count)` may return bytes to be sent instead."""
+
+    def __init__(self, answer=lambda request, count: None):
+        self.answer, self.packets = answer, []
+
+    def __call__(self, host, port):
+        with socket.create_connection((host, port), timeout=20) as connection, connection.makefile("rb") as lines:
+            for line in lines:
+                packet = json.loads(line)
+                self.packets.append(packet)
+                request = packet["request"]
+                if request == "NAME":
+                    connection.sendall(b"plain\n")
+                    continue
+                reply = self.answer(request, sum(p["request"] == request for p in self.packets))
+                if reply is None and request in REPLIES:
+                    reply = REPLIES[request].encode() + b"\n"
+                try:
+                    if reply:
+                        connection.sendall(reply)
+                except OSError:
+                    return
+                if reply == b"":
+                    return
+
+
+def requests_of(client):
+    return [packet["request"] for packet in client.packets]
+
+
+@pytest.mark.parametrize("rules", ["2016", "0.6"])
+def test_our_agents_play_over_the_wire_as_they_do_at_the_table(rules):
+    joined = []
+
+    def client(host, port):
+        joined.append(join(host, port, basic(), "ours", games=2))
+
+    hosted = host([client], rules=rules, games=2)
+    assert joined == [2]
+    for result in hosted:
+        assert result.faults == {}
+        assert result.log[-1].split(",")[1] == "result"
+        assert result.record.reason == "rules"
+        assert "aiwolf:ours" in result.record.match.seats
+
+
+@pytest.mark.parametrize("rules", ["2016", "0.6"])
+def test_requests_come_in_the_platforms_order_with_its_keys(rules):
+    client = PlainClient()
+    host([client], rules=rules)
+    found = requests_of(client)
+    assert found[0] == "NAME"
+    assert found[1] == "INITIALIZE"
+    assert found[2] == "DAILY_INITIALIZE"
+    assert found[-1] == "FINISH"
+    if rules == "2016":
+        assert "TALK" in found[3 : found.index("DAILY_FINISH")]
+    else:
+        assert found[3] == "DAILY_FINISH"
+    begin = next(packet for packet in client.packets if packet["request"] == "INITIALIZE")
+    assert begin["gameSetting"]["playerNum"] == 5
+    assert len(begin["gameInfo"]["roleMap"]) == 1
+    assert ("latestVoteList" in begin["gameInfo"]) == (rules == "0.6")
+    end = client.packets[-1]["gameInfo"]
+    assert len(end["roleMap"]) == 5
+    me = str(begin["gameInfo"]["agent"])
+    assert end["roleMap"][me] == begin["gameInfo"]["roleMap"][me]
+
+
+def test_hosted_games_go_into_the_leagues_store(tmp_path):
+    hosted = host([PlainClient()])
+    store = Store(tmp_path / "league.sqlite")
+    assert store.write([hosted[0].record]) == 1
+    log = [line.split(",") for line in hosted[0].log]
+    assert {line[1] for line in log} >= {"status", "talk", "vote", "divine", "execute", "result"}
+    assert sum(line[1] == "status" and line[0] == "0" for line in log) == 5
+
+
+HOSTILE = {
+    "no JSON": (lambda request, count: b"nonsense\n" if request == "VOTE" else None, "agentIdx", False),
+    "a vote for itself": (
+        lambda request, count: b'{"agentIdx":99}\n' if request == "VOTE" else None,
+        "agent 99",
+        False,
+    ),
+    "invalid UTF-8": (lambda request, count: b"\xff\xfe\n" if request == "TALK" else None, "UTF-8", False),
+    "no sentence": (lambda request, count: b"VOTE nobody\n" if request == "TALK" else None, "no sentence", False),
+    "out of turn": (lambda request, count: b"Over\nOver\n" if request == "TALK" else None, "out of turn", False),
+    "ten megabytes": (lambda request, count: b"x" * 10_000_000 if request == "TALK" else None, "65536", True),
+    "hangs up": (lambda request, count: b"" if request == "TALK" else None, "closed", True),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_bad_client_is_replaced_and_the_others_play_on(name):
+    answer, reason, out = HOSTILE[name]
+    good = PlainClient()
+    hosted = host([PlainClient(answer), good])
+    faults = [fault for found in hosted[0].faults.values() for fault in found]
+    assert any(reason in fault for fault in faults), faults
+    assert len(hosted[0].faults) == 1
+    assert hosted[0].record.reason == "rules"
+    assert hosted[0].record.detail
+    assert requests_of(good)[-1] == "FINISH"
+    if out:
+        assert len(faults) == 1
+
+
+def test_a_silent_client_is_out_after_its_time_and_the_others_play_on():
+    release = threading.Event()
+
+    def answer(request, count):
+        if request == "TALK":
+            release.wait(20)
+            return b""
+        return None
+
+    good = PlainClient()
+
+    def finishing(host, port):
+        good(host, port)
+        release.set()
+
+    hosted = host([PlainClient(answer), finishing], reply=0.3)
+    release.set()
+    faults = [fault for found in hosted[0].faults.values() for fault in found]
+    assert faults == ["no reply within 0.3 s"]
+    assert requests_of(good)[-1] == "FINISH"
+
+
+def test_a_client_that_tells_no_name_is_sent_away():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        quiet = socket.create_connection(server.getsockname()[:2])
+        told = []
+        assert accept_peers(server, 1, 0.1, 0.5, told.append) == []
+        quiet.close()
+    assert "sent away" in told[0]
+
+
+def test_joining_nobody_says_so():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ClientError, match="no server answers"):
+        join("127.0.0.1", port, basic(), "ours")
+
+
+@pytest.mark.parametrize(
+    "line", [b"nonsense\n", b'{"request":"TALK"}\n', b'{"request":"INITIALIZE","gameInfo":{"agent":9}}\n']
+)
+def test_a_server_that_talks_nonsense_is_left(line):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            connection.sendall(line)
+            connection.recv(100)
+            connection.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(ClientError):
+            join(*server.getsockname()[:2], basic(), "ours")
+        thread.join(5)
