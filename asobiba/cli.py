@@ -79,8 +79,13 @@ def _late() -> dict[str, tuple[str, str]]:
 def _summary(module: str, attribute: str) -> str:
     """The first lines of the help of a function or of a `typer.Typer(help=...)`, read from the source of its module."""
     package, _, name = module.rpartition(".")
-    file = (_folder(package) or Path()) / f"{name}.py"
-    for node in ast.parse(file.read_text(encoding="utf-8")).body if file.is_file() else []:
+    if package:
+        folder = _folder(package)
+        file = folder / f"{name}.py" if folder else None
+    else:
+        spec = importlib.util.find_spec(name)
+        file = Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    for node in ast.parse(file.read_text(encoding="utf-8")).body if file and file.is_file() else []:
         if isinstance(node, ast.FunctionDef) and node.name == attribute:
             return (ast.get_docstring(node) or "").partition("\n\n")[0]
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute:

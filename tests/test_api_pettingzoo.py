@@ -129,7 +129,7 @@ def test_illegal_and_wrong_actions():
         push.step({"player_0": [3.0], "player_1": [0.0]})
     aec = AEC("toy_push")
     aec.reset(seed=0)
-    with pytest.raises(IllegalAction, match="takes actions of shape"):
+    with pytest.raises(IllegalAction, match=r"takes one player's action of shape \(1,\)"):
         aec.step([1.0, 2.0])
 
 
