@@ -25,7 +25,7 @@ from asobiba.api.render import ansi, svg
 from asobiba.core import states
 from asobiba.core.errors import IllegalAction, NotationError, PositionError, StateBytesError
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.state import BY_RULES, EVERYBODY, HEADER, ILLEGAL_ACTION, STEP_LIMIT, culprit
+from asobiba.core.record import BY_RULES, EVERYBODY, HEADER, ILLEGAL_ACTION, STEP_LIMIT, culprit
 
 GAMES, STEPS = 8, 150
 SECTIONS = (

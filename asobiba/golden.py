@@ -19,9 +19,9 @@ from asobiba.api.render import ansi
 from asobiba.core import states
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game, Ruleset
+from asobiba.core.record import END_REASONS
 from asobiba.core.registry import game as find_game
 from asobiba.core.registry import game_names
-from asobiba.core.state import END_REASONS
 
 PLIES, SEEDS, LINES = 100, 32, 200
 

@@ -10,7 +10,7 @@ from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
 from asobiba.arena.match import Match, play_match
 from asobiba.arena.replay import verify
 from asobiba.core import Agent, GameParameterError, StateBytesError, game, make_agent, states
-from asobiba.core.state import culprit
+from asobiba.core.record import culprit
 
 VILLAGE = game("toy_village").ruleset()
 SMALL = game("toy_village").ruleset(players=3)

@@ -32,7 +32,7 @@ from asobiba.core import (
     states,
 )
 from asobiba.core.random import memory_keys, seed_keys
-from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.core.record import SAMPLER, record_dtype
 
 
 def generator(seed=1, stream=0):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from asobiba.core import Agent, GameParameterError, make_agent
-from asobiba.core.state import BY_RULES
+from asobiba.core.record import BY_RULES
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
 from asobiba.envs.gogo import GAME, notation
 from asobiba.protocols.gomocup import GomocupServer

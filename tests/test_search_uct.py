@@ -8,7 +8,7 @@ import pytest
 from asobiba.baselines.search import uct_loops
 from asobiba.baselines.search.uct import UctSearcher
 from asobiba.core import GameParameterError, game, states
-from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.core.record import SAMPLER, record_dtype
 
 BAO = game("bao").ruleset()
 

@@ -12,7 +12,7 @@ from asobiba.baselines.search.uct import UctSearcher
 from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
 from asobiba.baselines.tactics.features import NAMES_OF
 from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
-from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.core.record import SAMPLER, record_dtype
 from asobiba.envs.tactics import GAME, STEPS, notation, orders
 from asobiba.envs.tactics.rules import random_action
 from asobiba.envs.tactics.steps import step as words_step

@@ -19,7 +19,7 @@ from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
 from asobiba.core.loops.arrays import NO_AGENTS, Games, Table
 from asobiba.core.loops.games import BEGIN, OBSERVE, STEP, STEP_BLIND
 from asobiba.core.random import Stream, random_legal, random_uniform, seed_keys
-from asobiba.core.state import SAMPLER, outcome_dtype
+from asobiba.core.record import SAMPLER, outcome_dtype
 from asobiba.core.states import as_seed, require_legal, require_valid
 from asobiba.core.targets import INLINED, again, most_threads
 
@@ -160,7 +160,7 @@ class Batch:
         gains: `(n,)` float32, the reward of the player who acted in the last step (player 0's in joint games).
         movers: `(n,)` int8, who acted in the last step.
         terminated, truncated: `(n,)` bool of the last step.
-        reasons: `(n,)` uint8, index into `asobiba.core.state.END_REASONS`.
+        reasons: `(n,)` uint8, index into `asobiba.core.record.END_REASONS`.
         finals: like `observations`; after a step with `autoreset="same_step"`, the rows of games that ended hold
             their last observation.
         final_states: like `states`; the last records of these games.

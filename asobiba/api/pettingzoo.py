@@ -17,7 +17,7 @@ from asobiba.api.spaces import action_space, masked_observation_space
 from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import SUMMARY_MOVER, SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_REWARDED, SUMMARY_TERMINATED
-from asobiba.core.state import END_REASONS
+from asobiba.core.record import END_REASONS
 from asobiba.core.states import as_action, require_legal
 
 

@@ -16,7 +16,7 @@ from asobiba.api.single import as_ruleset, fresh_seed
 from asobiba.api.spaces import action_space
 from asobiba.core.errors import MissingExtra
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.state import END_REASONS
+from asobiba.core.record import END_REASONS
 
 try:
     import torch

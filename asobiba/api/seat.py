@@ -18,7 +18,7 @@ from asobiba.core.agents import Agent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_TERMINATED, SUMMARY_TRUNCATED
 from asobiba.core.loops.games import STEP
-from asobiba.core.state import END_REASONS
+from asobiba.core.record import END_REASONS
 from asobiba.core.states import as_action
 
 

@@ -19,7 +19,7 @@ from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
 from asobiba.core.loops.arrays import NO_AGENTS
 from asobiba.core.loops.games import ATTEMPTS, NOBODY
 from asobiba.core.random import Stream, begin_control, seed_keys
-from asobiba.core.state import CONTROL
+from asobiba.core.record import CONTROL
 from asobiba.core.states import agent_views, as_action
 
 

@@ -40,7 +40,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     What `reset` and `step` return is never overwritten while somebody holds it; arrays that nobody holds are used
     again, so nothing is copied. `infos["action_mask"]` is `(n, num_actions)` int8, `infos["end_reason"]` `(n,)` uint8
-    indexes `asobiba.core.state.END_REASONS` (0 while a game runs); against agents it also holds what the game reports
+    indexes `asobiba.core.record.END_REASONS` (0 while a game runs); against agents it also holds what the game reports
     (`Layout.info`). Auto-reset is as in Gymnasium, all three modes:
     with "SameStep" `infos["final_obs"]` and `infos["final_info"]` hold what the finished games ended with; with
     "Disabled" `reset(options={"reset_mask": mask})` begins the games of a `(n,)` boolean mask anew.

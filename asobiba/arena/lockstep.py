@@ -18,7 +18,7 @@ from asobiba.arena.match import (
     refused,
 )
 from asobiba.core import Agent, KernelAgent, Ruleset
-from asobiba.core.state import culprit
+from asobiba.core.record import culprit
 
 
 def plays_in_lockstep(ruleset: Ruleset, agents: Sequence[Agent]) -> bool:

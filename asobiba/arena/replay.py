@@ -19,7 +19,7 @@ from asobiba.arena.match import (
     forfeit,
     teams_of,
 )
-from asobiba.core.state import END_REASONS
+from asobiba.core.record import END_REASONS
 
 
 def replay(record: Record) -> Iterator[tuple[np.void, Any]]:

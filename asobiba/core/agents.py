@@ -20,7 +20,7 @@ from asobiba.core.game import Game, Ruleset
 from asobiba.core.kernels import kernel
 from asobiba.core.loops.arrays import NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform
-from asobiba.core.state import CONTROL, SAMPLER, outcome_dtype, record_dtype
+from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
 
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 

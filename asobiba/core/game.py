@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 
 from asobiba.core.errors import GameParameterError
-from asobiba.core.state import header, record_dtype
+from asobiba.core.record import header, record_dtype
 
 
 def camel_case(name: str) -> str:

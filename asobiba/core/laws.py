@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core.kernels import kernel
-from asobiba.core.state import BY_RULES, ILLEGAL_ACTION, STEP_LIMIT
+from asobiba.core.record import BY_RULES, ILLEGAL_ACTION, STEP_LIMIT
 
 DISABLED, NEXT_STEP, SAME_STEP = 0, 1, 2
 """When an episode begins anew: when it is told to, in the step after its end, in the step of its end."""

@@ -11,7 +11,7 @@ from math import comb
 import numpy as np
 
 from asobiba.core import GameParameterError, kernel
-from asobiba.core.state import record_dtype
+from asobiba.core.record import record_dtype
 from asobiba.envs.bao.layout import ENDLESS, check_holes, sowing_table
 from asobiba.envs.bao.rules import ENDLESS_MOVE, sow_on
 

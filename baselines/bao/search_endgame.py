@@ -23,7 +23,7 @@ from asobiba.baselines.bao.search_rules import (  # noqa: F401 - the shared sear
     repetition,
 )
 from asobiba.core import Ruleset, kernel
-from asobiba.core.state import record_dtype
+from asobiba.core.record import record_dtype
 
 _plain_play = search_rules.play
 

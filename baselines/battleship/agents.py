@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from asobiba.baselines.battleship.fleets import MAX_CELLS, placements_bound
+from asobiba.baselines.battleship.exact_count import MAX_CELLS, placements_bound
 from asobiba.baselines.battleship.policy import (
     CHECKERBOARD,
     COUNTING,

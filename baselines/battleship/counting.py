@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asobiba.baselines.battleship.agents import require_countable
-from asobiba.baselines.battleship.fleets import count_fleets
+from asobiba.baselines.battleship.exact_count import count_fleets
 from asobiba.core import NotationError, PositionError, Ruleset, compiled
 from asobiba.core.states import new_state, view_of
 from asobiba.envs.battleship.notation import names_of, text_to_cell

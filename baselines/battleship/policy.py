@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from asobiba.baselines.battleship.fleets import MAX_CELLS, count_fleets, has_bit, set_bit
+from asobiba.baselines.battleship.exact_count import MAX_CELLS, count_fleets, has_bit, set_bit
 from asobiba.baselines.battleship.hunt import mark_undetermined, neighbourhood, search, settle
 from asobiba.core import kernel, random_below, random_legal
-from asobiba.envs.battleship.fleet import draw_fleet
+from asobiba.envs.battleship.placement import draw_fleet
 from asobiba.envs.battleship.record import SUNK_ONLY, is_shot
 
 RANDOM, NEIGHBOURHOOD, CHECKERBOARD, COUNTING, EXACT = 0, 1, 2, 3, 4

@@ -11,7 +11,7 @@ import numpy as np
 
 from asobiba.core import Agent, GameParameterError, Ruleset, compiled, kernel
 from asobiba.core.random import seed_record
-from asobiba.core.state import SAMPLER
+from asobiba.core.record import SAMPLER
 from asobiba.core.states import as_seed
 from asobiba.envs.curling import rules
 from asobiba.envs.curling.motion import CS2_ALPHA, CS2_KAPPA, fcv1_tau, fcv1_turn, fcv1_way

@@ -14,7 +14,7 @@ from asobiba.baselines.mini4wd.predict import REPLICAS
 from asobiba.core import Agent, GameParameterError, Ruleset, compiled
 from asobiba.core.laws import close_step, is_over
 from asobiba.core.random import seed_record
-from asobiba.core.state import record_dtype
+from asobiba.core.record import record_dtype
 from asobiba.envs.mini4wd.car import CAR_NAMES
 from asobiba.envs.mini4wd.layout import LEVELS
 from asobiba.envs.mini4wd.rules import hide, reset, run_on

@@ -25,7 +25,7 @@ import numpy as np
 from asobiba.baselines.search import hooks
 from asobiba.core import GameParameterError, Ruleset
 from asobiba.core.cache import bind_module
-from asobiba.core.state import record_dtype
+from asobiba.core.record import record_dtype
 from asobiba.core.states import legal_actions
 
 WIN = 1_000_000

@@ -30,7 +30,7 @@ from asobiba.baselines.search import uct_placeholder
 from asobiba.baselines.search.alpha_beta import default_search_module
 from asobiba.core import Agent, GameParameterError, Ruleset, seed_record
 from asobiba.core.cache import bind_module
-from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.core.record import SAMPLER, record_dtype
 
 _PLIES = 512
 _REUSE_PLIES = 40

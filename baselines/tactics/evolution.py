@@ -16,7 +16,7 @@ from asobiba.baselines.tactics import search_rules
 from asobiba.baselines.tactics.playouts import draw_order
 from asobiba.baselines.tactics.search_rules import copy_position, evaluate
 from asobiba.core import Agent, GameParameterError, Ruleset, compiled, kernel, random_below, random_uniform, seed_record
-from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.core.record import SAMPLER, record_dtype
 from asobiba.envs.tactics.battle import DRAW, RED_WINS, attack_action, end_action, move_action, perform, play
 from asobiba.envs.tactics.rules import is_legal
 

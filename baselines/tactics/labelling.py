@@ -17,7 +17,7 @@ from asobiba.baselines.tactics import search_rules
 from asobiba.baselines.tactics.evolution import drawn_action
 from asobiba.baselines.tactics.features import FEATURES, NAMES_OF, action_features
 from asobiba.core import GameParameterError, Ruleset, compiled, seed_record
-from asobiba.core.state import SAMPLER, record_dtype
+from asobiba.core.record import SAMPLER, record_dtype
 from asobiba.core.states import is_over, new_state
 from asobiba.envs.tactics import rules
 from asobiba.envs.tactics.battle import decode

@@ -12,7 +12,7 @@ from asobiba.baselines.search.fuzzy import membership
 from asobiba.baselines.tactics.features import FEATURES, action_features
 from asobiba.baselines.tactics.playouts import play_out, value_for, worth_hitting
 from asobiba.core import GameParameterError, kernel, mix64
-from asobiba.core.state import record_dtype
+from asobiba.core.record import record_dtype
 from asobiba.envs.tactics import battle
 from asobiba.envs.tactics.battle import (
     DRAW,

@@ -15,8 +15,8 @@ import numpy as np
 
 from asobiba.core import NotationError, PositionError, Ruleset, compiled
 from asobiba.core.states import seed_states
-from asobiba.envs.battleship.fleet import clashes_with_earlier, complete_fleet, fits_board
 from asobiba.envs.battleship.parameters import ship_names
+from asobiba.envs.battleship.placement import clashes_with_earlier, complete_fleet, fits_board
 from asobiba.envs.battleship.record import HIT
 from asobiba.envs.battleship.rules import put_ship, shoot
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import GameParameterError, Layout
-from asobiba.envs.battleship.fleet import PLACE_ED1, PLACE_ED2, PLACE_PK, PLACE_R
+from asobiba.envs.battleship.placement import PLACE_ED1, PLACE_ED2, PLACE_PK, PLACE_R
 
 TOUCHING = ("allowed", "corners", "never")
 SUNK_TOLD = ("kind", "only", "place")
@@ -48,7 +48,7 @@ def parse_placement(text: str) -> dict[str, int]:
     """Splits the name of a placement strategy (`r`, `ed1`, `ed2`, `pk2x10`; with `sp`: `rsp`, `pksp2x10`).
 
     Returns:
-        `placement` (a code of `fleet.py`), `apart` (0 or 1), `pack_x`, `pack_y` (cells; 0 except for PK).
+        `placement` (a code of `placement.py`), `apart` (0 or 1), `pack_x`, `pack_y` (cells; 0 except for PK).
 
     Raises:
         GameParameterError: for any other text.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import kernel, random_below, random_uniform
-from asobiba.envs.battleship.fleet import (
+from asobiba.envs.battleship.placement import (
     PLACE_ED1,
     PLACE_ED2,
     PLACE_PK,

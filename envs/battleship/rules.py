@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import kernel
-from asobiba.envs.battleship.fleet import (
+from asobiba.envs.battleship.placement import (
     TOUCHING_ALLOWED,
     TOUCHING_CORNERS,
     complete_fleet,

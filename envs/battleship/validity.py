@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import kernel
-from asobiba.envs.battleship.fleet import clashes_with_earlier, complete_fleet, fits_board, placement_stride
+from asobiba.envs.battleship.placement import clashes_with_earlier, complete_fleet, fits_board, placement_stride
 from asobiba.envs.battleship.record import HIT, MISS, SUNK_KIND, SUNK_ONLY, is_shot
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from asobiba.core import GameParameterError, IllegalAction, Ruleset, compiled
 from asobiba.core.laws import close_step
 from asobiba.core.random import seed_record
-from asobiba.core.state import SAMPLER
+from asobiba.core.record import SAMPLER
 from asobiba.core.states import as_seed, is_over
 from asobiba.envs.curling import motion, rules, shots, simulation
 

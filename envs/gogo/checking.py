@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import kernel
-from asobiba.core.state import ILLEGAL_ACTION
+from asobiba.core.record import ILLEGAL_ACTION
 from asobiba.envs.gogo.board import (
     EXEMPT,
     FIVES,

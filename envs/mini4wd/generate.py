@@ -15,7 +15,7 @@ import numpy as np
 
 from asobiba.core import GameParameterError, compiled
 from asobiba.core.random import random_below, random_uniform, seed_record
-from asobiba.core.state import SAMPLER
+from asobiba.core.record import SAMPLER
 from asobiba.envs.mini4wd.course import Course, _course, final_pose, load_course, poses
 
 _TRIES = 2000

@@ -346,7 +346,7 @@ def fly(s, p, k, force):
 
 
 @kernel
-def lean(s, k, lateral, normal):
+def roll_outwards(s, k, lateral, normal):
     """Roll about the outer wheels: the rollers hold the car below its centre of gravity (accelerations in m/s2).
 
     `lateral` is signed, positive in a left turn. Quasi-static limit: lateral * roller_offset = normal * tread / 2.
@@ -425,7 +425,7 @@ def roll_on(s, p, k, force):
     s.u[k] += 0.5 * (v + v_new) * DT
     lateral = outward if kappa >= 0.0 else -outward
     if s.roll[k] != 0.0 or outward * s.car[k, ROLLER_OFFSET] > 0.5 * normal * s.car[k, TREAD]:
-        lean(s, k, lateral, normal)
+        roll_outwards(s, k, lateral, normal)
     if s.u[k] < 0.0 or s.u[k] >= p.track[piece, lane, LENGTH]:
         cross_pieces(s, p, k)
     return (v_new - v) / DT + GRAVITY * sine, lateral, normal, -v * curve, v * kappa

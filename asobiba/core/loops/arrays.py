@@ -19,7 +19,7 @@ class Games(NamedTuple):
         masks: `(n, [seats,] actions)` int8, of the states before a step; `new_masks`: of those after it (they may be the
             same array).
         observations: `(n, [seats,] size)`; `(n, size)` where there is one learner.
-        outcomes: `(n,)` records (`asobiba.core.state.outcome_dtype`): what a step brought.
+        outcomes: `(n,)` records (`asobiba.core.record.outcome_dtype`): what a step brought.
         finals, final_states: as `observations` and `states`: of the games that ended in this step and began anew.
     """
 
@@ -40,7 +40,7 @@ class Table(NamedTuple):
     """Who sits where.
 
     Attributes:
-        control: `(n,)` records (`asobiba.core.state.CONTROL`): the learner's seat, and the generator of the episodes.
+        control: `(n,)` records (`asobiba.core.record.CONTROL`): the learner's seat, and the generator of the episodes.
         occupants: `(n, seats)` int8: which of the compiled agents plays the seat where the learner does not.
         views: `(n,)` records in which agents are shown what they may know.
         first_memory, ...: of each compiled agent an array `(n * seats,)` of memory records; the record of seat `k` in game
