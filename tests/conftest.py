@@ -11,7 +11,19 @@ import pytest
 
 # Tiny games, found through their entry points as any other package's games are.
 sys.path.insert(0, str(Path(__file__).parent / "toys"))
+_BY_GAME = ("test_conformance.py", "test_ptx.py", "test_jit_disabled.py")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+
+def pytest_itemcollected(item):
+    """What one process does (`--dist loadgroup`): a file, whose tests share fixtures and compiled code; of the files that go
+    through all games, a game."""
+    if item.get_closest_marker("xdist_group") is None:
+        group = item.nodeid.partition("::")[0]
+        game = getattr(item, "callspec", None) and item.callspec.params.get("name")
+        if group.endswith(_BY_GAME) and game is not None:
+            group += f"::{game}"
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def debian_program(program: str, package: str) -> str:
