@@ -62,10 +62,7 @@ for seed in range(2):
         "ray",
         f"""from ray.rllib.algorithms.ppo import PPOConfig
 from ray.tune import register_env
-import numpy as np
-make = lambda _: gymnasium.wrappers.TransformObservation(gymnasium.make('{GAME}'), lambda o: o.astype(np.float32),
-    gymnasium.spaces.Box(0, 1, gymnasium.make('{GAME}').observation_space.shape, np.float32))
-register_env('game', make)
+register_env('game', lambda _: gymnasium.make('{GAME}', dtype='float32'))
 PPOConfig().environment('game').env_runners(num_env_runners=0).training(
     train_batch_size=256, minibatch_size=64, num_epochs=1).build_algo().train()""",
     ),

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import asobiba
-from asobiba.api import SeatEnv, Seating
+from asobiba.api import SeatEnv, Seating, VectorEnv
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.core import Agent, GameParameterError, IllegalAction, UnknownAgent, game, make_agent
 
@@ -446,3 +446,37 @@ def test_truncation_in_stable_baselines():
         _, _, dones, infos = env.step(np.ones(4, np.int64))
     assert dones.all()
     assert all(info["TimeLimit.truncated"] and info["end_reason"] == "truncation" for info in infos)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_observations_in_floating_point(mode):
+    plain = VectorEnv("toy_nim", 6, autoreset_mode=mode)
+    turned = VectorEnv("toy_nim", 6, autoreset_mode=mode, dtype="float32")
+    pairs = [(plain.reset(seed=3)[0], turned.reset(seed=3)[0])]
+    finals = 0
+    for _ in range(12):
+        actions = plain.sample_actions().copy()
+        one, other = plain.step(actions), turned.step(actions)
+        pairs.append((one[0], other[0]))
+        for done in np.flatnonzero(one[4].get("_final_obs", [])):
+            pairs.append((one[4]["final_obs"][done], other[4]["final_obs"][done]))
+            finals += 1
+    assert (finals > 0) == (mode is AutoresetMode.SAME_STEP)
+    for observation, floats in pairs:
+        assert floats.dtype == np.float32
+        assert (observation == floats).all()
+    assert turned.single_observation_space.dtype == np.float32
+
+
+def test_one_environment_in_floating_point():
+    env = gymnasium.make("asobiba/AnimalShogi-v0", dtype="float32")
+    check_env(env.unwrapped, skip_render_check=True)
+    observation, info = env.reset(seed=1)
+    assert observation in env.observation_space
+    assert observation.dtype == np.float32
+    observation = env.step(int(info["action_mask"].argmax()))[0]
+    assert observation.dtype == np.float32
+    with pytest.raises(GameParameterError, match="or one of floating-point numbers such as 'float32', not 'int64'"):
+        SeatEnv("animal_shogi", dtype="int64")
+    with pytest.raises(GameParameterError, match="not 'flaot'"):
+        SeatEnv("animal_shogi", dtype="flaot")

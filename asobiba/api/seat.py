@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import gymnasium
@@ -13,7 +12,7 @@ from asobiba.api.opponents import Opponent
 from asobiba.api.render import MODES, Renderer, check_mode
 from asobiba.api.seating import Seating, one_action
 from asobiba.api.single import SingleGame, as_ruleset, fresh_seed
-from asobiba.api.spaces import action_space
+from asobiba.api.spaces import action_space, observation_space
 from asobiba.core.agents import Agent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_TERMINATED, SUMMARY_TRUNCATED
@@ -39,6 +38,8 @@ class SeatEnv(SingleGame, gymnasium.Env):
         seat: "first", "second", a seat's name or number, or "random": drawn anew for every episode.
         render_mode: "human", "rgb_array", "ansi", "svg" or `None`; pictures show what the learner knows.
         strict: an illegal action raises `IllegalAction` instead.
+        dtype: of the observations: the game's own, or one of floating-point numbers, such as "float32", for libraries that
+            take nothing else.
         parameters: of the game.
     """
 
@@ -52,6 +53,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         seat: str | int = "random",
         render_mode: str | None = None,
         strict: bool = False,
+        dtype: Any = None,
         **parameters: Any,
     ):
         ruleset = as_ruleset(game, parameters)
@@ -63,7 +65,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self._allocate(Seating(ruleset, 1, opponent=opponent, seat=seat, autoreset="disabled", threads=1))
         self.strict = strict
         self.render_mode = render_mode
-        self.observation_space = copy.deepcopy(ruleset.observation_space)
+        self.observation_space, self._dtype = observation_space(ruleset, dtype)
         self.action_space = action_space(ruleset)
         self._renderer = Renderer(ruleset, self.metadata["render_fps"])
         self._last_action: Any = None
@@ -105,7 +107,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self._look()
         if self.render_mode == "human":
             self.render()
-        return self._observation.copy(), self._info(self._summary)
+        return self._observation.astype(self._dtype or self._observation.dtype), self._info(self._summary)
 
     def _look(self) -> None:
         super()._look()
@@ -150,7 +152,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
             if self.render_mode == "human":
                 self.render()
         return (
-            self._observation.copy(),
+            self._observation.copy() if self._dtype is None else self._observation.astype(self._dtype),
             float(self._gain[0]),
             summary_now & SUMMARY_TERMINATED != 0,
             summary_now & SUMMARY_TRUNCATED != 0,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Ruleset
 
 
@@ -24,6 +26,27 @@ class LegalDiscrete(spaces.Discrete):
         if count == 0:
             return self.start
         return self.start + legal[int(self.np_random.random() * count)]
+
+
+def observation_space(ruleset: Ruleset, dtype: Any = None) -> tuple[spaces.Box, np.dtype | None]:
+    """One player's observations: the space, and the dtype that they are turned to (`None`: they stay as the game has them).
+
+    Raises:
+        GameParameterError: if `dtype` is not the game's own and no type of floating-point numbers.
+    """
+    box = deepcopy(ruleset.observation_space)
+    try:
+        wanted = box.dtype if dtype is None else np.dtype(dtype)
+    except TypeError:
+        wanted = None
+    if wanted == box.dtype:
+        return box, None
+    if wanted is None or wanted.kind != "f":
+        raise GameParameterError(
+            f"dtype is that of the observations: {box.dtype} as {ruleset.game.name} has them, or one of floating-point "
+            f"numbers such as 'float32', not {dtype!r}"
+        )
+    return spaces.Box(box.low.astype(wanted), box.high.astype(wanted), box.shape, wanted.type), wanted
 
 
 def action_space(ruleset: Ruleset) -> spaces.Space:

@@ -18,7 +18,7 @@ from asobiba.api.opponents import Opponent
 from asobiba.api.render import MODES, Renderer, check_mode
 from asobiba.api.seating import Seating
 from asobiba.api.single import as_ruleset, fresh_seed
-from asobiba.api.spaces import action_space
+from asobiba.api.spaces import action_space, observation_space
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 
@@ -55,6 +55,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         render_mode: as in `SeatEnv`; `render` returns one picture per game.
         params: parameter records, one for each game (domain randomisation), `(n,)` of the dtype of `Ruleset.params`.
         strict: an illegal action raises `IllegalAction` instead of ending its game.
+        dtype: as in `SeatEnv`; observations are then copied.
         parameters: of the game.
     """
 
@@ -75,6 +76,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         render_mode: str | None = None,
         params: np.ndarray | None = None,
         strict: bool = False,
+        dtype: Any = None,
         **parameters: Any,
     ):
         try:
@@ -109,7 +111,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             self.games = Batch(ruleset, num_envs, **shared)
         else:
             self.games = Seating(ruleset, num_envs, opponent=opponent, seat=seat, **shared)
-        self.single_observation_space = copy.deepcopy(ruleset.observation_space)
+        self.single_observation_space, self._dtype = observation_space(ruleset, dtype)
         self.single_action_space = action_space(ruleset)
         self._begun = False
         self._seeded = False
@@ -142,7 +144,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             self._seed(seed, select)
             self._seeded = True
         self._begun = True
-        return self.games.reset(select=select), self._infos()
+        return self._turned(self.games.reset(select=select)), self._infos()
 
     def _reset_mask(self, options: dict[str, Any] | None) -> np.ndarray | None:
         mask = (options or {}).get("reset_mask")
@@ -162,6 +164,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         else:
             seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(int(seed) & (2**64 - 1))
         self.games._seed(seeds, slice(None) if select is None else select)
+
+    def _turned(self, observations: np.ndarray) -> np.ndarray:
+        return observations if self._dtype is None else observations.astype(self._dtype)
 
     def _infos(self) -> dict[str, Any]:
         games = self.games
@@ -202,7 +207,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 final = np.full(self.num_envs, None, object)
                 finals = games.finals
                 for i in np.flatnonzero(done):
-                    final[i] = finals[i].copy()
+                    final[i] = finals[i].astype(self._dtype or finals.dtype)
                 infos["final_obs"], infos["_final_obs"] = final, done
                 reasons = np.where(done, games.reasons, 0).astype(np.uint8)
                 final_info = {"end_reason": reasons, "_end_reason": done}
@@ -212,7 +217,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 infos["final_info"] = final_info
                 infos["_final_info"] = done
                 infos["end_reason"] = np.where(done, 0, games.reasons).astype(np.uint8)
-        return observations, games.gains, terminated, truncated, infos
+        return self._turned(observations), games.gains, terminated, truncated, infos
 
     def sample_actions(self) -> np.ndarray:
         """A uniform legal action for every game, `(n,)`, drawn in compiled code by each game's own generator.
