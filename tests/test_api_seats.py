@@ -480,3 +480,10 @@ def test_one_environment_in_floating_point():
         SeatEnv("animal_shogi", dtype="int64")
     with pytest.raises(GameParameterError, match="not 'flaot'"):
         SeatEnv("animal_shogi", dtype="flaot")
+
+
+def test_an_unknown_parameter_is_answered_as_python_does():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'"):
+        gymnasium.make("asobiba/AnimalShogi-v0", frameskip=1)
+    with pytest.raises(GameParameterError, match="'histery'. Did you mean 'history'"):
+        game("animal_shogi").ruleset(histery=3)

@@ -18,6 +18,7 @@ from asobiba.core.errors import (
     StateBytesError,
     UnknownAgent,
     UnknownGame,
+    UnknownParameter,
 )
 from asobiba.core.game import Game, Layout, Ruleset
 from asobiba.core.registry import game, game_names, games, register_game
@@ -62,6 +63,7 @@ __all__ = [
     "StateBytesError",
     "UnknownAgent",
     "UnknownGame",
+    "UnknownParameter",
     "agent_declarations",
     "compiled",
     "game",

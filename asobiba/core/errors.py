@@ -11,6 +11,11 @@ class GameParameterError(AsobibaError, ValueError):
     """A parameter that does not exist, or a value that makes no game."""
 
 
+class UnknownParameter(GameParameterError, TypeError):
+    """A parameter that the game does not have. A `TypeError`, as Python raises for an argument that a function does not have:
+    libraries that try arguments of their own on every environment look for that, and for its words."""
+
+
 class UnknownGame(AsobibaError, KeyError):
     """No game of that name is registered."""
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from asobiba.core.errors import GameParameterError
+from asobiba.core.errors import GameParameterError, UnknownParameter
 from asobiba.core.record import header, record_dtype
 
 
@@ -147,15 +147,17 @@ class Game:
         """The game with these parameters.
 
         Raises:
-            GameParameterError: for an unknown parameter or a value that makes no game.
+            UnknownParameter: for one that the game does not have.
+            GameParameterError: for a value that makes no game.
         """
         known = self.parameters
         for name in parameters:
             if name not in known:
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise GameParameterError(
-                    f"{self.name} has no parameter {name!r}.{hint} Its parameters are: {', '.join(known) or 'none'}."
+                raise UnknownParameter(
+                    f"{self.name} got an unexpected keyword argument {name!r}.{hint} Its parameters are: "
+                    f"{', '.join(known) or 'none'}."
                 )
         return Ruleset(self, {**known, **parameters})
 
