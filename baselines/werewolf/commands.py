@@ -1,4 +1,4 @@
-"""`asobiba reproduce werewolf`, `asobiba serve werewolf` and `asobiba join werewolf`."""
+"""`asobiba reproduce werewolf`, and its like: roles, serve, join."""
 
 from __future__ import annotations
 
@@ -42,6 +42,28 @@ def reproduce(
     console = Console()
     console.print(Markdown(text))
     console.print(f"Written to {output}")
+
+
+@app.command()
+def roles(
+    param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="KEY=VALUE", help="Of the game.")] = None,
+    store: Annotated[str | None, typer.Option(help="The league's store, if it is not the default one.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("leaderboards/werewolf/roles.md"),
+) -> None:
+    """Rate the agents of a league by role, and write the page."""
+    from asobiba.arena.commands import open_store, ruleset_of
+    from asobiba.baselines.werewolf.roles import games_of, markdown
+
+    ruleset = ruleset_of("werewolf", param)
+    with open_store(ruleset, store, create=False) as kept:
+        games = games_of(ruleset, kept.results(ruleset))
+    if not len(games.seats):
+        typer.echo(f"Error: the league holds no finished game of {ruleset!r}", err=True)
+        raise typer.Exit(1)
+    options = "".join(f" -p {text}" for text in param or ())
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(markdown(ruleset, games, f"asobiba roles werewolf{options}"), encoding="utf-8")
+    typer.echo(f"Written to {output}")
 
 
 _AGENT = Annotated[str, typer.Option(help="Our agent, as `asobiba agents werewolf` lists it.")]
