@@ -33,11 +33,11 @@ def reproduce(
     from asobiba.baselines.werewolf.reproduction import markdown, planned, play_all
 
     number = games or (GAMES if full else 5_000)
-    side = min(number, 10_000)
+    side, part = min(number, 10_000), min(number, 2_000)
     output.parent.mkdir(parents=True, exist_ok=True)
     with progress_bar(counted=True) as bar:
-        task = bar.add_task("games", total=planned(number, side))
-        results = play_all(number, side, lambda key, n: bar.update(task, advance=n, description=key))
+        task = bar.add_task("games", total=planned(number, side, part))
+        results = play_all(number, side, part, lambda key, n: bar.update(task, advance=n, description=key))
     command = "asobiba reproduce werewolf" + (" --full" if full else f" --games {games}" if games else "")
     text = markdown(results, command)
     output.write_text(text, encoding="utf-8")
