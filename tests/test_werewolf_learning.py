@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from asobiba import game
+from asobiba.arena.match import Match, play_match
+from asobiba.arena.replay import replay
 from asobiba.baselines.werewolf.fitting import COLUMNS, Counts, as_text, current, played
+from asobiba.core import AsobibaError, make_agent
 from asobiba.envs.werewolf import layout
 
 SEATS = 5
@@ -94,3 +97,20 @@ def test_tables_are_written_as_they_are_read():
     import yaml
 
     assert yaml.safe_load(as_text(current(), "of nobody's games")) == current()
+
+
+def test_the_committed_policy_plays_every_role_of_its_village_and_refuses_others():
+    pytest.importorskip("sb3_contrib")
+    declared = game("werewolf")
+    village = declared.ruleset(players=5, seats=5, rules="0.6")
+    policy, others = make_agent(declared, "ppo"), [make_agent(declared, "basic") for _ in range(4)]
+    roles = set()
+    for seed in range(12):
+        record = play_match(Match.of(village, ["ppo", *["basic"] * 4], seed), [policy, *others])
+        assert record.reason == "rules"
+        *_, (state, _) = replay(record)
+        assert not state["faults"][0]
+        roles.add(layout.ROLES[int(state["role"][0]) - 1])
+    assert roles == {"VILLAGER", "SEER", "POSSESSED", "WEREWOLF"}
+    with pytest.raises(AsobibaError, match="was trained on"):
+        policy.begin(declared.ruleset(), (0,), (0,))
