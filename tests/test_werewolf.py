@@ -103,7 +103,7 @@ def test_views_hide_everything_else_and_resampled_games_look_the_same(parameters
     seen = 0
     for seed in range(3):
         for number, (state, *_) in enumerate(play(ruleset, 50 + seed, quiet=0.9)):
-            if number % 9:
+            if number % 4:
                 continue
             for seat in range(ruleset.num_players):
                 view = states.view_of(ruleset, state, seat)
@@ -112,7 +112,7 @@ def test_views_hide_everything_else_and_resampled_games_look_the_same(parameters
                 states.require_valid(ruleset, other)
                 assert (states.observation(ruleset, other, seat) == states.observation(ruleset, view, seat)).all()
                 seen += 1
-    assert seen > 20
+    assert seen > 50
 
 
 def test_who_is_not_asked_cannot_tell_how_often_the_wolves_whisper():

@@ -8,7 +8,17 @@ import pytest
 from asobiba.baselines.werewolf.basic_play import OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent, settings
 from asobiba.baselines.werewolf.perspective import initial_points, trust_of
 from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
-from asobiba.baselines.werewolf.reproduction import Results, half_width, markdown, order_of, percent, z_score
+from asobiba.baselines.werewolf.reproduction import (
+    AGENTS,
+    PARTS,
+    Results,
+    half_width,
+    markdown,
+    order_of,
+    percent,
+    run_part,
+    z_score,
+)
 from asobiba.baselines.werewolf.simulate import Tally
 
 
@@ -48,12 +58,14 @@ def results(shares):
         {name: tally(share) for name, share in shares.items()},
         {(point, name): tally(shares[name] + 1) for point in OPEN_POINTS for name in shares},
         {name: tally(shares["basic"] - 2) for name in VILLAGE_THEORIES},
+        {name: tally(share) for name, share in WOLF_WINS.items()},
+        {(agent, part): Tally(1000, 500 - 100 * (agent == "sample"), 0, 0) for agent in AGENTS for part in PARTS},
     )
 
 
 def test_the_report_of_the_papers_own_figures_agrees_with_the_paper():
     found = results(WOLF_WINS)
-    assert order_of(found) == ORDER
+    assert order_of(found.theories) == ORDER
     basic = found.theories["basic"]
     # The paper's own choice: an error of 0.3 points takes 110,000 games where both sides win equally often.
     assert half_width(Tally(GAMES, GAMES // 2, 0, 0)) == pytest.approx(100 * 1.96 * math.sqrt(0.25 / GAMES))
@@ -64,6 +76,17 @@ def test_the_report_of_the_papers_own_figures_agrees_with_the_paper():
     text = markdown(found, "asobiba reproduce werewolf --full")
     assert "as in the paper" in text
     assert "No figure is more than 3 points off" in text
+    # The wolves' side wins 40 % beside the samples: 60 % for the villagers' roles, 40 % for the others.
+    row = next(line for line in text.splitlines() if line.startswith("| `sample` |"))
+    assert [cell.split()[0] for cell in row.split("|")[2:-1]] == ["60.0"] * 4 + ["40.0"] * 2 + ["60.0", "40.0"]
+    assert row.count("*") == 8
+
+
+def test_an_agent_in_a_part_plays_that_part_only():
+    alone = run_part("basic", "", 40)
+    assert run_part("basic", "pw", 40) == alone
+    assert run_part("sample", "", 40) == alone
+    assert run_part("sample", "vsmb", 40) != alone
 
 
 def test_a_figure_that_is_off_names_the_reading_that_would_move_it():

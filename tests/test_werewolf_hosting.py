@@ -2,11 +2,15 @@
 
 import json
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from asobiba import game
+from asobiba.arena.commands import ruleset_of
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic
 from asobiba.baselines.werewolf.hosting import accept_peers, play_set
@@ -200,3 +204,46 @@ def test_a_server_that_talks_nonsense_is_left(line):
         with pytest.raises(ClientError):
             join(*server.getsockname()[:2], basic(), "ours")
         thread.join(5)
+
+
+def asobiba(*arguments):
+    """The command line in a process of its own."""
+    program = Path(sys.executable).with_name("asobiba")
+    return subprocess.Popen(
+        [program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def test_the_commands_serve_and_join_play_together_from_two_processes(tmp_path):
+    serve = asobiba(
+        "serve", "werewolf", "--players", 5, "--games", 2, "--port", 0, "--clients", 2, "--wait", 60, "--reply", 30,
+        "--log", tmp_path / "logs", "--store", tmp_path / "league.sqlite",
+    )  # fmt: skip
+    try:
+        address = serve.stdout.readline()
+        port = int(address.rsplit(":", 1)[1])
+        stranger = threading.Thread(target=PlainClient(HOSTILE["hangs up"][0]), args=("127.0.0.1", port))
+        stranger.start()
+        join_ = asobiba("join", "werewolf", "--port", port, "--name", "ours")
+        told, _ = serve.communicate(timeout=300)
+        joined, _ = join_.communicate(timeout=60)
+        stranger.join(20)
+    finally:
+        serve.kill()
+    assert serve.returncode == 0, told
+    assert join_.returncode == 0, joined
+    assert "2 games played" in joined
+    assert "closed" in told
+    logs = [path.read_text().splitlines() for path in sorted((tmp_path / "logs").iterdir())]
+    assert [lines[-1].split(",")[1] for lines in logs] == ["result", "result"]
+    ruleset = ruleset_of("werewolf", ["players=5", "rules=0.6", "talk=turn", "operators=true"])
+    with Store(tmp_path / "league.sqlite") as store:
+        results = store.results(ruleset)
+    assert len(results) == 2
+    assert {"aiwolf:ours", "aiwolf:plain", "basic"} == set(results.agents)
+
+
+def test_clients_are_not_told_the_seed_that_deals_the_roles():
+    client = PlainClient()
+    host([client])
+    assert client.packets[1]["gameSetting"]["randomSeed"] == 0

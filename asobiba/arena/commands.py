@@ -51,17 +51,20 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
     from asobiba.core import GameParameterError
     from asobiba.core import game as find
 
+    found = find(game)
     values: dict[str, Any] = {}
     for text in parameters or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise GameParameterError(f"cannot read the parameter {text!r}: expected KEY=VALUE, such as size=9")
+        key, value = key.strip(), value.strip()
         try:
             read = yaml.safe_load(value)
         except yaml.YAMLError:
             read = value
-        values[key.strip()] = _tuples(read)
-    found = find(game)
+        if isinstance(found.parameters.get(key), str) and isinstance(read, (int, float)):
+            read = value  # a text that looks like a number, such as rules=0.6
+        values[key] = _tuples(read)
     try:
         return found.ruleset(**values)
     except TypeError as error:

@@ -1,7 +1,8 @@
 """The agents of werewolf: the platform's samples, Kanda and Ito's basic play, and others of the same proceedings.
 
-`asobiba reproduce werewolf` replays the published table of theories; `asobiba serve werewolf` and
-`asobiba join werewolf` connect these agents with AIWolf clients and servers.
+`asobiba reproduce werewolf` replays the published table of theories, `asobiba roles werewolf` rates a league by role, `asobiba
+fit werewolf` counts the tables of the multi-perspective agent; `asobiba serve werewolf` and `asobiba join werewolf` connect
+these agents with AIWolf clients and servers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from asobiba.baselines.werewolf.basic_play import OPEN_POINTS, THEORIES, VILLAGE
 from asobiba.baselines.werewolf.kanolab import kanolab_agent
 from asobiba.baselines.werewolf.perspective import PerspectiveAgent
 from asobiba.baselines.werewolf.samples import sample_agent
-from asobiba.core import AgentDeclaration, GameParameterError, KernelAgent
+from asobiba.core import Agent, AgentDeclaration, GameParameterError, KernelAgent
 
 _KANDA = "Kanda and Ito, GAT 2016"
 
@@ -25,6 +26,16 @@ def basic(theory: str = "basic", village: str = "") -> KernelAgent:
     return basic_agent(theory, **choices)
 
 
+def ppo() -> Agent:
+    """The policy in `policies/`, trained by `asobiba train werewolf` in the village of five: it plays with
+    `players=5, seats=5, rules="0.6"` only. Needs the extra `sb3`."""
+    from pathlib import Path
+
+    from asobiba.learn.agent import PolicyAgent, load_policy
+
+    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+
+
 AGENTS = (
     AgentDeclaration("sample", sample_agent, "the platform's sample agents of 2016", "AIWolf project, client of 2016"),
     AgentDeclaration("basic", basic, "public suspicion, with theories A to E and others", _KANDA),
@@ -35,6 +46,13 @@ AGENTS = (
         "psychology tables of what everybody thinks of everybody",
         "Nakamura et al., GAT 2016 and IEEE SSCI 2016",
         league=False,  # milliseconds a decision
+    ),
+    AgentDeclaration(
+        "ppo",
+        ppo,
+        "MaskablePPO, trained by `asobiba train werewolf` for the village of five; needs the extra sb3",
+        "baselines/werewolf/policies",
+        league=False,
     ),
 )
 

@@ -1,9 +1,11 @@
-"""`asobiba reproduce werewolf`, `asobiba serve werewolf` and `asobiba join werewolf`."""
+"""`asobiba reproduce werewolf`, and its like: fit, roles, serve, join."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,17 +33,81 @@ def reproduce(
     from asobiba.baselines.werewolf.reproduction import markdown, planned, play_all
 
     number = games or (GAMES if full else 5_000)
-    side = min(number, 20_000)
+    side, part = min(number, 10_000), min(number, 2_000)
     output.parent.mkdir(parents=True, exist_ok=True)
     with progress_bar(counted=True) as bar:
-        task = bar.add_task("games", total=planned(number, side))
-        results = play_all(number, side, lambda key, n: bar.update(task, advance=n, description=key))
+        task = bar.add_task("games", total=planned(number, side, part))
+        results = play_all(number, side, part, lambda key, n: bar.update(task, advance=n, description=key))
     command = "asobiba reproduce werewolf" + (" --full" if full else f" --games {games}" if games else "")
     text = markdown(results, command)
     output.write_text(text, encoding="utf-8")
     console = Console()
     console.print(Markdown(text))
     console.print(f"Written to {output}")
+
+
+@app.command()
+def roles(
+    param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="KEY=VALUE", help="Of the game.")] = None,
+    store: Annotated[str | None, typer.Option(help="The league's store, if it is not the default one.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("leaderboards/werewolf/roles.md"),
+) -> None:
+    """Rate the agents of a league by role, and write the page."""
+    from asobiba.arena.commands import open_store, ruleset_of
+    from asobiba.baselines.werewolf.roles import games_of, markdown
+
+    ruleset = ruleset_of("werewolf", param)
+    with open_store(ruleset, store, create=False) as kept:
+        games = games_of(ruleset, kept.results(ruleset))
+    if not len(games.seats):
+        typer.echo(f"Error: the league holds no finished game of {ruleset!r}", err=True)
+        raise typer.Exit(1)
+    options = "".join(f" -p {text}" for text in param or ())
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(markdown(ruleset, games, f"asobiba roles werewolf{options}"), encoding="utf-8")
+    typer.echo(f"Written to {output}")
+
+
+_FITTED = """The point tables of the multi-perspective agent. The paper prints none. How many points a row has in all, the
+estimates and the probabilities of claims were set by hand; how a row shares its points out among the roles, and the
+pairs, were counted over games, self-play among them, by
+    {command}
+Columns: villager (and bodyguard), seer, medium, possessed, werewolf. 0 means that the player cannot have the role.
+Results and estimates are scaled with the trust in their speaker; agreement is of a seer's result with a medium's. Pairs:
+how far a deed speaks for both being werewolves, 0 to 100; 50 is neutral. Claiming: probabilities of a claim when nobody
+has claimed, when a rival has, and when a werewolf was found; for the possessed by how many have claimed: none, one, more."""
+
+
+@app.command()
+def fit(
+    games: Annotated[int, typer.Option("-n", "--games", min=1, help="Games of each mixture of agents.")] = 200,
+    slow: Annotated[int, typer.Option(min=0, help="Games of each mixture with the agent itself.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The YAML file.")] = Path(
+        "baselines/werewolf/perspective.yml"
+    ),
+) -> None:
+    """Fit the point tables of the multi-perspective agent to games, its own among them."""
+    from asobiba.baselines.werewolf.fitting import as_text, played
+    from asobiba.baselines.werewolf.fitting import fit as fit_tables
+    from asobiba.core import game
+
+    ruleset = game("werewolf").ruleset()
+    quick = [["basic"], ["sample"], ["basic", "sample"], ["basic:theory=C", "basic", "sample"], ["basic:theory=E"]]
+    own = [["perspective"], ["perspective", "basic"], ["perspective", "sample"]]
+    total = games * len(quick) + slow * len(own)
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("games", total=total)
+
+        def counted() -> Iterator[Any]:
+            for state in chain(played(ruleset, quick, games, seed), played(ruleset, own, slow, seed + 1_000_000)):
+                bar.update(task, advance=1)
+                yield state
+
+        tables = fit_tables(counted(), ruleset.num_players)
+    command = f"asobiba fit werewolf --games {games} --slow {slow} --seed {seed}"
+    output.write_text(as_text(tables, _FITTED.format(command=command)), encoding="utf-8")
+    typer.echo(f"Written to {output}")
 
 
 _AGENT = Annotated[str, typer.Option(help="Our agent, as `asobiba agents werewolf` lists it.")]

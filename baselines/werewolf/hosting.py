@@ -68,7 +68,7 @@ class HostedGame:
             if isinstance(player, Agent):
                 player.begin(self.ruleset, (seat,), (agent_seed(self.seed, seat),))
             else:
-                setting = game_setting(self.ruleset, self.seed, player.reply_seconds)
+                setting = game_setting(self.ruleset, player.reply_seconds)
                 player.tell(packet("INITIALIZE", self._info(seat), setting))
         day, actions = -1, []
         returns, decisions, seconds = np.zeros(count), [0] * count, [0.0] * count

@@ -98,8 +98,8 @@ def game_info(
     return info if contest else {key: info[key] for key in OLD_KEYS}
 
 
-def game_setting(ruleset: Ruleset, seed: int, reply_seconds: float) -> dict[str, Any]:
-    """The game settings as the platform sends them."""
+def game_setting(ruleset: Ruleset, reply_seconds: float) -> dict[str, Any]:
+    """The game settings as the platform sends them; but the seed, which deals the roles, is not told."""
     p, players = ruleset.params[0], ruleset.num_players
     roles = dict(zip(ROLES, VILLAGES[players], strict=True))
     numbers = {name: roles.get(name, 0) for name in sorted([*ROLES, "FREEMASON"])}
@@ -110,7 +110,7 @@ def game_setting(ruleset: Ruleset, seed: int, reply_seconds: float) -> dict[str,
             "enableNoAttack": False,
             "voteVisible": True,
             "votableInFirstDay": False,
-            "randomSeed": seed,
+            "randomSeed": 0,
             "playerNum": players,
         }
     return {
@@ -125,7 +125,7 @@ def game_setting(ruleset: Ruleset, seed: int, reply_seconds: float) -> dict[str,
         "maxWhisper": int(p["max_whisper"]),
         "maxWhisperTurn": int(p["max_whisper_rounds"]),
         "playerNum": players,
-        "randomSeed": seed,
+        "randomSeed": 0,
         "roleNumMap": numbers,
         "talkOnFirstDay": False,
         "timeLimit": round(1000 * reply_seconds),

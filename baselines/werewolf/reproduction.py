@@ -4,18 +4,32 @@ theories that they name as future work."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 
-from asobiba.baselines.werewolf.basic_play import OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent
+from asobiba.arena.lockstep import play_lockstep
+from asobiba.arena.match import Match
+from asobiba.baselines.werewolf.basic_play import NEAREST, OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent
 from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
 from asobiba.baselines.werewolf.simulate import Tally, simulate
-from asobiba.core import game
+from asobiba.core import game, make_agent
+from asobiba.envs.werewolf.layout import POSSESSED, ROLES
 
 Progress = Callable[[str, int], None]
+
+AGENTS = ("basic", "sample", "kanolab")
+"""The agents that take a role, or a side, among the basic play."""
+_DEAL = "vvvvvvvvsmbpwww"
+_LETTERS = dict(zip(ROLES, "vsmbpw", strict=True))
+PARTS = {
+    **{name.lower(): letter for name, letter in _LETTERS.items()},
+    "villagers' side": "vsmb",
+    "wolves' side": "pw",
+}
+"""What an agent takes: its name -> the letters of its roles."""
 
 
 def run(key: str, games: int, theory: str = "basic", progress: Progress | None = None, **choices: int) -> Tally:
@@ -28,20 +42,46 @@ def run(key: str, games: int, theory: str = "basic", progress: Progress | None =
 
 @dataclass(frozen=True)
 class Results:
-    """The tallies: the theories, each open point read the other way under each theory, the villagers' theories."""
+    """The tallies: the theories, each open point read the other way under each theory, the villagers' theories, and the
+    theories with all of `NEAREST` read the other way, and each of `AGENTS` in each of `PARTS`."""
 
     theories: dict[str, Tally]
     sensitivity: dict[tuple[str, str], Tally]
     village: dict[str, Tally]
+    nearest: dict[str, Tally]
+    parts: dict[tuple[str, str], Tally]
 
 
-def planned(games: int, side_games: int) -> int:
+def planned(games: int, side_games: int, part_games: int) -> int:
     """How many games `play_all` plays."""
-    return games * (len(THEORIES) + len(VILLAGE_THEORIES)) + side_games * len(OPEN_POINTS) * len(THEORIES)
+    theories = games * (2 * len(THEORIES) + len(VILLAGE_THEORIES)) + side_games * len(OPEN_POINTS) * len(THEORIES)
+    return theories + part_games * (1 + (len(AGENTS) - 1) * len(PARTS))
 
 
-def play_all(games: int, side_games: int, progress: Progress | None = None) -> Results:
-    """Plays everything: `games` a theory, `side_games` a cell of the sensitivity table."""
+def run_part(agent: str, letters: str, games: int) -> Tally:
+    """Games in which an agent has the roles of these letters, and the basic play all others; all under the same seeds."""
+    declared = game("werewolf")
+    ruleset = declared.ruleset(deal=_DEAL)
+    names = [agent if letter in letters else "basic" for letter in _DEAL]
+    matches = [Match.of(ruleset, names, seed) for seed in range(games)]
+    records = [r for part in play_lockstep(matches, [make_agent(declared, n) for n in names]) for r in part]
+    return Tally(games, sum(r.returns[-1] > 0 for r in records), 0, sum(map(sum, (r.decisions for r in records))))
+
+
+def play_parts(games: int, progress: Progress | None = None) -> dict[tuple[str, str], Tally]:
+    """Plays `games` for each of `AGENTS` in each of `PARTS`; the first agent is the basic play itself, once."""
+    alone = run_part(AGENTS[0], "", games)
+    found = {(AGENTS[0], part): alone for part in PARTS}
+    for agent in AGENTS[1:]:
+        for part, letters in PARTS.items():
+            found[agent, part] = run_part(agent, letters, games)
+            if progress is not None:
+                progress(f"{agent} as {part}", games)
+    return found
+
+
+def play_all(games: int, side_games: int, part_games: int, progress: Progress | None = None) -> Results:
+    """Plays everything: `games` a theory, `side_games` a cell of the sensitivity table, `part_games` of an agent's part."""
     theories = {name: run(f"theory {name}", games, name, progress) for name in THEORIES}
     sensitivity = {}
     for point, (value, _) in OPEN_POINTS.items():
@@ -52,7 +92,9 @@ def play_all(games: int, side_games: int, progress: Progress | None = None) -> R
         name: run(f"village {name}", games, "basic", progress, **{name: 1 - value})
         for name, (value, _) in VILLAGE_THEORIES.items()
     }
-    return Results(theories, sensitivity, village)
+    choices = {point: 1 - OPEN_POINTS[point][0] for point in NEAREST}
+    nearest = {name: run(f"nearest {name}", games, name, progress, **choices) for name in THEORIES}
+    return Results(theories, sensitivity, village, nearest, play_parts(part_games, progress))
 
 
 def percent(tally: Tally) -> float:
@@ -73,9 +115,9 @@ def z_score(a: Tally, b: Tally) -> float:
     return (a.wolf_wins / a.games - b.wolf_wins / b.games) / error if error > 0 else 0.0
 
 
-def order_of(results: Results) -> tuple[str, ...]:
+def order_of(tallies: Mapping[str, Tally]) -> tuple[str, ...]:
     """The theories from the most wins of the werewolves' side to the fewest."""
-    return tuple(sorted(results.theories, key=lambda name: -percent(results.theories[name])))
+    return tuple(sorted(tallies, key=lambda name: -percent(tallies[name])))
 
 
 def _table(title: str, columns: list[str], rows: list[list[str]]) -> str:
@@ -83,11 +125,11 @@ def _table(title: str, columns: list[str], rows: list[list[str]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def _theory_table(results: Results) -> str:
+def _theory_table(title: str, tallies: Mapping[str, Tally]) -> str:
     rows = []
-    for name, tally in results.theories.items():
+    for name, tally in tallies.items():
         value, half = percent(tally), half_width(tally)
-        z = z_score(tally, results.theories["basic"])
+        z = z_score(tally, tallies["basic"])
         verdict = "" if name == "basic" else "higher" if z > 1.645 else "lower" if z < -1.645 else "no difference"
         rows.append(
             [
@@ -100,20 +142,27 @@ def _theory_table(results: Results) -> str:
             ]
         )
     columns = ["play", "paper", "measured", "95 % interval", "difference", "than basic (one-sided, 5 %)"]
-    return _table("Wins of the werewolves' side, in percent", columns, rows)
+    return f"{_table(title, columns, rows)}\n\n{_order_note(tallies)}"
 
 
 def _sensitivity_table(results: Results) -> str:
     rows = []
+    widest = max(
+        math.hypot(half_width(tally), half_width(results.theories[name]))
+        for (_, name), tally in results.sensitivity.items()
+    )
     for point, (value, meaning) in OPEN_POINTS.items():
         moved = [
             f"{percent(results.sensitivity[point, name]) - percent(results.theories[name]):+.2f}" for name in THEORIES
         ]
         rows.append([f"`{point}`", str(value), meaning, *moved])
-    return _table(
-        "What the open points move, in points, each read the other way",
-        ["point", "value taken", "what it means", *THEORIES],
-        rows,
+    return (
+        _table(
+            "What the open points move, in points, each read the other way",
+            ["point", "value taken", "what it means", *THEORIES],
+            rows,
+        )
+        + f"\n\nA figure is at most {widest:.1f} points (95 %) from the true one."
     )
 
 
@@ -142,10 +191,18 @@ def _village_table(results: Results) -> str:
     )
 
 
-def _order_note(results: Results) -> str:
-    found = order_of(results)
+def _order_note(tallies: Mapping[str, Tally]) -> str:
+    found = order_of(tallies)
     verdict = "as in the paper" if found == ORDER else f"the paper has {' > '.join(ORDER)}"
     return f"Order of the theories: {' > '.join(found)} ({verdict})."
+
+
+def _orders_note(results: Results) -> str:
+    found = []
+    for point in OPEN_POINTS:
+        if order_of({name: results.sensitivity[point, name] for name in THEORIES}) == ORDER:
+            found.append(f"`{point}`")
+    return f"Open points that alone, read the other way, give the paper's order: {', '.join(found) or 'none'}."
 
 
 def _distance_note(results: Results) -> str:
@@ -163,6 +220,34 @@ def _distance_note(results: Results) -> str:
     return "\n".join(lines) or "No figure is more than 3 points off."
 
 
+def _part_table(results: Results) -> str:
+    rows = []
+    for agent in AGENTS:
+        row = [f"`{agent}`"]
+        for part, letters in PARTS.items():
+            tally, basic = results.parts[agent, part], results.parts[AGENTS[0], part]
+            wolves = ROLES.index(next(name for name, letter in _LETTERS.items() if letter in letters)) + 1 >= POSSESSED
+            won = percent(tally) if wolves else 100 - percent(tally)
+            z = z_score(tally, basic)
+            row.append(f"{won:.1f} ± {half_width(tally):.1f}{' *' if abs(z) > 1.96 else ''}")
+        rows.append(row)
+    games = next(iter(results.parts.values())).games
+    title = "Other agents by role, among basic players: wins of the side that the agent is on, in percent"
+    note = f"{games:,} games a cell, under the same seeds; * differs from the basic play (two-sided, 5 %)."
+    return f"{_table(title, ['agent', *PARTS], rows)}\n\n{note}"
+
+
+def _listed(points: Sequence[str]) -> str:
+    return ", ".join(f"`{point}`" for point in points[:-1]) + f" and `{points[-1]}`"
+
+
+_NEAREST_NOTE = f"""{_listed(NEAREST)} were found by trying the open points in pairs and threes, and are no reading that
+the text suggests; they are shown because they say what may have run. That the possessed never slanders would follow from
+a quotient of whole numbers (in Java, 3 / 15 is 0), and section 2.2 of the paper says of him that he calls anybody human.
+For a seer who divines from day 1 on, and for mediums whom nobody heeds, there is no such reason. The agent `basic` and the
+first table above keep to the text."""
+
+
 def markdown(results: Results, command: str) -> str:
     """The whole report in Markdown."""
     games = next(iter(results.theories.values())).games
@@ -175,10 +260,13 @@ rules of 2016. Written by `{command}`.
 """
     parts = [
         head.rstrip(),
-        _theory_table(results),
-        _order_note(results),
+        _theory_table("Wins of the werewolves' side, in percent", results.theories),
         _distance_note(results),
         _sensitivity_table(results),
+        _orders_note(results),
+        _theory_table(f"The same with {_listed(NEAREST)} read the other way", results.nearest),
+        _NEAREST_NOTE,
         _village_table(results),
+        _part_table(results),
     ]
     return "\n\n".join(parts) + "\n"

@@ -72,8 +72,9 @@ count from 1 where a channel holds a number, and 0 means nobody. What the seat i
 ## Rewards
 
 +1 for every player of the winning team, -1 for the others. Options: `survival`, for every living player when a day
-begins, and `execution`, plus for the other team and minus for the own when somebody is executed. The terms stand in
-`info` as `win`, `survival`, `execution`.
+begins, and `execution`, plus for the other team and minus for the own when somebody is executed; whoever is paid that
+learns from it which team the executed was of, as no player of the platform does. The terms stand in `info` as `win`,
+`survival`, `execution`.
 
 ## Starting State
 

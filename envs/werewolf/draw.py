@@ -8,10 +8,11 @@ from html import escape
 import numpy as np
 
 from asobiba.core import Ruleset
-from asobiba.envs.werewolf.layout import PHASES, ROLES
+from asobiba.envs.werewolf.layout import PHASES, ROLES, WOLVES
 from asobiba.envs.werewolf.notation import plain_talk
 
-_WIDTH, _HEIGHT, _CENTRE, _RADIUS, _HEAD = 980, 620, (310, 320), 220, 25
+_WIDTH, _HEIGHT, _CENTRE, _RADIUS, _HEAD = 1060, 620, (340, 330), 190, 25
+_LOG = 700
 _INK, _PAPER, _DEAD, _ARROW, _LINES = "#26323f", "#f7f5ef", "#b9b4a8", "#8d5a2b", 20
 _COLOURS = {
     0: "#e6e2d6",
@@ -50,6 +51,32 @@ def _fate(state: np.void, k: int) -> str:
     return ""
 
 
+def _label(x: float, y: float, lines: list[str]) -> str:
+    # Outside the circle of players, where no arrow goes.
+    dx, dy = (x - _CENTRE[0]) / _RADIUS, (y - _CENTRE[1]) / _RADIUS
+    anchor = "start" if dx > 0.3 else "end" if dx < -0.3 else "middle"
+    left = x + (_HEAD + 8) * (dx if anchor == "middle" else math.copysign(1, dx))
+    top = y + dy * (_HEAD + 8) + 4
+    if anchor == "middle":
+        top += 8 if dy > 0 else -12 * (len(lines) - 1) - 4
+    else:
+        top -= 6 * (len(lines) - 1)
+    return "".join(
+        f'<text x="{left:.1f}" y="{top + 12 * row:.1f}" text-anchor="{anchor}" font-size="11">{text}</text>'
+        for row, text in enumerate(lines)
+    )
+
+
+def _deaths(state: np.void) -> list[str]:
+    lines = []
+    for day, (executed, killed) in enumerate(zip(state["executed"], state["victim"], strict=True)):
+        if executed:
+            lines.append(f"day {day}: agent {executed} was executed" + (f", agent {killed} killed" if killed else ""))
+        elif killed:
+            lines.append(f"day {day}: agent {killed} was killed")
+    return lines
+
+
 def last_ballot(state: np.void) -> tuple[int, np.ndarray] | None:
     """The latest ballot that shows a vote: its day and whom each seat voted for (from 1), or `None`."""
     for day in range(min(int(state["day"]), len(state["votes"]) - 1), -1, -1):
@@ -81,29 +108,29 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     for k in range(players):
         x, y = _place(k, players)
         dead = bool(state["left"][k])
-        colour = _COLOURS[int(known[k])]
-        edge = _DEAD if dead else _INK
         out.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_HEAD}" fill="{colour}" stroke="{edge}" '
-            f'stroke-width="{3 if k == seat else 1.5}" opacity="{0.45 if dead else 1}"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_HEAD}" fill="{_COLOURS[int(known[k])]}" '
+            f'stroke="{_DEAD if dead else _INK}" stroke-width="{3 if k == seat else 1.5}" opacity="{0.45 if dead else 1}"/>'
         )
-        out.append(f'<text x="{x:.1f}" y="{y + 5:.1f}" text-anchor="middle" font-weight="bold">{k + 1}</text>')
-        below = ROLES[int(known[k]) - 1].lower() if known[k] else ""
-        claim = f"claims {ROLES[int(state['claimed'][k]) - 1].lower()}" if state["claimed"][k] else ""
-        for row, text in enumerate(filter(None, (below, claim, _fate(state, k)))):
-            out.append(
-                f'<text x="{x:.1f}" y="{y + 40 + 12 * row:.1f}" text-anchor="middle" font-size="11">{text}</text>'
-            )
         if dead:
             out.append(
-                f'<path d="M{x - 17:.1f} {y - 17:.1f}l34 34m0 -34l-34 34" stroke="{_DEAD}" stroke-width="3" fill="none"/>'
+                f'<path d="M{x - 17:.1f} {y - 17:.1f}l34 34m0 -34l-34 34" stroke="{_DEAD}" stroke-width="2" fill="none" '
+                'opacity="0.6"/>'
             )
+        out.append(f'<text x="{x:.1f}" y="{y + 5:.1f}" text-anchor="middle" font-weight="bold">{k + 1}</text>')
+        role = ROLES[int(known[k]) - 1].lower() if known[k] else ""
+        claim = f"claims {ROLES[int(state['claimed'][k]) - 1].lower()}" if state["claimed"][k] else ""
+        out.append(_label(x, y, [text for text in (role, claim, _fate(state, k)) if text]))
     day = int(state["day"])
-    title = "the game is over" if state["terminated"] else PHASES[int(state["phase"])]
-    said = plain_talk(state, day)
-    shown = said[-_LINES:]
+    over = bool(state["terminated"])
+    title = PHASES[int(state["phase"])]
+    if over:
+        won = {int(state["team"][k]) for k in range(players) if state["win_reward"][k] > 0}
+        title = f"the {'wolves' if WOLVES in won else 'villagers'} have won"
+    heading = "What happened" if over else f"Said on day {day}"
+    shown = _deaths(state) if over else plain_talk(state, day)[-_LINES:]
     log = "".join(
-        f'<text x="640" y="{96 + 24 * k}" font-size="12">{escape(line[:58])}</text>' for k, line in enumerate(shown)
+        f'<text x="{_LOG}" y="{96 + 24 * k}" font-size="12">{escape(line[:58])}</text>' for k, line in enumerate(shown)
     )
     votes = f"arrows: the votes of day {ballot[0]}" if ballot is not None else ""
     return (
@@ -114,5 +141,5 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}"/>'
         f'<text x="24" y="36" font-size="20" font-weight="bold">Day {day} - {title}</text>'
         f'<text x="24" y="58" font-size="12">{votes}</text>'
-        f'<text x="640" y="66" font-size="15" font-weight="bold">Said on day {day}</text>{"".join(out)}{log}</svg>'
+        f'<text x="{_LOG}" y="66" font-size="15" font-weight="bold">{heading}</text>{"".join(out)}{log}</svg>'
     )

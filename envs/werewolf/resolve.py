@@ -69,25 +69,36 @@ def attack_count(s, p, target):
 
 
 @kernel
-def close_ballot(s, p):
-    """Counts today's votes. Executes somebody, or, where a tie is voted on again, opens the next ballot: `False`."""
+def _most_named(s, p, attack):
+    """The seat that most ballots name (the wolves' if `attack`, else the village's), drawn by lot among equals; -1 where
+    a tie is voted on again, for which the next ballot is opened."""
     most, tied, chosen = 0, 0, -1
     for k in range(p.players):
-        count = votes_for(s, p, k)
+        count = attack_count(s, p, k) if attack else votes_for(s, p, k)
         if count > most:
             most, tied, chosen = count, 1, k
         elif count == most and count > 0:
             tied += 1
-    if tied > 1:
-        if s.ballot < p.revotes:
-            s.ballot += 1
-            return False
-        rank = random_below(s, tied)
-        for k in range(p.players):
-            if votes_for(s, p, k) == most:
-                if rank == 0:
-                    chosen = k
-                rank -= 1
+    if tied < 2:
+        return chosen
+    if s.ballot < p.revotes:
+        s.ballot += 1
+        return -1
+    rank = random_below(s, tied)
+    for k in range(p.players):
+        if (attack_count(s, p, k) if attack else votes_for(s, p, k)) == most:
+            if rank == 0:
+                chosen = k
+            rank -= 1
+    return chosen
+
+
+@kernel
+def close_ballot(s, p):
+    """Counts today's votes. Executes somebody, or, where a tie is voted on again, opens the next ballot: `False`."""
+    chosen = _most_named(s, p, False)
+    if chosen < 0:
+        return False
     s.executed[s.day] = chosen + 1
     s.medium_result[s.day] = species(s.role[chosen])
     s.left[chosen] = 1
@@ -106,23 +117,9 @@ def close_night(s, p):
     day = s.day
     if day == 0 or living_wolves(s, p) == 0:
         return True
-    most, tied, chosen = 0, 0, -1
-    for k in range(p.players):
-        count = attack_count(s, p, k)
-        if count > most:
-            most, tied, chosen = count, 1, k
-        elif count == most and count > 0:
-            tied += 1
-    if tied > 1:
-        if s.ballot < p.revotes:
-            s.ballot += 1
-            return False
-        rank = random_below(s, tied)
-        for k in range(p.players):
-            if attack_count(s, p, k) == most:
-                if rank == 0:
-                    chosen = k
-                rank -= 1
+    chosen = _most_named(s, p, True)
+    if chosen < 0:
+        return False
     s.attack[day] = chosen + 1
     bodyguard = holder(s, p, BODYGUARD)
     guarded = bodyguard >= 0 and s.left[bodyguard] == 0 and s.guard[day] == chosen + 1
