@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from asobiba.core import kernel
 from asobiba.envs.curling import simulators as const
 from asobiba.envs.curling.motion import (
@@ -235,11 +237,11 @@ def run_shot(model, side, back, release, stones, in_play, thrown, vx, vy, spin, 
     stones[thrown, 0], stones[thrown, 1] = 0.0, -release
     m[thrown, VX], m[thrown, VY], m[thrown, OMEGA] = vx, vy, spin
     m[thrown, MOVING], m[thrown, FRESH] = 1.0, 1.0
-    traced = 0
+    traced, nobody = np.int64(0), np.int64(-1)  # literals would have what they are handed to compiled twice
     t = 0.0
     for event in range(_EVENTS):
         _look_ahead(model, m, stones, in_play, side, back, t)
-        best, i = NEVER, -1
+        best, i = NEVER, nobody
         for k in range(STONES):
             if m[k, MOVING] != 0.0:
                 when = min(m[k, NEXT], min(m[k, END], m[k, EXIT]))
@@ -250,7 +252,7 @@ def run_shot(model, side, back, release, stones, in_play, thrown, vx, vy, spin, 
         # A tangle that never ends: everything stops where it is.
         tangled = event == _EVENTS - 1
         t = best
-        j = int(m[i, PARTNER]) if m[i, NEXT] <= min(m[i, END], m[i, EXIT]) else -1
+        j = int(m[i, PARTNER]) if m[i, NEXT] <= min(m[i, END], m[i, EXIT]) else nobody
         leaves = m[i, EXIT] <= m[i, END]
         for k in range(STONES):
             if k != i and k != j and not tangled:
