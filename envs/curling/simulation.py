@@ -9,6 +9,7 @@ the simulators' engine (Box2D) converges to; several at once follow each other a
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -237,6 +238,7 @@ def run_shot(model, side, back, release, stones, in_play, thrown, vx, vy, spin, 
     stones[thrown, 0], stones[thrown, 1] = 0.0, -release
     m[thrown, VX], m[thrown, VY], m[thrown, OMEGA] = vx, vy, spin
     m[thrown, MOVING], m[thrown, FRESH] = 1.0, 1.0
+    nobody: Any
     traced, nobody = np.int64(0), np.int64(-1)  # literals would have what they are handed to compiled twice
     t = 0.0
     for event in range(_EVENTS):
