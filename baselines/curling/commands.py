@@ -86,7 +86,7 @@ def masks() -> None:
 
 @app.command()
 def ends(
-    count: Annotated[int, typer.Option(min=1, help="Ends to play.")] = 300,
+    count: Annotated[int, typer.Option(min=1, help="Ends to play.")] = 600,
     player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu:width=0,grid=2",
     seed: int = 0,
 ) -> None:
@@ -107,8 +107,8 @@ def ends(
 
 @app.command()
 def fit(
-    rounds: Annotated[int, typer.Option(min=1, help="Challengers.")] = 20,
-    games: Annotated[int, typer.Option(min=2, help="Ends against each.")] = 60,
+    rounds: Annotated[int, typer.Option(min=1, help="Challengers.")] = 24,
+    games: Annotated[int, typer.Option(min=2, help="Ends against each.")] = 80,
     seed: int = 0,
 ) -> None:
     """Looks for better weights of Jiritsu-kun's evaluation by random search over matches of one end, and keeps them."""
@@ -135,7 +135,7 @@ def fit(
 
 @app.command("train-dis")
 def train_dis(
-    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu:width=0,grid=2",
+    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu:width=0",
     against: Annotated[
         str, typer.Option(help="Whom it plays, separated by blanks.")
     ] = "ayumu:simulations=100 gccs:simulations=100 rule_based",

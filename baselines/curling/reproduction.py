@@ -30,7 +30,7 @@ class Match:
     games: int
 
 
-_JIRITSU = "jiritsu:width=0,grid=2"
+_JIRITSU = "jiritsu:width=0"
 MATCHES = (
     Match("gccs", "ayumu", UEC, "0.550 of 500 (227 wins, 87 draws; p .024), 438 s a game", 100),
     Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 60),
