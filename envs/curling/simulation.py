@@ -4,6 +4,11 @@ Nothing is stepped in time. A contact is looked for by safe steps: over `dt`, th
 most what its present rate and the greatest deceleration allow, so that a step to where the stones could touch at the
 earliest never passes a contact; near one this is Newton's method. Contacts are resolved in pairs, by the impulses that
 the simulators' engine (Box2D) converges to; several at once follow each other at the same time.
+
+Against an integration in frames of a millisecond (`tests/curling_reference.py`), 10,000 random shots into random positions
+of eight stones: in 99.87 % (cs2) and 99.77 % (fcv1) the same stones stay in play; 43 % and 47 % have contact. The places
+of the stones that moved differ by 1.1 mm and 0.6 mm in the median, by 9 mm for the ninetieth of a hundred, by 56 mm and
+71 mm for the ninety-ninth, by 1.3 m and 0.9 m at most: a stone that is hit a hair differently goes elsewhere.
 """
 
 from __future__ import annotations
