@@ -126,7 +126,6 @@ def fit(
     record = {
         "command": f"asobiba curling fit --rounds {rounds} --games {games} --seed {seed}",
         "weights": (weights if gain > 0 else Weights())._asdict(),
-        "found": weights._asdict(),
         "points an end against the first guess": [round(gain, 3), round(half, 3)],
         "ends": 4 * games,
     }
