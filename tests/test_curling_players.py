@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from asobiba.baselines.curling import imitation, masks, opening, plans, self_play, tree
+from asobiba.baselines.curling import imitation, masks, opening, plans, reproduction, self_play, tree
 from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST
 from asobiba.baselines.curling.jiritsu import Jiritsu
 from asobiba.baselines.curling.matches import play_game, play_match
@@ -177,6 +177,20 @@ def test_a_match_counts_both_seats():
     assert result.games == 2 == len(result.margins)
     low, high = result.interval()
     assert 0 <= low <= result.rate <= high <= 1
+
+
+def test_the_papers_matches_are_played_again_and_written_down():
+    """The quick mode: one match of every kind of player that needs no trained network."""
+    numbers = (0, 1, 3, 14)
+    played = reproduction.play_all(10, 2, 1, lambda name: None, numbers)
+    assert [row.match for row in played] == [reproduction.MATCHES[k] for k in numbers]
+    assert all(row.result.games == 2 == len(row.result.margins) for row in played)
+    text = reproduction.markdown(played, 10, 2, 1, "asobiba reproduce curling --quick")
+    assert text.count("\n| ") == 5
+    assert "0.550 of 500" in text
+    assert "10 simulations" in text
+    assert reproduction.with_budget("end_plan:shots=8", 10) == "end_plan:shots=8,simulations=10"
+    assert reproduction.with_budget("dis", 10) == "dis"
 
 
 def test_imitation_learns_what_it_is_shown():

@@ -230,6 +230,7 @@ SHOT = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4
         ('{"cmd": "ready_ok", "player_order": [0, 1, 2, 3]}', "protocol_error"),
         ("[" * 50_000, "protocol_error"),
         ("no json", "protocol_error"),
+        ("A" * 200_000, "protocol_error"),
         ('{"cmd": "move", "move": {"type": "concede"}}', "concede"),
         (None, "time_limit"),
     ],
@@ -256,7 +257,10 @@ def test_wrong_and_late_answers_lose_the_digital_curling_3_game(answer, reason):
         assert again["next_team"] == "team0"
         if answer is not None:
             messages.send(answer)
-        last = json.loads(messages.receive(20))
+        try:
+            last = json.loads(messages.receive(20))
+        except ProtocolError:  # what was not read of an oversized message resets the connection
+            return {"winner": "team1"}
         assert last["next_team"] is None
         assert json.loads(messages.receive(20)) == {"cmd": "game_over"}
         return last["state"]["game_result"]
@@ -270,6 +274,56 @@ def test_wrong_and_late_answers_lose_the_digital_curling_3_game(answer, reason):
     assert (record.winner, record.reason) == (1, reason)
     assert len(record.log.shots) == 2
     check_record(FCV1, record)
+
+
+def greet_dc3(client, name):
+    messages = Messages(client, b"\n")
+    assert json.loads(messages.receive(5))["cmd"] == "dc"
+    messages.send(json.dumps({"cmd": "dc_ok", "name": name}))
+    assert json.loads(messages.receive(5))["cmd"] == "is_ready"
+    messages.send(json.dumps({"cmd": "ready_ok", "player_order": [0, 1, 2, 3]}))
+    return messages
+
+
+def test_speaking_out_of_turn_loses_the_digital_curling_3_game():
+    ours, theirs = pair()
+
+    def rogue():
+        messages = greet_dc3(theirs, "rogue")
+        assert json.loads(messages.receive(5))["cmd"] == "new_game"
+        messages.send(json.dumps(SHOT))  # for the first shot, which is his
+        messages.send(json.dumps(SHOT))  # once more, while the other is to throw
+        while (found := json.loads(messages.receive(20)))["cmd"] != "game_over":
+            last = found
+        return last["state"]["game_result"]["winner"]
+
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(rogue)
+        seat = curling_dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
+        record = curling_dc3.host(FCV1, [seat, AgentSeat(Draws())], seed=1, seconds=SECONDS)
+        assert heard.result() == "team1"
+    assert (record.winner, record.reason) == (1, "protocol_error")
+    assert "out of turn" in record.note
+    check_record(FCV1, record)
+
+
+@pytest.mark.parametrize("name", ["a\x1bb", "x" * 201, 7])
+def test_a_name_that_would_break_the_record_is_refused(name):
+    ours, theirs = pair()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(greet_dc3, theirs, name)
+        with pytest.raises(ProtocolError, match="name"):
+            curling_dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
+        ours.close()
+
+
+def test_a_name_of_two_lines_becomes_one():
+    ours, theirs = pair()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(greet_dc3, theirs, " two\n[0000] lines ")
+        seat = curling_dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
+    assert seat.name == "two [0000] lines"
+    assert dcl.read(dcl.write(dcl.DclGame(first=seat.name))).first == seat.name
 
 
 def test_a_log_that_is_none_is_refused():

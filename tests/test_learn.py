@@ -117,6 +117,21 @@ def test_training_against_itself_takes_snapshots(tmp_path):
     assert snapshots[0].player is not None
 
 
+def test_before_its_first_snapshot_self_plays_anything_in_a_game_of_continuous_actions():
+    ruleset = game("curling").ruleset()
+    snapshot = training.Snapshot()
+    snapshot.reset(ruleset, 0, 3)
+    actions = snapshot.act_batch(ruleset.zeros(50), np.zeros((50, 0), np.int8))
+    assert actions.shape == (50, 3)
+    assert all(ruleset.action_space.contains(action) for action in actions)
+    assert len(np.unique(actions)) == actions.size
+
+
+def test_one_game_of_a_package_may_have_settings_of_its_own():
+    assert load_config(game("curling_discrete"))["policy"].endswith(":TargetPolicy")
+    assert load_config(game("curling"))["policy"] == "mlp"
+
+
 def test_training_beats_random_play(tmp_path):
     config = small_config(
         total_steps=16384, num_envs=64, learner={"n_steps": 32, "batch_size": 256, "learning_rate": 2e-3}

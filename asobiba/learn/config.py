@@ -26,7 +26,7 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
     """The hyperparameters of a training run.
 
     Args:
-        game: the game; its `training.yml` under `baselines/` comes after the defaults.
+        game: the game; its `training-NAME.yml` or `training.yml` under `baselines/` comes after the defaults.
         path: a YAML file that comes after both.
         overrides: values that come last; `None` changes nothing.
 
@@ -55,11 +55,13 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
 
 
 def _own_file(game: Game) -> str | None:
+    # Of several games in one package, one may have a file of its own.
     for package in agent_packages(game.name):
-        try:
-            return (files(package) / "training.yml").read_text(encoding="utf-8")
-        except (ModuleNotFoundError, FileNotFoundError, TypeError):  # a single module has no files beside it
-            continue
+        for name in (f"training-{game.name}.yml", "training.yml"):
+            try:
+                return (files(package) / name).read_text(encoding="utf-8")
+            except (ModuleNotFoundError, FileNotFoundError, TypeError):  # a single module has no files beside it
+                continue
     return None
 
 

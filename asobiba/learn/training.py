@@ -191,6 +191,10 @@ class Snapshot(Agent):
     def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`."""
         if self.player is None:
+            if legal.shape[1:] == (0,):  # continuous actions
+                space: Any = self._game[0].action_space
+                drawn = self._generator.uniform(space.low, space.high, (len(views), *space.shape))
+                return drawn.astype(space.dtype)
             return (legal * self._generator.random(legal.shape)).argmax(1)
         return self.player.act_batch(views, legal)
 

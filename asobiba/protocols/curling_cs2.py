@@ -29,6 +29,7 @@ from asobiba.protocols.curling_host import (
     ProtocolError,
     Record,
     Seat,
+    plain_name,
     shot_of_action,
 )
 
@@ -51,7 +52,7 @@ class Cs2Seat(Seat):
         words = self._expect("LOGIN")
         if not 3 <= len(words) <= 4:
             raise ProtocolError(f"{' '.join(words)!r}: expected LOGIN id password [name]")
-        self.name = words[3] if len(words) == 4 else words[1]
+        self.name = plain_name(words[3] if len(words) == 4 else words[1])
         self.messages.send("LOGIN OK")
         self.messages.send("ISREADY")
         self._expect("READYOK")

@@ -34,6 +34,7 @@ from asobiba.protocols.curling_host import (
     ProtocolError,
     Record,
     Seat,
+    plain_name,
     shot_of_action,
 )
 
@@ -90,9 +91,9 @@ class Dc3Seat(Seat):
             }
         )
         name = self._expect("dc_ok").get("name")
-        if not isinstance(name, str) or len(name) > 200:
+        if not isinstance(name, str):
             raise ProtocolError(f"dc_ok has name {str(name)[:80]!r}; expected a text")
-        self.name = name
+        self.name = plain_name(name)
         p = ruleset.params[0]
         player = {
             "type": "normal_dist", "max_speed": float(p["speed_limit"]), "seed": None,

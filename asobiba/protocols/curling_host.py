@@ -27,6 +27,18 @@ class ProtocolError(AsobibaError):
     """A message that the protocol does not allow at this time, or no message at all."""
 
 
+def plain_name(name: str) -> str:
+    """A client's name as it goes into the record, where it must stay within its line.
+
+    Raises:
+        ProtocolError: if it is long, or has characters that cannot be printed.
+    """
+    name = " ".join(name.split())
+    if len(name) > 200 or not name.isprintable():
+        raise ProtocolError(f"the name {name[:80]!r} is not one line of at most 200 characters that can be printed")
+    return name
+
+
 class Messages:
     """Messages on a socket that end with `end`.
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from asobiba.core import kernel, random_below
 from asobiba.envs.curling.motion import fcv1_speed, fcv1_tau_at_distance
 from asobiba.envs.curling.rules import tee_distance
@@ -49,6 +51,9 @@ def strongest_shot(p):
     return p.fastest * (1.0 - 0.2 / 33.44)
 
 
+# Kinds are handed on as floats, and counts begin as np.int64: Numba compiles a function anew for every literal integer.
+
+
 @kernel
 def _put(out, n, vx, vy, spin, kind):
     if n < out.shape[0]:
@@ -59,7 +64,7 @@ def _put(out, n, vx, vy, spin, kind):
 
 @kernel
 def _put_draws(p, out, n, x, y, kind):
-    if abs(x) < p.side and y > p.hog and y < p.back:
+    if n < out.shape[0] and abs(x) < p.side and y > p.hog and y < p.back:
         for spin in (1.0, -1.0):
             vx, vy = draw_shot(p.model, p.release, x, y, spin)
             n = _put(out, n, vx, vy, spin, kind)
@@ -68,6 +73,8 @@ def _put_draws(p, out, n, x, y, kind):
 
 @kernel
 def _put_hits(p, out, n, x, y, speed, kind):
+    if n >= out.shape[0]:
+        return n
     for spin in (1.0, -1.0):
         vx, vy = hit_shot(p.model, p.release, x, y, spin, speed)
         n = _put(out, n, vx, vy, spin, kind)
@@ -76,6 +83,8 @@ def _put_hits(p, out, n, x, y, speed, kind):
 
 @kernel
 def _put_passes(p, out, n, x, y, kind):
+    if n >= out.shape[0]:
+        return n
     for spin in (1.0, -1.0):
         vx, vy = pass_shot(p.model, p.release, x, y, spin, strongest_shot(p))
         n = _put(out, n, vx, vy, spin, kind)
@@ -112,10 +121,10 @@ def candidates(p, stones, in_play, shot, kinds, out):
     Returns:
         How many were written (at least one).
     """
-    n = 0
+    n = np.int64(0)
     mine, theirs = shot % 2, (shot + 1) % 2
     if kinds & (1 << DRAW):
-        n = _put_draws(p, out, n, 0.0, 0.0, DRAW)
+        n = _put_draws(p, out, n, 0.0, 0.0, float(DRAW))
     # The opponent's stones, the nearest to the tee first.
     beyond = -1.0
     for rank in range(8):
@@ -126,20 +135,20 @@ def candidates(p, stones, in_play, shot, kinds, out):
         x, y = stones[k, 0], stones[k, 1]
         house = beyond < p.score
         if kinds & (1 << HIT) and house:
-            n = _put_hits(p, out, n, x, y, p.weights[1], HIT)
+            n = _put_hits(p, out, n, x, y, p.weights[1], float(HIT))
         if kinds & (1 << TAKE_OUT):
-            n = _put_passes(p, out, n, x, y, TAKE_OUT)
+            n = _put_passes(p, out, n, x, y, float(TAKE_OUT))
         if kinds & (1 << HIT) and house and rank < 3:
-            n = _put_hits(p, out, n, x, y, p.weights[0], HIT)
-            n = _put_hits(p, out, n, x, y, p.weights[2], HIT)
+            n = _put_hits(p, out, n, x, y, p.weights[0], float(HIT))
+            n = _put_hits(p, out, n, x, y, p.weights[2], float(HIT))
         if kinds & (1 << FREEZE) and house and rank < 2:
             for gap in _FREEZE_GAPS:
                 for angle in _FREEZE_ANGLES:
                     turn = angle * math.pi / 180.0
-                    n = _put_draws(p, out, n, x + gap * math.sin(turn), y - gap * math.cos(turn), FREEZE)
+                    n = _put_draws(p, out, n, x + gap * math.sin(turn), y - gap * math.cos(turn), float(FREEZE))
         if kinds & (1 << PEEL) and not house and y < p.fgz_tee:
             for aside in (-RADIUS, RADIUS):
-                n = _put_passes(p, out, n, x + aside, y, PEEL)
+                n = _put_passes(p, out, n, x + aside, y, float(PEEL))
         if kinds & (1 << DOUBLE) and rank < 3:
             for j in range(theirs, STONES, 2):
                 if j != k and in_play[j] != 0 and stones[j, 1] > y - 0.3:
@@ -147,27 +156,27 @@ def candidates(p, stones, in_play, shot, kinds, out):
                     if dx * dx + dy * dy < 4.0:
                         # The first stone goes to the second: met on the side away from it.
                         length = math.sqrt(dx * dx + dy * dy)
-                        n = _put_passes(p, out, n, x - 1.6 * RADIUS * dx / length, y, DOUBLE)
-                        n = _put_passes(p, out, n, x + 1.2 * RADIUS * dx / length, y, DOUBLE)
+                        n = _put_passes(p, out, n, x - 1.6 * RADIUS * dx / length, y, float(DOUBLE))
+                        n = _put_passes(p, out, n, x + 1.2 * RADIUS * dx / length, y, float(DOUBLE))
     if kinds & (1 << PREGUARD):
         for g in range(len(_GUARDS)):
-            n = _put_draws(p, out, n, _GUARDS[g][0], _GUARDS[g][1], PREGUARD)
+            n = _put_draws(p, out, n, _GUARDS[g][0], _GUARDS[g][1], float(PREGUARD))
     for k in range(STONES):
         if in_play[k] == 0:
             continue
         x, y = stones[k, 0], stones[k, 1]
         house = tee_distance(stones, k) < p.score
         if kinds & (1 << COME_AROUND) and not house and y < 0.0:
-            n = _put_draws(p, out, n, x * 0.5, 0.0, COME_AROUND)
+            n = _put_draws(p, out, n, x * 0.5, 0.0, float(COME_AROUND))
             for behind in _BEHIND:
-                n = _put_draws(p, out, n, x, y + behind, COME_AROUND)
+                n = _put_draws(p, out, n, x, y + behind, float(COME_AROUND))
         if k % 2 == mine:
             if kinds & (1 << POSTGUARD) and house:
                 for before in _BEFORE:
-                    n = _put_draws(p, out, n, x, y - before, POSTGUARD)
+                    n = _put_draws(p, out, n, x, y - before, float(POSTGUARD))
             if kinds & (1 << DRAW_RAISE) and y < -0.3:
                 speed = speed_for(p.model, max(-y, 0.3))
-                n = _put_hits(p, out, n, x, y - 2.0 * RADIUS, speed, DRAW_RAISE)
+                n = _put_hits(p, out, n, x, y - 2.0 * RADIUS, speed, float(DRAW_RAISE))
         if kinds & (1 << RAISE_TAKE_OUT):
             target = nearest(p, stones, in_play, theirs, -1.0)
             if target >= 0 and target != k and in_house(p, stones, in_play, target):
@@ -175,21 +184,21 @@ def candidates(p, stones, in_play, shot, kinds, out):
                 length = math.sqrt(dx * dx + dy * dy)
                 if dy > 0.6 and abs(dx) < dy:
                     ghost = 2.0 * RADIUS / length
-                    n = _put_passes(p, out, n, x - ghost * dx, y - ghost * dy, RAISE_TAKE_OUT)
+                    n = _put_passes(p, out, n, x - ghost * dx, y - ghost * dy, float(RAISE_TAKE_OUT))
     if kinds & (1 << DRAW):
         for d in range(1, len(_DRAWS)):
-            n = _put_draws(p, out, n, _DRAWS[d][0], _DRAWS[d][1], DRAW)
+            n = _put_draws(p, out, n, _DRAWS[d][0], _DRAWS[d][1], float(DRAW))
     if kinds & (1 << RING_DRAW):
         for eighth in range(8):
             if eighth != 6:  # not the front
                 turn = eighth * math.pi / 4.0
-                n = _put_draws(p, out, n, _RING * math.cos(turn), _RING * math.sin(turn), RING_DRAW)
+                n = _put_draws(p, out, n, _RING * math.cos(turn), _RING * math.sin(turn), float(RING_DRAW))
     if kinds & (1 << PASS):
         vx, vy = through_shot(p, stones, in_play)
-        n = _put(out, n, vx, vy, 1.0, PASS)
+        n = _put(out, n, vx, vy, 1.0, float(PASS))
     if n == 0:
         vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, 1.0)
-        n = _put(out, n, vx, vy, 1.0, DRAW)
+        n = _put(out, n, vx, vy, 1.0, float(DRAW))
     return n
 
 

@@ -14,8 +14,8 @@ app = typer.Typer(help="Digital curling: published matches, tables, the opening 
 
 @app.command()
 def reproduce(
-    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 1000,
-    games: Annotated[int, typer.Option(min=0, help="A match; 0: as many as in the papers.")] = 0,
+    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 300,
+    games: Annotated[int, typer.Option(min=0, help="A match; 0: 10 to 100, as on the published page.")] = 0,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
@@ -41,6 +41,7 @@ def reproduce(
     Console().print(table)
     if output is not None:
         command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends}"
+        command += f" --only '{only}'" if only else ""
         output.parent.mkdir(parents=True, exist_ok=True)
         text = markdown(played, simulations, games, ends, f"{command} --output {output}")
         output.write_text(text, encoding="utf-8")
@@ -85,8 +86,8 @@ def masks() -> None:
 
 @app.command()
 def ends(
-    count: Annotated[int, typer.Option(min=1, help="Ends to play.")] = 300,
-    player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu:width=0",
+    count: Annotated[int, typer.Option(min=1, help="Ends to play.")] = 600,
+    player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu:width=0,grid=2",
     seed: int = 0,
 ) -> None:
     """How often ends of self-play score what, for the win table of Jiritsu-kun."""
@@ -106,23 +107,39 @@ def ends(
 
 @app.command()
 def fit(
-    rounds: Annotated[int, typer.Option(min=1, help="Challengers.")] = 20,
-    games: Annotated[int, typer.Option(min=2, help="Ends against each.")] = 40,
+    rounds: Annotated[int, typer.Option(min=1, help="Challengers.")] = 12,
+    games: Annotated[int, typer.Option(min=2, help="Ends against each.")] = 60,
     seed: int = 0,
 ) -> None:
-    """Looks for better weights of Jiritsu-kun's evaluation by random search over matches of one end."""
-    from asobiba.baselines.curling.tuning import fit_weights
+    """Looks for better weights of Jiritsu-kun's evaluation by random search over matches of one end, and keeps them if
+    they score more than the first guess over four times as many fresh ends."""
+    import json
 
-    for line in fit_weights(rounds, games, seed):
+    from asobiba.baselines.curling.jiritsu import Weights, weights_path
+    from asobiba.baselines.curling.tuning import compare_weights, fit_weights
+
+    weights = Weights()
+    for found, line in fit_weights(rounds, games, seed):
+        weights = found
         typer.echo(line)
+    gain, half = compare_weights(weights, 4 * games, seed * 100_000 + 99_000)
+    record = {
+        "command": f"asobiba curling fit --rounds {rounds} --games {games} --seed {seed}",
+        "weights": (weights if gain > 0 else Weights())._asdict(),
+        "points an end against the first guess": [round(gain, 3), round(half, 3)],
+        "ends": 4 * games,
+    }
+    weights_path().parent.mkdir(exist_ok=True)
+    weights_path().write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    typer.echo(f"against the first guess {gain:+.2f} ± {half:.2f} points an end; wrote {weights_path()}")
 
 
 @app.command("train-dis")
 def train_dis(
-    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "gccs:simulations=300",
+    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu:width=0",
     against: Annotated[
         str, typer.Option(help="Whom it plays, separated by blanks.")
-    ] = "ayumu:simulations=300 rule_based",
+    ] = "ayumu:simulations=100 gccs:simulations=100 rule_based",
     shots: Annotated[int, typer.Option(min=200, help="Shots to throw; 12 % are kept for judging.")] = 16_000,
     steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 10_000,
     data: Annotated[Path | None, typer.Option(help="Keep the shots here, and use them if they are there.")] = None,

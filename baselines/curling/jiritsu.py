@@ -12,7 +12,11 @@ by "and" (a path must be open past all of them), since with "or" a stone alone w
 
 from __future__ import annotations
 
+import json
 import math
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -39,8 +43,10 @@ R2, R3 = 1.22, 1.83
 
 
 class Weights(NamedTuple):
-    """The evaluation's weights, which the paper does not give: mu, w1 to w4, c, a, b. These are a first guess; `asobiba
-    curling fit` looks for better ones by random search over matches of one end against the present ones."""
+    """The evaluation's weights, which the paper does not give: mu, w1 to w4, c, a, b.
+
+    The defaults are a first guess. Jiritsu-kun plays by `fitted_weights`, which a random search found from there.
+    """
 
     mu: float = 0.10
     w1: float = 0.5
@@ -50,6 +56,19 @@ class Weights(NamedTuple):
     c: float = 0.3
     a: float = 0.5
     b: float = 0.2
+
+
+def weights_path() -> Path:
+    """The file with the fitted weights, and how they were found."""
+    return Path(str(files("asobiba.baselines.curling") / "policies" / "jiritsu-weights.json"))
+
+
+@cache
+def fitted_weights() -> Weights:
+    """The weights that `asobiba curling fit` found; the first guess where it has not run."""
+    if not weights_path().exists():
+        return Weights()
+    return Weights(**json.loads(weights_path().read_text(encoding="utf-8"))["weights"])
 
 
 @kernel
@@ -214,8 +233,10 @@ def choose_cell(
     """The best cell: by depth 1, or among the `width` best by depth 2 (0: depth 1 alone).
 
     Args:
-        values: `(17,)` worth of the end's scores to who threw first; deviations: of the target, x, y, and x of take-outs.
-        grid, stride: every how many-th point of the grid is a shot, and a reply. work: `(2,)` int64, counts simulations. raw, mean: `(3328,)` float64, scratch.
+        values: `(17,)` worth of the end's scores to who threw first.
+        deviations: of the target, x, y, and x of take-outs, m.
+        grid, stride: every how many-th point of the grid is a shot, and a reply.
+        work: `(2,)` int64, counts simulations. raw, mean: `(3328,)` float64, scratch.
     """
     p = params[0]
     board, here = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
@@ -307,7 +328,7 @@ class Jiritsu(CurlingPlayer):
     Args:
         width: shots whose replies are looked at; 0: depth 1.
         stride: every how many-th point of the grid is a reply; grid: a shot (1: all, as in the paper).
-        weights: of the evaluation.
+        weights: of the evaluation; `None`: the fitted ones.
     """
 
     name = "jiritsu"
@@ -315,7 +336,7 @@ class Jiritsu(CurlingPlayer):
     def __init__(self, width: int = 4, stride: int = 3, grid: int = 1, weights: Weights | None = None):
         self.width, self.stride = whole("width", width, 0, 100), whole("stride", stride, 1, 10)
         self.grid = whole("grid", grid, 1, 10)
-        self.weights = np.array(weights or Weights())
+        self.weights = np.array(weights or fitted_weights())
 
     def begin_game(self) -> None:
         ruleset, p = self.ruleset, self.ruleset.params[0]
@@ -334,8 +355,8 @@ class Jiritsu(CurlingPlayer):
         cells = 2 * (TAKE_OUTS + COLUMNS * ROWS)
         cell = choose_cell(
             self.ruleset.params, view["stones"].copy(), view["in_play"].copy(), int(view["shot"]),
-            end_values(self.ruleset, view, self.table), self.weights, self.front, self.back, self.deviations, self.width, self.grid,
-            self.stride, self.work, np.zeros(cells), np.zeros(cells),
+            end_values(self.ruleset, view, self.table), self.weights, self.front, self.back, self.deviations,
+            self.width, self.grid, self.stride, self.work, np.zeros(cells), np.zeros(cells),
         )  # fmt: skip
         return delivery_of(self.ruleset.params, cell, self.grid)
 

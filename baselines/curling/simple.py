@@ -8,6 +8,7 @@ from asobiba.baselines.curling.candidates import in_house, nearest
 from asobiba.baselines.curling.player import free_stop_of, whole
 from asobiba.core import KernelAgent, kernel
 from asobiba.envs.curling.rules import tee_distance, throw, with_noise
+from asobiba.envs.curling.scratch import stack_rows
 from asobiba.envs.curling.shots import draw_shot, hit_shot
 from asobiba.envs.curling.simulation import STONES
 
@@ -58,9 +59,7 @@ def sample_shot(view, p, memory):
         spin = -1.0 if x < 0.0 else 1.0
         vx, vy = draw_shot(p.model, p.release, x, max(y - 2.0, p.hog + 0.3), spin)
         return vx, vy, spin
-    board, here = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
-    before, before_in = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
-    trace = np.zeros((0, 10))
+    board, here, trace = memory.board, memory.here, stack_rows()[0:0]
     best, found = -1, 1.0
     x, y = view.stones[theirs, 0], view.stones[theirs, 1]
     for turn in range(2):
@@ -71,7 +70,7 @@ def sample_shot(view, p, memory):
             for k in range(STONES):
                 board[k, 0], board[k, 1], here[k] = view.stones[k, 0], view.stones[k, 1], view.in_play[k]
             wx, wy = with_noise(memory, p, vx, vy, spin)
-            throw(p, board, here, before, before_in, view.shot, wx, wy, spin, trace)
+            throw(p, board, here, memory.before, memory.before_here, view.shot, wx, wy, spin, trace)
             if not in_house(p, board, here, theirs):
                 removed += 1
         if removed > best:
@@ -118,15 +117,23 @@ def tee_draw_discrete() -> KernelAgent:
     return KernelAgent(tee_draw_discrete_policy, name="tee_draw")
 
 
+_MEMORY = [
+    ("trials", np.int64),
+    ("board", np.float64, (STONES, 2)),
+    ("before", np.float64, (STONES, 2)),
+    ("here", np.uint8, (STONES,)),
+    ("before_here", np.uint8, (STONES,)),
+]
+"""The setting, and room for the trials."""
+
+
 def rule_based(trials: int = 50) -> KernelAgent:
     """Draws to the tee where no stone counts; hits the opponent's best stone hard, with the spin that works more often
     in `trials` noisy trials; guards its own best stone from two metres."""
-    return KernelAgent(
-        rule_based_policy, [("trials", np.int64)], {"trials": whole("trials", trials, 1, 100_000)}, "rule_based"
-    )
+    return KernelAgent(rule_based_policy, _MEMORY, {"trials": whole("trials", trials, 1, 100_000)}, "rule_based")
 
 
 def rule_based_discrete(trials: int = 50) -> KernelAgent:
     """`rule_based` with the discrete shots."""
     trials = whole("trials", trials, 1, 100_000)
-    return KernelAgent(rule_based_discrete_policy, [("trials", np.int64)], {"trials": trials}, "rule_based")
+    return KernelAgent(rule_based_discrete_policy, _MEMORY, {"trials": trials}, "rule_based")

@@ -23,23 +23,43 @@ def end_scores(player: str, ends: int, seed: int, report: Callable[[], None]) ->
     return counts
 
 
-def fit_weights(rounds: int, ends: int, seed: int) -> Iterator[str]:
-    """Random search: a challenger whose weights are the present ones times exp(N(0, 0.4)) replaces them when it scores
-    more over `ends` ends of search of depth 1, half of them with the hammer. Yields a line a round."""
+GRID = 2
+"""The fit plays on every second point of the grid: four times as many ends in the same time."""
+
+
+def fit_weights(rounds: int, ends: int, seed: int) -> Iterator[tuple[Weights, str]]:
+    """Random search from the first guess: a challenger whose weights are the present ones times exp(N(0, 0.4)) replaces
+    them when it scores more over `ends` ends of search of depth 1, half of them with the hammer.
+
+    Yields the present weights and a line, a round.
+    """
     ruleset = game("curling").ruleset(stop_after=1, reward="score")
     generator = np.random.Generator(np.random.Philox(seed))
     present = np.array(Weights())
     for number in range(rounds):
         challenger = present * np.exp(generator.normal(0, 0.4, len(present)))
+        players = [Jiritsu(0, grid=GRID, weights=Weights(*weights)) for weights in (challenger, present)]
         gained = []
         for end in range(ends):
-            pair = [Jiritsu(0, weights=Weights(*challenger)), Jiritsu(0, weights=Weights(*present))]
             swapped = end % 2
             # The same noise twice, once from each side.
-            last = play_game(ruleset, pair[::-1] if swapped else pair, seed * 100_000 + number * 1000 + end // 2)
+            last = play_game(ruleset, players[::-1] if swapped else players, seed * 100_000 + number * 1000 + end // 2)
             gained.append(int(last["total"][swapped] - last["total"][1 - swapped]))
         mean, error = float(np.mean(gained)), float(np.std(gained) / np.sqrt(ends))
         if mean > 0:
             present = challenger
         shown = ", ".join(f"{name} {value:.3f}" for name, value in zip(Weights._fields, present, strict=True))
-        yield f"{number + 1}: {mean:+.2f} ± {1.96 * error:.2f} points an end{', kept' if mean > 0 else ''}: {shown}"
+        line = f"{number + 1}: {mean:+.2f} ± {1.96 * error:.2f} points an end{', kept' if mean > 0 else ''}: {shown}"
+        yield Weights(*(round(float(value), 4) for value in present)), line
+
+
+def compare_weights(weights: Weights, ends: int, seed: int) -> tuple[float, float]:
+    """Points an end of `weights` against the first guess over `ends` fresh ends, and half the 95 % interval."""
+    ruleset = game("curling").ruleset(stop_after=1, reward="score")
+    players = [Jiritsu(0, grid=GRID, weights=chosen) for chosen in (weights, Weights())]
+    gained = []
+    for end in range(ends):
+        swapped = end % 2
+        last = play_game(ruleset, players[::-1] if swapped else players, seed + end // 2)
+        gained.append(int(last["total"][swapped] - last["total"][1 - swapped]))
+    return float(np.mean(gained)), float(1.96 * np.std(gained) / np.sqrt(ends))

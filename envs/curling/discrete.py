@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asobiba.core import kernel
-from asobiba.envs.curling.rules import concede, deliver, observe, reset, valid
+from asobiba.envs.curling.rules import ask, concede, deliver, observe, reset, valid
 
 __all__ = ["legal", "observe", "reset", "step", "valid"]
 
@@ -19,4 +19,6 @@ def step(s, p, action):
     if action >= p.shots.shape[0]:
         concede(s, p)
     else:
-        deliver(s, p, p.shots[action, 0], p.shots[action, 1], p.shots[action, 2])
+        spin = p.shots[action, 2]
+        vx, vy = ask(s, p, p.shots[action, 0], p.shots[action, 1], spin)
+        deliver(s, p, vx, vy, spin)

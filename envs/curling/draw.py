@@ -19,7 +19,7 @@ _SCALE, _LEFT, _TOP, _PANEL = 88.0, 12.0, 12.0, 250.0
 _FRONT = 6.9
 """m before the tee where the picture ends."""
 _COLOURS = ("#d7263d", "#f2c14e")
-_RINGS = ((1.83, "#1b6ca8"), (1.22, "#ffffff"), (0.61, "#d7263d"), (0.15, "#ffffff"))
+_RINGS = ((1.83, "#8db7da"), (1.22, "#ffffff"), (0.61, "#efb4ba"), (0.15, "#ffffff"))
 _BEHIND = 2.1
 _WIDTH, _HEIGHT = 2 * 2.375 * _SCALE + 3 * _LEFT + _PANEL, (_FRONT + _BEHIND) * _SCALE + 2 * _TOP
 _FRAMES = 30

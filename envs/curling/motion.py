@@ -6,7 +6,9 @@ place to its stop depends on `tau` and the sign of its spin alone. In cs2 that i
     stop - P(v) = kappa v^2 exp(i (theta0 + s alpha + s w ln(v0/v))),   v = a tau,
 
 kappa = 1/(a sqrt(4 + w^2)), alpha = atan(w/2). In fcv1 it is a table, made once by quadrature, of cubic pieces in
-`tau`: speed and heading depend on the speed only, so all stones slide on the end of one curve and its mirror image.
+`tau`: speed and heading depend on the speed only, so all stones slide on the end of one curve and its mirror image. The
+pieces are equally long in the root of `tau`: motion changes fastest where it ends. They are few, because every compiled
+function that simulates holds them as constants.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ CS2_ALPHA = math.atan(CS2_TURN / 2.0)
 _COS_ALPHA, _SIN_ALPHA = math.cos(CS2_ALPHA), math.sin(CS2_ALPHA)
 _STRAIGHT = 1.0 / (2.0 * CS2_DECELERATION)
 
-STEP = 1.0 / 32.0
-"""s of `tau` between two rows of the tables of fcv1."""
+ROOT_STEP = 1.0 / 40.0
+"""Root of s: the step of the root of `tau` from one row of the tables of fcv1 to the next."""
 TOP_SPEED = 6.0
 """m/s, the fastest stone that fcv1's tables know; nothing that the simulator plays is faster."""
 
@@ -52,57 +54,68 @@ def _tables():
     along = integral(v * np.cos(turn) * 5.0 * g**4 / slow)
     across = integral(v * np.sin(turn) * 5.0 * g**4 / slow)
     length = integral(v * 5.0 * g**4 / slow)
-    at = np.arange(int(tau[-1] / STEP)) * STEP
+    at = (np.arange(int(math.sqrt(tau[-1]) / ROOT_STEP)) * ROOT_STEP) ** 2
+    step = np.diff(at)
 
     def pieces(values, slopes):
         y, d = np.interp(at, tau, values), np.interp(at, tau, slopes)
-        jump = (y[1:] - y[:-1]) / STEP
-        square = (3.0 * jump - 2.0 * d[:-1] - d[1:]) / STEP
-        cube = (d[:-1] + d[1:] - 2.0 * jump) / STEP**2
+        jump = (y[1:] - y[:-1]) / step
+        square = (3.0 * jump - 2.0 * d[:-1] - d[1:]) / step
+        cube = (d[:-1] + d[1:] - 2.0 * jump) / step**2
         return np.stack([y[:-1], d[:-1], square, cube], axis=1)
 
     curve = np.concatenate([pieces(along, v * np.cos(turn)), pieces(across, v * np.sin(turn))], axis=1)
     distance = np.hypot(along, across)
-    roots = np.linspace(0.0, math.sqrt(distance[-1]), len(at))
     return (
         np.ascontiguousarray(curve),
         pieces(length, v),
         np.interp(at, tau, turn),
         np.interp(at, tau, spin),
-        np.interp(np.linspace(0.0, TOP_SPEED, len(at)), v, tau),
-        np.interp(roots**2, distance, tau),
-        float(roots[1]),
+        np.interp(np.linspace(0.0, math.sqrt(TOP_SPEED), len(at)) ** 2, v, tau),
+        np.interp(np.linspace(0.0, math.sqrt(distance[-1]), len(at)) ** 2, distance, tau),
         float(distance[-1]),
     )
 
 
-_CURVE, _LENGTH, _TURN, _SPIN_LOST, _TAU_OF_SPEED, _TAU_OF_ROOT, _ROOT_STEP, FARTHEST = _tables()
-"""Rows every `STEP`: cubic pieces of the way to the stop (along and across its last heading), of the length of the
-path; heading and spin lost from there to the stop; `tau` by speed, and by the root of the distance to the stop."""
+_CURVE, _LENGTH, _TURN, _SPIN_LOST, _TAU_OF_SPEED, _TAU_OF_DISTANCE, FARTHEST = _tables()
+"""Rows every `ROOT_STEP`: cubic pieces of the way to the stop (along and across its last heading), of the length of the
+path; heading and spin lost from there to the stop. `tau` by the root of the speed, and of the distance to the stop."""
 _ROWS = _CURVE.shape[0]
-_SPEED_STEP = TOP_SPEED / (len(_TAU_OF_SPEED) - 1)
 
 # Columns of a stone's row while it moves. A row describes a stretch of its path: until it stops, spins out or is hit.
-T0, TAU0, STOP_X, STOP_Y, COS, SIN, SPIN, OMEGA, END, EXIT, NEXT, PARTNER, MOVING = range(13)
+(
+    T0, TAU0, STOP_X, STOP_Y, COS, SIN, SPIN, OMEGA, END, EXIT, NEXT, PARTNER, MOVING, VX, VY, FRESH,
+) = range(16)  # fmt: skip
 """Time and `tau` at the stretch's begin; where the stone would stop; the direction that the curve is drawn from; sign of
 the spin; spin (rad/s) at the begin; times of the stretch's end, of leaving the sheet, of the next contact, and with
-whom; whether the stone moves."""
+whom; whether the stone moves; its velocity at the begin; whether something has just happened to it."""
+
+
+@kernel
+def _row(tau):
+    """The row of the tables for `tau`, and the time since the row's begin."""
+    k = min(int(math.sqrt(tau) / ROOT_STEP), _ROWS - 1)
+    return k, tau - (k * ROOT_STEP) * (k * ROOT_STEP)
+
+
+@kernel
+def _between(table, at):
+    at = min(at, len(table) - 1.0001)
+    k = int(at)
+    return table[k] + (at - k) * (table[k + 1] - table[k])
 
 
 @kernel
 def fcv1_speed(tau):
     """Speed (m/s) with `tau` seconds to go."""
-    k = min(int(tau / STEP), _ROWS - 1)
-    t = tau - k * STEP
+    k, t = _row(tau)
     return _LENGTH[k, 1] + t * (2.0 * _LENGTH[k, 2] + t * 3.0 * _LENGTH[k, 3])
 
 
 @kernel
 def fcv1_tau(v):
     """Seconds to go at speed `v`."""
-    at = min(v / _SPEED_STEP, len(_TAU_OF_SPEED) - 1.0001)
-    k = int(at)
-    tau = _TAU_OF_SPEED[k] + (at - k) * (_TAU_OF_SPEED[k + 1] - _TAU_OF_SPEED[k])
+    tau = _between(_TAU_OF_SPEED, math.sqrt(v / TOP_SPEED) * (len(_TAU_OF_SPEED) - 1))
     for _ in range(2):
         now = fcv1_speed(tau)
         tau = max(tau + (v - now) / friction_of(now), 0.0)
@@ -116,23 +129,20 @@ def friction_of(v):
 
 
 @kernel
-def _row_between(table, tau):
-    at = min(tau / STEP, _ROWS - 1.0)
-    k = int(at)
-    return table[k] + (at - k) * (table[k + 1] - table[k])
+def fcv1_turn(tau):
+    """By how much a spinning stone's heading will yet turn (rad)."""
+    return _between(_TURN, math.sqrt(tau) / ROOT_STEP)
 
 
 @kernel
-def fcv1_turn(tau):
-    """By how much a spinning stone's heading will yet turn (rad)."""
-    return _row_between(_TURN, tau)
+def _spin_lost(tau):
+    return _between(_SPIN_LOST, math.sqrt(tau) / ROOT_STEP)
 
 
 @kernel
 def fcv1_way(tau):
     """The vector to the stop, `(along, across)` the last heading, for a stone that turns right."""
-    k = min(int(tau / STEP), _ROWS - 1)
-    t = tau - k * STEP
+    k, t = _row(tau)
     along = _CURVE[k, 0] + t * (_CURVE[k, 1] + t * (_CURVE[k, 2] + t * _CURVE[k, 3]))
     across = _CURVE[k, 4] + t * (_CURVE[k, 5] + t * (_CURVE[k, 6] + t * _CURVE[k, 7]))
     return along, across
@@ -141,26 +151,25 @@ def fcv1_way(tau):
 @kernel
 def fcv1_length(tau):
     """Length of the path to the stop."""
-    k = min(int(tau / STEP), _ROWS - 1)
-    t = tau - k * STEP
+    k, t = _row(tau)
     return _LENGTH[k, 0] + t * (_LENGTH[k, 1] + t * (_LENGTH[k, 2] + t * _LENGTH[k, 3]))
 
 
 @kernel
 def fcv1_tau_at_distance(distance):
     """About how much time is left to a spinning stone so far from its stop."""
-    at = min(math.sqrt(distance) / _ROOT_STEP, len(_TAU_OF_ROOT) - 1.0001)
-    k = int(at)
-    return _TAU_OF_ROOT[k] + (at - k) * (_TAU_OF_ROOT[k + 1] - _TAU_OF_ROOT[k])
+    return _between(_TAU_OF_DISTANCE, math.sqrt(distance / FARTHEST) * (len(_TAU_OF_DISTANCE) - 1))
 
 
 @kernel
-def launch(model, m, i, t, x, y, vx, vy, omega, first):
-    """A stretch begins: stone `i` is at (x, y) with this velocity and spin at time `t`. `first`: it is delivered."""
+def launch(model, m, i, t, x, y, first):
+    """A stretch begins: stone `i`, whose row tells its velocity and spin, is at (x, y) at time `t`.
+
+    `first`: it is delivered.
+    """
+    vx, vy, omega = m[i, VX], m[i, VY], m[i, OMEGA]
     speed = math.sqrt(vx * vx + vy * vy)
     m[i, T0] = t
-    m[i, OMEGA] = omega
-    m[i, MOVING] = 1.0
     spin = 1.0 if omega > 1.2e-7 else -1.0 if omega < -1.2e-7 else 0.0
     m[i, SPIN] = spin
     if speed < 1e-9:
@@ -191,9 +200,9 @@ def launch(model, m, i, t, x, y, vx, vy, omega, first):
             across *= -spin
             m[i, STOP_X] = x + along * c - across * s
             m[i, STOP_Y] = y + along * s + across * c
-            kept = _row_between(_SPIN_LOST, tau) - abs(omega)
+            kept = _spin_lost(tau) - abs(omega)
             if kept > 0.0:  # the spin is used up before the stone stops
-                low, high = 0, min(int(tau / STEP) + 1, _ROWS)
+                low, high = 0, min(int(math.sqrt(tau) / ROOT_STEP) + 1, _ROWS)
                 while high - low > 1:
                     middle = (low + high) // 2
                     if _SPIN_LOST[middle] > kept:
@@ -201,7 +210,8 @@ def launch(model, m, i, t, x, y, vx, vy, omega, first):
                     else:
                         low = middle
                 share = (kept - _SPIN_LOST[low]) / (_SPIN_LOST[low + 1] - _SPIN_LOST[low])
-                end = t + max(tau - (low + share) * STEP, 0.0)
+                root = (low + share) * ROOT_STEP
+                end = t + max(tau - root * root, 0.0)
         else:
             way = fcv1_length(tau)
             m[i, STOP_X] = x + way * c
@@ -231,8 +241,7 @@ def at_time(model, m, i, t):
         way = CS2_KAPPA * v * v
         ca, sa = _COS_ALPHA, -spin * _SIN_ALPHA
         return m[i, STOP_X] - way * c, m[i, STOP_Y] - way * s, v * (c * ca - s * sa), v * (s * ca + c * sa)
-    k = min(int(tau / STEP), _ROWS - 1)
-    u = tau - k * STEP
+    k, u = _row(tau)
     if spin == 0.0:
         way = _LENGTH[k, 0] + u * (_LENGTH[k, 1] + u * (_LENGTH[k, 2] + u * _LENGTH[k, 3]))
         v = _LENGTH[k, 1] + u * (2.0 * _LENGTH[k, 2] + u * 3.0 * _LENGTH[k, 3])
@@ -255,7 +264,7 @@ def spin_at(model, m, i, t):
     if model == CS2:
         return m[i, OMEGA]
     tau = m[i, TAU0] - (t - m[i, T0])
-    left = abs(m[i, OMEGA]) - (_row_between(_SPIN_LOST, m[i, TAU0]) - _row_between(_SPIN_LOST, max(tau, 0.0)))
+    left = abs(m[i, OMEGA]) - (_spin_lost(m[i, TAU0]) - _spin_lost(max(tau, 0.0)))
     return m[i, SPIN] * max(left, 0.0)
 
 

@@ -195,15 +195,14 @@ def concede(s, p):
 
 
 @kernel
-def deliver(s, p, vx, vy, spin):
-    """One shot of the game, noise included. `spin` is +1 or -1."""
+def ask(s, p, vx, vy, spin):
+    """Notes a shot as it is meant and draws its noise: the velocity to `deliver` it with. `spin` is +1 or -1."""
     s.asked[0], s.asked[1], s.asked[2] = vx, vy, spin
-    vx, vy = with_noise(s, p, vx, vy, spin)
-    deliver_exactly(s, p, vx, vy, spin)
+    return with_noise(s, p, vx, vy, spin)
 
 
 @kernel
-def deliver_exactly(s, p, vx, vy, spin):
+def deliver(s, p, vx, vy, spin):
     """One shot of the game as it is run."""
     s.run[0], s.run[1], s.run[2] = vx, vy, spin
     foul, _ = throw(p, s.stones, s.in_play, s.before, s.before_in_play, s.shot, vx, vy, spin, stack_rows()[0:0])
@@ -233,6 +232,7 @@ def step(s, p, action):
         concede(s, p)
     else:
         vx, vy, spin = velocity_of(p, action)
+        vx, vy = ask(s, p, vx, vy, spin)
         deliver(s, p, vx, vy, spin)
 
 

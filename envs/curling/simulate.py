@@ -182,9 +182,9 @@ def _deliver(states, params, vx, vy, spin, exact):
     s.rewards[0], s.rewards[1] = 0.0, 0.0
     if exact:
         s.asked[0], s.asked[1], s.asked[2] = vx, vy, spin
-        rules.deliver_exactly(s, p, vx, vy, spin)
     else:
-        rules.deliver(s, p, vx, vy, spin)
+        vx, vy = rules.ask(s, p, vx, vy, spin)
+    rules.deliver(s, p, vx, vy, spin)
     close_step(s, p)
 
 

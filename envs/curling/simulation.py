@@ -4,17 +4,26 @@ Nothing is stepped in time. A contact is looked for by safe steps: over `dt`, th
 most what its present rate and the greatest deceleration allow, so that a step to where the stones could touch at the
 earliest never passes a contact; near one this is Newton's method. Contacts are resolved in pairs, by the impulses that
 the simulators' engine (Box2D) converges to; several at once follow each other at the same time.
+
+Against an integration in frames of a millisecond (`tests/curling_reference.py`), 10,000 random shots into random positions
+of eight stones: in 99.87 % (cs2) and 99.77 % (fcv1) the same stones stay in play; 43 % and 47 % have contact. The places
+of the stones that moved differ by 1.1 mm and 0.6 mm in the median, by 9 mm for the ninetieth of a hundred, by 56 mm and
+71 mm for the ninety-ninth, by 1.3 m and 0.9 m at most: a stone that is hit a hair differently goes elsewhere.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 from asobiba.core import kernel
 from asobiba.envs.curling import simulators as const
 from asobiba.envs.curling.motion import (
     END,
     EXIT,
+    FRESH,
     MOVING,
     NEXT,
     OMEGA,
@@ -23,6 +32,8 @@ from asobiba.envs.curling.motion import (
     STOP_Y,
     T0,
     TAU0,
+    VX,
+    VY,
     at_time,
     launch,
     spin_at,
@@ -40,6 +51,8 @@ _GAP = 1e-6
 _PATIENCE = 1e-3
 """s between two looks at stones that lie against each other."""
 _EVENTS = 2000
+_BEND = 0.04
+"""How far a path can lie beside the straight line between its ends, as a share of that: both simulators stay below."""
 TRACE_COLUMNS = 10
 """A traced stretch: stone, time of its begin and end, then its row's T0 to OMEGA without the spin's sign."""
 
@@ -60,29 +73,29 @@ def _contact(model, m, stones, i, j, t):
         end = min(end, min(m[j, END], m[j, EXIT]))
         strong *= 2.0
     else:
-        # A stone that lies still can be met only while the way to the stop is as long as the way from there to it.
-        dx, dy = stones[j, 0] - m[i, STOP_X], stones[j, 1] - m[i, STOP_Y]
-        far = math.sqrt(dx * dx + dy * dy)
-        tau = tau_at_distance(model, far + TOUCH)
-        begin = m[i, T0] + m[i, TAU0] - tau
-        if begin > t:
-            t = begin
-        elif far > TOUCH:
-            x, y, vx, vy = at_time(model, m, i, t)
-            wx, wy = x - m[i, STOP_X], y - m[i, STOP_Y]
-            if wx * wx + wy * wy < (far - TOUCH - 0.02) * (far - TOUCH - 0.02):
-                return NEVER
+        # A stone that lies still is met only if it lies near the straight line to the stop.
+        cx, cy = m[i, STOP_X] - stones[i, 0], m[i, STOP_Y] - stones[i, 1]
+        x, y = stones[j, 0] - stones[i, 0], stones[j, 1] - stones[i, 1]
+        chord = cx * cx + cy * cy
+        share = min(max((x * cx + y * cy) / max(chord, 1e-12), 0.0), 1.0)
+        x, y = x - share * cx, y - share * cy
+        aside = TOUCH + _BEND * math.sqrt(chord)
+        if x * x + y * y > aside * aside:
+            return NEVER
+        # And only while the way to the stop is as long as the way from there to it.
+        x, y = stones[j, 0] - m[i, STOP_X], stones[j, 1] - m[i, STOP_Y]
+        tau = tau_at_distance(model, math.sqrt(x * x + y * y) + TOUCH)
+        t = max(t, m[i, T0] + m[i, TAU0] - tau)
     least = _least_approach(model)
     first = True
     for _ in range(400):
         if t > end:
             return NEVER
         x, y, vx, vy = at_time(model, m, i, t)
+        bx, by, bvx, bvy = stones[j, 0], stones[j, 1], 0.0, 0.0
         if both:
             bx, by, bvx, bvy = at_time(model, m, j, t)
-            x, y, vx, vy = x - bx, y - by, vx - bvx, vy - bvy
-        else:
-            x, y = x - stones[j, 0], y - stones[j, 1]
+        x, y, vx, vy = x - bx, y - by, vx - bvx, vy - bvy
         distance = math.sqrt(x * x + y * y)
         gap = distance - TOUCH
         rate = (x * vx + y * vy) / distance
@@ -100,20 +113,17 @@ def _contact(model, m, stones, i, j, t):
 
 
 @kernel
-def _exit(model, m, side, back, i, t):
+def _exit(model, m, stones, side, back, i, t):
     """When moving stone `i` leaves the sheet, or NEVER."""
-    x0, y0, _, _ = at_time(model, m, i, t)
-    x1, y1, _, _ = at_time(model, m, i, m[i, END])
-    # How far the path can lie beside the straight line between its ends: never more than a twenty-fifth of that.
-    aside = 0.04 * math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
+    x0, y0, x1, y1 = stones[i, 0], stones[i, 1], m[i, STOP_X], m[i, STOP_Y]
+    aside = _BEND * math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
     best = NEVER
     strong = strongest(model)
     for edge in range(3):
-        nx = 1.0 if edge == 0 else -1.0 if edge == 1 else 0.0
-        ny = 1.0 if edge == 2 else 0.0
-        limit = back if edge == 2 else side
-        a, b = limit - nx * x0 - ny * y0, limit - nx * x1 - ny * y1
-        if a > aside and b > aside:
+        nx, ny, limit = 0.0, 1.0, back
+        if edge < 2:
+            nx, ny, limit = 1.0 - 2.0 * edge, 0.0, side
+        if limit - nx * x0 - ny * y0 > aside and limit - nx * x1 - ny * y1 > aside:
             continue
         now = t
         for _ in range(200):
@@ -129,22 +139,6 @@ def _exit(model, m, side, back, i, t):
             if now > m[i, END] or now > best:
                 break
     return best
-
-
-@kernel
-def _look_ahead(model, m, stones, in_play, i, t):
-    """Finds the next contact of moving stone `i`; tells the stones that it will meet."""
-    m[i, NEXT] = NEVER
-    for j in range(STONES):
-        if j == i or in_play[j] == 0:
-            continue
-        when = _contact(model, m, stones, i, j, t)
-        if when < m[i, NEXT]:
-            m[i, NEXT] = when
-            m[i, PARTNER] = j
-        if m[j, MOVING] != 0.0 and when < m[j, NEXT]:
-            m[j, NEXT] = when
-            m[j, PARTNER] = i
 
 
 @kernel
@@ -179,28 +173,51 @@ def _keep_trace(m, i, t, trace, traced):
 
 
 @kernel
-def _collide(model, m, stones, side, back, i, j, t, trace, traced):
-    """Stones `i` (moving) and `j` touch at time `t`; new stretches begin for both."""
-    x, y, vx, vy = at_time(model, m, i, t)
-    spin = spin_at(model, m, i, t)
-    traced = _keep_trace(m, i, t, trace, traced)
-    bx, by, wx, wy, turn = stones[j, 0], stones[j, 1], 0.0, 0.0, 0.0
-    if m[j, MOVING] != 0.0:
-        bx, by, wx, wy = at_time(model, m, j, t)
-        turn = spin_at(model, m, j, t)
-        traced = _keep_trace(m, j, t, trace, traced)
-    stones[i, 0], stones[i, 1], stones[j, 0], stones[j, 1] = x, y, bx, by
-    nx, ny = bx - x, by - y
+def _collide(model, m, stones, i, j):
+    """Stones `i` and `j`, whose rows tell their velocities and spins, touch."""
+    nx, ny = stones[j, 0] - stones[i, 0], stones[j, 1] - stones[i, 1]
     length = math.sqrt(nx * nx + ny * ny)
     nx, ny = nx / length, ny / length
-    normal, across = _bounce(model, vx, vy, spin, wx, wy, turn, nx, ny)
-    change = 2.0 * across / RADIUS
+    normal, across = _bounce(model, m[i, VX], m[i, VY], m[i, OMEGA], m[j, VX], m[j, VY], m[j, OMEGA], nx, ny)
     px, py = normal * nx - across * ny, normal * ny + across * nx
-    launch(model, m, i, t, x, y, vx - px, vy - py, spin - change, False)
-    launch(model, m, j, t, bx, by, wx + px, wy + py, turn - change, False)
-    m[i, EXIT] = _exit(model, m, side, back, i, t)
-    m[j, EXIT] = _exit(model, m, side, back, j, t)
-    return traced
+    m[i, VX] -= px
+    m[i, VY] -= py
+    m[j, VX] += px
+    m[j, VY] += py
+    m[i, OMEGA] -= 2.0 * across / RADIUS
+    m[j, OMEGA] -= 2.0 * across / RADIUS
+
+
+@kernel
+def _look_ahead(model, m, stones, in_play, side, back, t):
+    """Begins the stretches of the stones to which something has just happened, and finds the contacts that this changes.
+
+    Whoever was to meet one of them looks at all stones anew; the others at those alone.
+    """
+    for k in range(STONES):
+        if m[k, FRESH] != 0.0 and m[k, MOVING] != 0.0:
+            launch(model, m, k, t, stones[k, 0], stones[k, 1], t == 0.0)
+            m[k, EXIT] = _exit(model, m, stones, side, back, k, t)
+            m[k, NEXT] = NEVER
+    for k in range(STONES):
+        if m[k, FRESH] == 0.0 and m[k, MOVING] != 0.0 and m[k, NEXT] < NEVER and m[int(m[k, PARTNER]), FRESH] == 1.0:
+            m[k, FRESH] = 2.0
+            m[k, NEXT] = NEVER
+    for k in range(STONES):
+        if m[k, MOVING] == 0.0:
+            continue
+        for j in range(STONES):
+            if in_play[j] == 0 or (m[k, FRESH] == 0.0 and m[j, FRESH] == 0.0) or (m[j, MOVING] != 0.0 and j <= k):
+                continue
+            when = _contact(model, m, stones, k, j, t)
+            if when < m[k, NEXT]:
+                m[k, NEXT] = when
+                m[k, PARTNER] = j
+            if m[j, MOVING] != 0.0 and when < m[j, NEXT]:
+                m[j, NEXT] = when
+                m[j, PARTNER] = k
+    for k in range(STONES):
+        m[k, FRESH] = 0.0
 
 
 @kernel
@@ -221,65 +238,48 @@ def run_shot(model, side, back, release, stones, in_play, thrown, vx, vy, spin, 
     """
     m = stack_rows()
     for k in range(STONES):
-        m[k, MOVING] = 0.0
-        m[k, NEXT] = NEVER
+        m[k, MOVING], m[k, FRESH], m[k, NEXT] = 0.0, 0.0, NEVER
     in_play[thrown] = 1
     stones[thrown, 0], stones[thrown, 1] = 0.0, -release
-    traced = 0
+    m[thrown, VX], m[thrown, VY], m[thrown, OMEGA] = vx, vy, spin
+    m[thrown, MOVING], m[thrown, FRESH] = 1.0, 1.0
+    nobody: Any
+    traced, nobody = np.int64(0), np.int64(-1)  # literals would have what they are handed to compiled twice
     t = 0.0
-    launch(model, m, thrown, t, 0.0, -release, vx, vy, spin, True)
-    m[thrown, EXIT] = _exit(model, m, side, back, thrown, t)
-    _look_ahead(model, m, stones, in_play, thrown, t)
-    for _ in range(_EVENTS):
-        best, i = NEVER, -1
+    for event in range(_EVENTS):
+        _look_ahead(model, m, stones, in_play, side, back, t)
+        best, i = NEVER, nobody
         for k in range(STONES):
             if m[k, MOVING] != 0.0:
                 when = min(m[k, NEXT], min(m[k, END], m[k, EXIT]))
                 if when < best:
                     best, i = when, k
         if i < 0:
-            return traced
+            break
+        # A tangle that never ends: everything stops where it is.
+        tangled = event == _EVENTS - 1
         t = best
-        j = -1
-        if m[i, NEXT] <= min(m[i, END], m[i, EXIT]):
-            j = int(m[i, PARTNER])
-            traced = _collide(model, m, stones, side, back, i, j, t, trace, traced)
-        else:
-            x, y, vx, vy = at_time(model, m, i, t)
-            spin = spin_at(model, m, i, t)
-            traced = _keep_trace(m, i, t, trace, traced)
-            stones[i, 0], stones[i, 1] = x, y
-            if m[i, EXIT] <= m[i, END]:
-                in_play[i] = 0
-                stones[i, 0], stones[i, 1] = 0.0, 0.0
-                m[i, MOVING] = 0.0
-            elif vx * vx + vy * vy < 1e-16:
-                m[i, MOVING] = 0.0
-            else:  # spun out: straight on
-                launch(model, m, i, t, x, y, vx, vy, 0.0, False)
-                m[i, EXIT] = _exit(model, m, side, back, i, t)
-        # What the two were expected to meet, and who was expected to meet them, is found anew.
-        m[i, NEXT] = NEVER
-        if j >= 0:
-            m[j, NEXT] = NEVER
+        j = int(m[i, PARTNER]) if m[i, NEXT] <= min(m[i, END], m[i, EXIT]) else nobody
+        leaves = m[i, EXIT] <= m[i, END]
         for k in range(STONES):
-            if m[k, MOVING] != 0.0 and k != i and k != j and m[k, NEXT] < NEVER:
-                partner = int(m[k, PARTNER])
-                if partner in (i, j):
-                    _look_ahead(model, m, stones, in_play, k, t)
-        if m[i, MOVING] != 0.0:
-            _look_ahead(model, m, stones, in_play, i, t)
+            if k != i and k != j and not tangled:
+                continue
+            if m[k, MOVING] != 0.0:
+                traced = _keep_trace(m, k, t, trace, traced)
+                m[k, OMEGA] = spin_at(model, m, k, t)
+                stones[k, 0], stones[k, 1], m[k, VX], m[k, VY] = at_time(model, m, k, t)
+            else:
+                m[k, VX], m[k, VY], m[k, OMEGA] = 0.0, 0.0, 0.0
+            m[k, FRESH] = 1.0
         if j >= 0:
-            _look_ahead(model, m, stones, in_play, j, t)
-        elif m[i, MOVING] == 0.0 and in_play[i] != 0:
-            for k in range(STONES):
-                if m[k, MOVING] != 0.0:
-                    when = _contact(model, m, stones, k, i, t)
-                    if when < m[k, NEXT]:
-                        m[k, NEXT] = when
-                        m[k, PARTNER] = i
-    for k in range(STONES):  # a tangle that never ends: everything stops where it is
-        if m[k, MOVING] != 0.0:
-            x, y, _, _ = at_time(model, m, k, min(t, m[k, END]))
-            stones[k, 0], stones[k, 1] = x, y
+            _collide(model, m, stones, i, j)
+            m[j, MOVING] = 1.0
+        elif leaves:
+            in_play[i] = 0
+            stones[i, 0], stones[i, 1] = 0.0, 0.0
+            m[i, MOVING] = 0.0
+        elif m[i, VX] * m[i, VX] + m[i, VY] * m[i, VY] < 1e-16:
+            m[i, MOVING] = 0.0
+        else:  # spun out: straight on
+            m[i, OMEGA] = 0.0
     return traced
