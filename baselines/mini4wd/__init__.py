@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asobiba.baselines.mini4wd import policies
 from asobiba.baselines.mini4wd.controllers import Controller, require_range
+from asobiba.baselines.mini4wd.learned import PPO
 from asobiba.baselines.mini4wd.learning import Localiser, Playback
 from asobiba.core import AgentDeclaration
 
@@ -182,6 +183,8 @@ STOP = AgentDeclaration(
     deterministic=True,
 )
 AGENTS = {
-    **dict.fromkeys(("mini4wd", "mini4wd_discrete", "mini4wd_race"), CONTROLLERS),
+    "mini4wd": (*CONTROLLERS, PPO),
+    "mini4wd_discrete": CONTROLLERS,
+    "mini4wd_race": (*CONTROLLERS, PPO),
     "mini4wd_position": (*CONTROLLERS, STOP),
 }

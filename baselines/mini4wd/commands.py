@@ -210,35 +210,53 @@ def sides(
     car: Annotated[str, typer.Option(help="The nominal car.")] = "dash",
     randomise: Annotated[str, typer.Option(help="Ranges of the cars: none, default, wide, or a file.")] = "default",
     profile: Annotated[str, typer.Option(help="The car's electronics.")] = "atmega328p",
+    seed: Annotated[int, typer.Option(min=0, help="First seed of the cars, on both sides.")] = 9_000,
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Where finished rows are kept; a run that was broken off goes on from there.")
+    ] = None,
 ) -> None:
     """Every controller in the simulator and through the hardware environment; exit status 1 where the two disagree."""
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.mini4wd import CONTROLLERS
-    from asobiba.baselines.mini4wd.sides import HEADING, Setting, agree, page, row, simulated, through_the_link
+    from asobiba.baselines.mini4wd.sides import (
+        HEADING,
+        Kept,
+        Setting,
+        agree,
+        drivers,
+        page,
+        row,
+        simulated,
+        through_the_link,
+    )
 
     setting = Setting(course, car, randomise, 3, profile)
-    blind = profile == "rt_ai_chip"  # no tachometer
-    names = only.split() or [d.name for d in CONTROLLERS if not (blind and d.name == "localise")]
+    for path in (output, keep):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    kept = Kept(setting, seed, runs, keep)
     rows, good = [], True
     table = Table(title="both sides")
     for column in HEADING:
         table.add_column(column, justify="left" if column == "controller" else "right")
     with progress_bar() as bar:
-        for name in names:
+        for name in only.split() or drivers(setting):
             task = bar.add_task(name, total=2 * runs)
-            first = simulated(name, setting, runs, 5_000)
-            bar.advance(task, runs)
-            second = through_the_link(name, setting, runs, 9_000, progress=lambda n, task=task: bar.advance(task, n))
+            if name not in kept.rows:
+                first = simulated(name, setting, runs, seed)
+                bar.advance(task, runs)
+                second = through_the_link(name, setting, runs, seed, progress=lambda n, task=task: bar.advance(task, n))
+                kept.keep(name, first, second)
+            first, second = kept.rows[name]
+            bar.update(task, completed=2 * runs)
             rows.append(row(name, first, second))
             table.add_row(*rows[-1])
             good &= agree(first, second)
-            if output is not None:
-                output.parent.mkdir(parents=True, exist_ok=True)
-                output.write_text(page(rows, setting, _given(ctx)), encoding="utf-8")
-    Console(width=130).print(table)
+    if output is not None:
+        output.write_text(page(rows, setting, _given(ctx)), encoding="utf-8")
+    Console(width=140).print(table)
     raise typer.Exit(0 if good else 1)
 
 
