@@ -283,7 +283,7 @@ def learn(
 
 @app.command()
 def export(
-    policy: Annotated[Path, typer.Argument(help="policy.zip of a run of `asobiba train mini4wd`.")],
+    policy: Annotated[Path, typer.Argument(help="A policy that `asobiba train mini4wd` has saved.")],
     out: Annotated[
         Path, typer.Option(help="Folder for policy_weights.h; then: make -C firmware/mini4wd policy WEIGHTS=FOLDER")
     ],

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import norm
 
 from asobiba.baselines.mini4wd.controllers import Controller, run_many
-from asobiba.core import Agent, make_agent
+from asobiba.core import Agent, Ruleset, make_agent
 from asobiba.core import states as one
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.hardware.body import SimulatedBody
@@ -168,7 +168,7 @@ def through_the_link(
         env = HardwareEnv(join(body), place=lambda message: None, **parameters)
     agent = make_agent(GAME, controller)
     agent.reset(env.ruleset, 0, seed)
-    fresh = _prepared(agent)
+    fresh = _prepared(agent, env.ruleset, seed)
     whole = setting.laps * float(env.ruleset.params["lap_length"][0])
     seconds = np.full(runs, np.nan)
     try:
@@ -195,10 +195,10 @@ def through_the_link(
     return Side(seconds)
 
 
-def _prepared(agent: Agent) -> Callable[[], None]:
+def _prepared(agent: Agent, ruleset: Ruleset, seed: int) -> Callable[[], None]:
     """A function that sets a prepared agent back to its beginning, without its practice all over again."""
     if not isinstance(agent, Controller):
-        return lambda: agent.reset(agent._ruleset, 0, 0)  # type: ignore[attr-defined]
+        return lambda: agent.reset(ruleset, 0, seed)
     memory, replicas = agent._memory.copy(), agent._replicas.copy()
 
     def fresh() -> None:
