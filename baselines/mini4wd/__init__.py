@@ -27,7 +27,7 @@ def sequence(duty: float = 1.0, on: float = 0.0065, off: float = 0.0035) -> Cont
 
 
 def slope(
-    duty: float = 0.7, slow: float = 0.5, tilt: float = 0.15, smooth: float = 0.12, hold: float = 0.5
+    duty: float = 0.7, slow: float = 0.5, tilt: float = 0.12, smooth: float = 0.15, hold: float = 0.5
 ) -> Controller:
     """`duty`, and `slow` for `hold` seconds after the smoothed tilt has passed `tilt` rad."""
     settings = [

@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from asobiba.baselines.mini4wd.localise import localise
-from asobiba.baselines.mini4wd.predict import PULSE_AGE, predict
-from asobiba.baselines.mini4wd.stopping import nominal_pull, stop_at_mark
+from asobiba.baselines.mini4wd.predict import predict
+from asobiba.baselines.mini4wd.stopping import PULSE_AGE, nominal_pull, stop_at_mark
 from asobiba.core import kernel
 from asobiba.envs.mini4wd.profile import LATENCY, TACHOMETER_FILTER
 
