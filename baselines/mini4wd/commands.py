@@ -261,6 +261,27 @@ def sides(
 
 
 @app.command()
+def ranges(
+    ctx: typer.Context,
+    output: Annotated[Path, typer.Option(help="The Markdown file.")],
+    only: Annotated[str, typer.Option(help="Controllers, separated by blanks; by default all.")] = "",
+    runs: Annotated[int, typer.Option(min=2, help="Runs of each controller in each range.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="First seed of the cars.")] = 20_000,
+) -> None:
+    """Every controller with the nominal car, with one owner's cars (default) and with everybody's (wide)."""
+    from asobiba.baselines.mini4wd.ranges import RANGES, page
+    from asobiba.baselines.mini4wd.sides import Setting, drivers
+
+    names = only.split() or drivers(Setting())
+    with progress_bar() as bar:
+        task = bar.add_task("ranges", total=len(names) * len(RANGES))
+        text = page(names, runs, seed, _given(ctx), lambda n: bar.advance(task, n))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+    typer.echo(text)
+
+
+@app.command()
 def learn(
     out: Annotated[Path, typer.Option(help="Folder of the run: curve.csv, policy.zip, scores.md.")],
     algorithm: Annotated[str, typer.Option(help="ppo or sac.")] = "ppo",

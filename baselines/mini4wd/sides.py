@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from asobiba.baselines.mini4wd.controllers import Controller, run_many
+from asobiba.baselines.mini4wd.controllers import Controller
+from asobiba.baselines.mini4wd.table import drive_all
 from asobiba.core import Agent, Ruleset, make_agent
-from asobiba.core import states as one
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
@@ -127,20 +127,7 @@ def drivers(setting: Setting) -> list[str]:
 def simulated(controller: str, setting: Setting, runs: int, seed: int = 0) -> Side:
     """Runs of a controller in the simulated game; seeds from `seed` on."""
     ruleset = GAME.ruleset(**setting.parameters, laps=setting.laps)
-    agent = make_agent(GAME, controller)
-    if isinstance(agent, Controller):
-        memory = agent.memory()
-        agent.practise(ruleset, memory, seed)
-        states = run_many(ruleset, np.repeat(memory, runs), seed + np.arange(runs))
-        times = states["finish_time"][:, 0]
-    else:
-        times = np.zeros(runs)
-        for k in range(runs):
-            agent.reset(ruleset, 0, seed + k)
-            state = one.new_state(ruleset, seed + k)
-            while not one.is_over(state):
-                state = one.step(ruleset, state, agent.act(one.view_of(ruleset, state, 0), _NO_MASK))
-            times[k] = state["finish_time"][0]
+    times = drive_all(controller, ruleset, runs, seed)["finish_time"][:, 0]
     return Side(np.where(times > 0, times, np.nan))
 
 
