@@ -17,6 +17,7 @@ from asobiba.baselines.mini4wd.stopping import DISTANCE
 from asobiba.baselines.mini4wd.table import UPPER_REFERENCE, Plan, evaluate, evaluate_stops, stops_of
 from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import DISCRETE, GAME, POSITION, RACE
+from asobiba.envs.mini4wd.course import CURVE, KINDS, THETA
 from asobiba.envs.mini4wd.layout import LEVELS
 from asobiba.envs.mini4wd.simulate import simulate
 
@@ -37,7 +38,7 @@ def drive(agent, ruleset, seed=1):
     return np.array(actions), state
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "localise"])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("localise", "ppo")])
 def test_every_controller_finishes_the_junior_circuit(name):
     actions, state = drive(make_agent(GAME, name), rules())
     assert state["finish_time"][0] > 0
@@ -101,15 +102,29 @@ def slow_share(course, **parameters):
 
 
 def test_slope_control_tells_a_slope_from_acceleration():
-    tachometer = True  # without one it does not find the hill
-    # A flat oval: an eighth of the run is still taken for a slope, all of it while the car pulls away.
-    _, flat, _ = slow_share("home_oval", tachometer=tachometer)
-    assert flat < 0.2
-    # With a hill: it slows on it, and not at the start.
-    steep, flat, first = slow_share("junior_hill", tachometer=tachometer)
+    # A flat oval with its curves: nothing is taken for a slope, pulling away neither.
+    _, flat, _ = slow_share("home_oval")
+    assert flat < 0.05
+    # With a hill: it slows on it, seldom elsewhere, and not at the start.
+    steep, flat, first = slow_share("junior_hill")
     assert steep > 0.25
-    assert flat < 0.45
+    assert flat < 0.1
     assert first > 0.5
+
+
+def test_without_a_tachometer_the_accelerometer_hardly_sees_a_slope():
+    # A rolling car's accelerometer reads motor and drag, no gravity: on the way up it reads what it read before, within less than
+    # its own vibration (published logs: 0.35 to 0.6 g after a mean of 16 samples).
+    log = simulate("stock", "junior_hill", np.full(400, 0.7), laps=2, profile={"base": "atmega328p", "vibration": 0.0})
+    track, at = log.ruleset.params["track"][0], (log["piece"], log["lane"])
+    rolling = (log["airborne"] == 0) & (log["v"] > 1.5)
+    up = rolling & (track[(*at, THETA)] + track[(*at, CURVE)] * log["u"] > 0.15)
+    flat = rolling & (log["kind"] == KINDS.index("straight"))
+    reading = log["imu"][:, -1, 0]
+    assert up.sum() > 10
+    assert abs(reading[up].mean() - reading[flat].mean()) < 0.12  # a tilt of 0.15 rad would be 0.15 g at rest
+    shaken = simulate("stock", "junior_hill", np.full(400, 0.7), laps=2)["imu"][:, -1, 0]
+    assert shaken[flat[: len(shaken)]].std() > 0.15
 
 
 def pulses(text, **parameters):
@@ -284,10 +299,9 @@ def test_the_page_of_the_controllers_goes_on_where_it_was_broken_off(tmp_path):
 
 
 def test_stopping_at_the_mark():
-    # With a tachometer of one pulse a turn, late and noisy, a fifth of the runs does not come to rest.
-    for tachometer, most in ((True, 0.25), (False, 0.25)):
+    for tachometer, most in ((True, 0.12), (False, 0.2)):
         stops = evaluate_stops("stop", tachometer, 40, 500)
-        assert stops.stopped > 0.7
+        assert stops.stopped > 0.9
         assert stops.median < most
     blind = evaluate_stops("constant", True, 5, 500)  # never stops: no distance to speak of
     assert blind.stopped == 0
@@ -310,7 +324,7 @@ def test_dead_reckoning_knows_where_the_car_is():
             action = agent.act(states.view_of(ruleset, state, 0), np.zeros(0, np.int8))
             off.append(abs(float(agent._memory["filter"][0, DISTANCE] - state["progress"][0])))
             state = states.step(ruleset, state, action)
-        assert np.median(off) < 0.3
+        assert np.median(off) < 0.15
 
 
 def test_runs_do_not_depend_on_their_number():

@@ -22,7 +22,7 @@ from asobiba.baselines.mini4wd.keyboard import KeyDriver
 from asobiba.baselines.mini4wd.learning import Tape
 from asobiba.core import GameParameterError, IllegalAction, states
 from asobiba.envs.mini4wd import GAME
-from asobiba.envs.mini4wd.car import load_car
+from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car
 from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.commands import app
@@ -36,6 +36,7 @@ from asobiba.envs.mini4wd.hardware.replay import replay_log
 from asobiba.envs.mini4wd.hardware.runlog import LogError, read_log
 from asobiba.envs.mini4wd.hardware.transport import VirtualClock
 from asobiba.envs.mini4wd.layout import view_of_observation
+from asobiba.envs.mini4wd.profile import load_profile
 
 
 def simulated(**changes):
@@ -338,21 +339,38 @@ def test_known_parameters_are_recovered_within_5_percent(identification_log, cap
         print("\nidentified: " + ", ".join(f"{name} {error:+.2%}" for name, error in errors.items()))
     assert max(abs(error) for error in errors.values()) < 0.05
     assert found.after["heading (rad)"] < 0.03 < found.before["heading (rad)"]
-    assert found.after["voltage (V)"] < 0.005
+    # What is left of the voltage is the sensor's own noise.
+    assert found.after["voltage (V)"] < 1.1 * load_profile("atmega328p").values["voltage_noise"]
     assert all(0 < found.errors[name] < 0.15 * found.values[name] for name in FACTORS)
     assert sum(low <= car.values[name] <= high for name, (low, high) in found.intervals.items()) >= len(FACTORS) - 1
     # The bridge of the default profile shorts the motor between its pulses, and the run tells.
-    assert found.decay_costs[1] < 0.5 * found.decay_costs[0]
+    assert found.decay_costs[1] < 0.7 * found.decay_costs[0]
 
 
-@pytest.mark.slow
+def test_three_known_parameters_are_recovered_within_2_percent(identification_log):
+    log, car = identification_log
+    names = ["torque_constant", "voltage", "battery_resistance"]
+    begin = car.with_values(**{name: car.values[name] / FACTORS[name] for name in names})
+    found = identify(log, begin.as_data(), names, lane=1)
+    assert max(abs(found.values[name] / car.values[name] - 1) for name in names) < 0.02
+    assert found.after["voltage (V)"] < 1.1 * load_profile("atmega328p").values["voltage_noise"]
+    assert found.hidden == {}
+    assert found.decay_costs[1] < 0.7 * found.decay_costs[0]
+
+
 def test_what_a_run_does_not_reveal_is_named(identification_log):
     run = read_run(identification_log[0])
     short = replace(run, **{name: getattr(run, name)[:150] for name in ("times", "heading", "voltage")}, distance=None,
                     duties=run.duties[: int(run.times[149] * 1000)], modes=run.modes[: int(run.times[149] * 1000)])  # fmt: skip
     found = identify(short, "stock", ["mass", "torque_constant", "brake_friction"], lane=1)
     assert "brake_friction" in found.hidden  # the course is flat, and the first second and a half leave no slope behind
-    assert "interval" in found.hidden["brake_friction"] or "together with" in found.hidden["brake_friction"]
+    assert "does not depend on it" in found.hidden["brake_friction"]
+    assert found.intervals["brake_friction"] == (0.0, 1.0)
+    # However little the run says, the fit stays with cars that there may be.
+    for field in CAR_FIELDS:
+        if field.name in found.values:
+            low, high = found.intervals[field.name]
+            assert field.low <= low <= found.values[field.name] <= high <= field.high
 
 
 def test_what_cannot_be_identified_says_why(tmp_path, identification_log):
@@ -449,7 +467,10 @@ def test_replay_and_identify_commands(tmp_path, identification_log):
     assert result.exit_code == 0, result.output
     assert "0 observations differ, 0 messages to the car differ" in result.output
     out = tmp_path / "mine.yaml"
-    result = run("identify", log, "--car", "stock", "--out", out, "--lane", 1, "--fit", "voltage,battery_resistance")
+    begin = tmp_path / "begin.yaml"  # what is not fitted must be right
+    changed = {name: car.values[name] / FACTORS[name] for name in ("voltage", "battery_resistance")}
+    begin.write_text(yaml.safe_dump(car.with_values(**changed).as_data()))
+    result = run("identify", log, "--car", begin, "--out", out, "--lane", 1, "--fit", "voltage,battery_resistance")
     assert result.exit_code == 0, result.output
     assert "residuals, rms" in result.output
     written = yaml.safe_load(out.read_text())

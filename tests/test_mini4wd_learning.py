@@ -14,52 +14,87 @@ from conftest import debian_program
 from mini4wd_rig import FIRMWARE, Bench, build_firmware
 
 from asobiba.baselines.mini4wd.export import IntegerPolicy, integer_policy
+from asobiba.baselines.mini4wd.learned import POLICY
 from asobiba.baselines.mini4wd.network import CarPolicy, scales
-from asobiba.core import GameParameterError
+from asobiba.baselines.mini4wd.sides import Setting, simulated, through_the_link
+from asobiba.core import GameParameterError, make_agent, states
+from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
+from asobiba.learn.policy_file import load_policy
 
-CHANNELS = {
-    "imu": (32, 6), "voltage": (1,), "duty": (1,), "mode": (1,), "time": (1,), "frame_age": (1,), "actions": (8, 2), "wheel_speed": (1,),
-}  # fmt: skip
-SIZE = sum(int(np.prod(shape)) for shape in CHANNELS.values())
+NO_MASK = np.zeros(0, np.int8)
+
 FLASH_FOR_A_POLICY = 32768 - 2048 - 4700
 """Bytes: the boot loader and the car's own program need the rest."""
+LEAGUE = {"course": "junior_hill", "car": "dash", "tachometer": True}
 
 
 @pytest.fixture(scope="module")
 def policy():
-    """A policy with weights of a trained one's size; what it drives does not matter here."""
-    torch.manual_seed(3)
-    space = gymnasium.spaces.Box(-64, 64, (SIZE,), np.float32)
-    made = CarPolicy(space, gymnasium.spaces.Box(-1, 1, (2,), np.float32), lambda _: 1e-3, channels=CHANNELS)
-    with torch.no_grad():
-        for module in made.mlp_extractor.policy_net:
-            if isinstance(module, torch.nn.Linear):
-                module.weight.mul_(1.5).add_(0.1 * torch.randn_like(module.weight))
-                module.bias.add_(0.1 * torch.randn_like(module.bias))
-        made.action_net.weight.mul_(60)
-    return made
+    """The shipped one."""
+    return load_policy(POLICY)
 
 
 @pytest.fixture(scope="module")
-def observations():
-    draw = np.random.default_rng(1)
-    rows = []
-    for name, shape in CHANNELS.items():
-        middle = {"voltage": 2.6, "time": 4.0, "wheel_speed": 3.0}.get(name, 0.0)
-        rows.append(middle + draw.normal(0, 1.5 if name == "imu" else 0.4, (60, int(np.prod(shape)))))
-    return np.concatenate(rows, axis=1).astype(np.float32)
+def observations(policy):
+    """What the network reads in a run that it drives itself."""
+    ruleset = GAME.ruleset(**LEAGUE, window=policy.channels["imu"][0], history=policy.channels["actions"][0])
+    driver = make_agent(GAME, "ppo")
+    driver.reset(ruleset, 0, 0)
+    state, rows = states.new_state(ruleset, 3), []
+    while not states.is_over(state):
+        rows.append(states.observation(ruleset, state, 0))
+        state = states.step(ruleset, state, driver.act(states.view_of(ruleset, state, 0), NO_MASK))
+    assert state["finish_time"][0] > 0
+    return np.array(rows)
+
+
+def test_the_driver_does_what_the_network_says(policy, observations):
+    driver = make_agent(GAME, "ppo")
+    wanted, _ = policy.predict(observations, deterministic=True)
+    assert np.abs(np.array([driver.drive(row) for row in observations]) - wanted).max() < 1e-5
+
+
+def test_the_driver_keeps_its_own_window(policy):
+    # Four samples and two actions in the observation, or all that the network reads: the same after the window is full.
+    ruleset = GAME.ruleset(**LEAGUE)
+    wide = GAME.ruleset(**LEAGUE, window=32, history=8)
+    driver = make_agent(GAME, "ppo")
+    driver.reset(ruleset, 0, 0)
+    state, samples, actions = states.new_state(ruleset, 5), [], []
+    for k in range(60):
+        view = states.view_of(ruleset, state, 0)
+        samples += list(view["imu"][0]) if k == 0 else list(view["imu"][0, -2:])
+        action = driver.act(view, NO_MASK)
+        actions.append(action)
+        parts = wide.channels(driver.observation(view))
+        if k >= 16:
+            assert np.array_equal(parts["imu"], np.array(samples[-32:]))
+            assert np.array_equal(parts["actions"], np.array(actions[-9:-1])[::-1])
+        state = states.step(ruleset, state, action)
+    for parameters, words in (({}, "tachometer=True"), ({"tachometer": True, "control_ms": 50}, "steps of 50 ms")):
+        with pytest.raises(GameParameterError, match=words):
+            driver.reset(GAME.ruleset(**parameters), 0, 0)
+
+
+def test_the_driver_finishes_on_both_sides():
+    setting = Setting(laps=1)
+    first, second = simulated("ppo", setting, 3, 9_003), through_the_link("ppo", setting, 3, 9_003)
+    assert first.finished == second.finished == 3
+    assert second.seconds == pytest.approx(first.seconds, rel=0.15)
 
 
 def test_a_fresh_policy_drives_forward():
-    space = gymnasium.spaces.Box(-64, 64, (SIZE,), np.float32)
-    fresh = CarPolicy(space, gymnasium.spaces.Box(-1, 1, (2,), np.float32), lambda _: 1e-3, channels=CHANNELS, duty=0.6)
-    observation = np.zeros((5, SIZE), np.float32)
+    channels = GAME.ruleset(**LEAGUE).layout.observation
+    size = sum(int(np.prod(shape)) for shape in channels.values())
+    space = gymnasium.spaces.Box(-64, 64, (size,), np.float32)
+    fresh = CarPolicy(space, gymnasium.spaces.Box(-1, 1, (2,), np.float32), lambda _: 1e-3, channels=channels, duty=0.6)
+    observation = np.zeros((5, size), np.float32)
     action, _ = fresh.predict(observation, deterministic=True)
     assert action[:, 0] == pytest.approx([0.6] * 5, abs=0.1)
     assert np.all(action[:, 1] >= 0)  # the drive mode
-    offsets, factors = scales(CHANNELS)
-    assert offsets.shape == factors.shape == (SIZE,)
+    offsets, factors = scales(channels)
+    assert offsets.shape == factors.shape == (size,)
     assert offsets[2] == 1.0  # gravity
 
 
@@ -134,7 +169,7 @@ def test_it_fits_the_chip_and_a_control_period(built, observations, capsys):
 def test_an_integer_policy_is_what_its_header_says(policy):
     integers = integer_policy(policy)
     text = integers.header()
-    assert f"#define POLICY_INPUTS {SIZE}" in text
+    assert "#define POLICY_INPUTS 214" in text
     weights = re.search(r"weights_3\[64\] PROGMEM = \{([-0-9,]+)\}", text).group(1)
     assert np.array_equal(np.array(weights.split(","), int), integers.layers[2].weights.ravel())
     assert isinstance(integers, IntegerPolicy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asobiba.baselines.mini4wd import policies
 from asobiba.baselines.mini4wd.controllers import Controller, require_range
+from asobiba.baselines.mini4wd.learned import PPO
 from asobiba.baselines.mini4wd.learning import Localiser, Playback
 from asobiba.core import AgentDeclaration
 
@@ -26,7 +27,7 @@ def sequence(duty: float = 1.0, on: float = 0.0065, off: float = 0.0035) -> Cont
 
 
 def slope(
-    duty: float = 0.7, slow: float = 0.5, tilt: float = 0.15, smooth: float = 0.12, hold: float = 0.5
+    duty: float = 0.7, slow: float = 0.5, tilt: float = 0.12, smooth: float = 0.15, hold: float = 0.5
 ) -> Controller:
     """`duty`, and `slow` for `hold` seconds after the smoothed tilt has passed `tilt` rad."""
     settings = [
@@ -44,7 +45,7 @@ def playback(path: str | None = None, teacher: str = "shape", correct: bool = Tr
     return Playback(path, teacher, bool(correct))
 
 
-def pseudo_speed(duty: float = 0.7, threshold: float = 2.0, pulse: float = 0.06, keep: float = 0.97) -> Controller:
+def pseudo_speed(duty: float = 0.65, threshold: float = 1.0, pulse: float = 0.06, keep: float = 0.8) -> Controller:
     """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s."""
     settings = [
         require_range("duty", duty, -1, 1),
@@ -56,7 +57,7 @@ def pseudo_speed(duty: float = 0.7, threshold: float = 2.0, pulse: float = 0.06,
 
 
 def gyro_pitch(
-    duty: float = 0.75, slow: float = 0.5, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
+    duty: float = 0.7, slow: float = 0.5, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
 ) -> Controller:
     """A pitch rate above `rate` rad/s: reverse for `pulse` s, then `slow` for `hold` s; `slow` above `pull` g too."""
     settings = [
@@ -105,7 +106,7 @@ def localise(rounds: int = 24, cars: int = 12, top: float = 7.0) -> Localiser:
     )  # fmt: skip
 
 
-def predict(steps: int = 4, margin: float = 0.5, identified: bool = False, trust: float = 0.2) -> Controller:
+def predict(steps: int = 8, margin: float = 0.6, identified: bool = False, trust: float = 1.0) -> Controller:
     """Model-predictive control on the identified model. Uses the wheels' speed.
 
     `identified=True` is the upper reference of `asobiba mini4wd controllers`: there the model is the very car of each
@@ -182,6 +183,8 @@ STOP = AgentDeclaration(
     deterministic=True,
 )
 AGENTS = {
-    **dict.fromkeys(("mini4wd", "mini4wd_discrete", "mini4wd_race"), CONTROLLERS),
+    "mini4wd": (*CONTROLLERS, PPO),
+    "mini4wd_discrete": CONTROLLERS,
+    "mini4wd_race": (*CONTROLLERS, PPO),
     "mini4wd_position": (*CONTROLLERS, STOP),
 }

@@ -210,36 +210,75 @@ def sides(
     car: Annotated[str, typer.Option(help="The nominal car.")] = "dash",
     randomise: Annotated[str, typer.Option(help="Ranges of the cars: none, default, wide, or a file.")] = "default",
     profile: Annotated[str, typer.Option(help="The car's electronics.")] = "atmega328p",
+    seed: Annotated[int, typer.Option(min=0, help="First seed of the cars, on both sides.")] = 9_000,
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Where finished rows are kept; a run that was broken off goes on from there.")
+    ] = None,
 ) -> None:
     """Every controller in the simulator and through the hardware environment; exit status 1 where the two disagree."""
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.mini4wd import CONTROLLERS
-    from asobiba.baselines.mini4wd.sides import HEADING, Setting, agree, page, row, simulated, through_the_link
+    from asobiba.baselines.mini4wd.sides import (
+        HEADING,
+        Kept,
+        Setting,
+        agree,
+        drivers,
+        page,
+        row,
+        simulated,
+        through_the_link,
+    )
 
     setting = Setting(course, car, randomise, 3, profile)
-    blind = profile == "rt_ai_chip"  # no tachometer
-    names = only.split() or [d.name for d in CONTROLLERS if not (blind and d.name == "localise")]
+    for path in (output, keep):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    kept = Kept(setting, seed, runs, keep)
     rows, good = [], True
     table = Table(title="both sides")
     for column in HEADING:
         table.add_column(column, justify="left" if column == "controller" else "right")
     with progress_bar() as bar:
-        for name in names:
+        for name in only.split() or drivers(setting):
             task = bar.add_task(name, total=2 * runs)
-            first = simulated(name, setting, runs, 5_000)
-            bar.advance(task, runs)
-            second = through_the_link(name, setting, runs, 9_000, progress=lambda n, task=task: bar.advance(task, n))
+            if name not in kept.rows:
+                first = simulated(name, setting, runs, seed)
+                bar.advance(task, runs)
+                second = through_the_link(name, setting, runs, seed, progress=lambda n, task=task: bar.advance(task, n))
+                kept.keep(name, first, second)
+            first, second = kept.rows[name]
+            bar.update(task, completed=2 * runs)
             rows.append(row(name, first, second))
             table.add_row(*rows[-1])
             good &= agree(first, second)
-            if output is not None:
-                output.parent.mkdir(parents=True, exist_ok=True)
-                output.write_text(page(rows, setting, _given(ctx)), encoding="utf-8")
-    Console(width=130).print(table)
+    if output is not None:
+        output.write_text(page(rows, setting, _given(ctx)), encoding="utf-8")
+    Console(width=140).print(table)
     raise typer.Exit(0 if good else 1)
+
+
+@app.command()
+def ranges(
+    ctx: typer.Context,
+    output: Annotated[Path, typer.Option(help="The Markdown file.")],
+    only: Annotated[str, typer.Option(help="Controllers, separated by blanks; by default all.")] = "",
+    runs: Annotated[int, typer.Option(min=2, help="Runs of each controller in each range.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="First seed of the cars.")] = 20_000,
+) -> None:
+    """Every controller with the nominal car, with one owner's cars (default) and with everybody's (wide)."""
+    from asobiba.baselines.mini4wd.ranges import RANGES, page
+    from asobiba.baselines.mini4wd.sides import Setting, drivers
+
+    names = only.split() or drivers(Setting())
+    with progress_bar() as bar:
+        task = bar.add_task("ranges", total=len(names) * len(RANGES))
+        text = page(names, runs, seed, _given(ctx), lambda n: bar.advance(task, n))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+    typer.echo(text)
 
 
 @app.command()
@@ -265,7 +304,7 @@ def learn(
 
 @app.command()
 def export(
-    policy: Annotated[Path, typer.Argument(help="policy.zip of a run of `asobiba train mini4wd`.")],
+    policy: Annotated[Path, typer.Argument(help="A policy that `asobiba train mini4wd` has saved.")],
     out: Annotated[
         Path, typer.Option(help="Folder for policy_weights.h; then: make -C firmware/mini4wd policy WEIGHTS=FOLDER")
     ],

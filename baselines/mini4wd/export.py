@@ -97,8 +97,8 @@ def _layer(weight: np.ndarray, bias: np.ndarray, bits_in: int, bits_out: int) ->
     )
 
 
-def integer_policy(policy: Any) -> IntegerPolicy:
-    """The actor of a `network.CarPolicy` as integers.
+def actor_layers(policy: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights `(outputs, inputs)` and biases of a `network.CarPolicy`'s actor, first layer first, float64.
 
     Raises:
         GameParameterError: for a policy of another kind.
@@ -112,7 +112,16 @@ def integer_policy(policy: Any) -> IntegerPolicy:
             f"the policy is a {type(policy).__name__}; only asobiba.baselines.mini4wd.network:CarPolicy can be exported"
         )
     linear = [m for m in policy.mlp_extractor.policy_net if isinstance(m, nn.Linear)] + [policy.action_net]
-    arrays = [(m.weight.detach().numpy().astype(float), m.bias.detach().numpy().astype(float)) for m in linear]
+    return [(m.weight.detach().numpy().astype(float), m.bias.detach().numpy().astype(float)) for m in linear]
+
+
+def integer_policy(policy: Any) -> IntegerPolicy:
+    """The actor of a `network.CarPolicy` as integers.
+
+    Raises:
+        GameParameterError: for a policy of another kind, or one whose weights do not fit.
+    """
+    arrays = actor_layers(policy)
     bits = (INPUT_BITS, HIDDEN_BITS, HIDDEN_BITS, OUTPUT_BITS)
     layers = tuple(_layer(w, b, bits[k], bits[k + 1]) for k, (w, b) in enumerate(arrays))
     scaled = policy.pi_features_extractor

@@ -13,8 +13,9 @@ import numpy as np
 
 from asobiba.baselines.mini4wd.localise import localise
 from asobiba.baselines.mini4wd.predict import predict
-from asobiba.baselines.mini4wd.stopping import nominal_pull, stop_at_mark
+from asobiba.baselines.mini4wd.stopping import PULSE_AGE, nominal_pull, stop_at_mark
 from asobiba.core import kernel
+from asobiba.envs.mini4wd.profile import LATENCY, TACHOMETER_FILTER
 
 CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT, STOP = range(10)
 DRIVE, BRAKE, FREE = 0.5, -0.25, -0.75
@@ -22,6 +23,8 @@ SETTINGS, FILTERS, TAPE = 12, 16, 3000
 GRAVITY = 9.80665
 _UNDER_WAY = 1.0
 """A car that goes faster is under way, m/s."""
+_SIDEWAYS = 0.5
+"""A car whose lateral acceleration is beyond this is in a curve, g."""
 
 
 @kernel
@@ -72,14 +75,20 @@ def sequence(s, p, k, m, out):
 def climb(s, p, k, m):
     """Sine of the slope: what the accelerometer reads ahead beyond the speed's own change.
 
-    The change is that of the wheels where there is a tachometer, else that which the nominal motor gives at the
-    pseudo-speed (the reading added up).
+    With a tachometer the change is that of the wheels, and the reading is made as late as the tachometer's filter makes
+    them. In curves nothing is read: there a sensor that is mounted a degree askew reads a share of the lateral acceleration.
+    Without a tachometer the change is what the nominal motor gives at the pseudo-speed (the reading added up). A rolling car's
+    accelerometer reads the motor's force and the drag, and no gravity: it sees a slope only by what the motor does as
+    the car slows down, which is less than what its own vibration hides.
     """
     reading = m.sensed[0] * GRAVITY
     if p.tachometer != 0:
+        behind = p.sensor[TACHOMETER_FILTER] + p.sensor[LATENCY] + PULSE_AGE
+        m.filter[2] += min(p.control_step / behind, 1.0) * (reading - m.filter[2])
+        m.filter[3] += 0.3 * (m.sensed[1] - m.filter[3])
         changed = (s.wheel_speed[k] - m.filter[1]) / p.control_step
         m.filter[1] = s.wheel_speed[k]
-        return (reading - changed) / GRAVITY
+        return (m.filter[2] - changed) / GRAVITY if abs(m.filter[3]) < _SIDEWAYS else 0.0
     pull = nominal_pull(s, p, k, m.filter[1])
     m.filter[1] = max(m.filter[1] + (0.3 * reading + 0.7 * pull) * p.control_step, 0.0)
     return (reading - max(pull, 0.0)) / GRAVITY

@@ -8,6 +8,7 @@ still keeps the car on the course?
 
 from __future__ import annotations
 
+from asobiba.baselines.mini4wd.stopping import PULSE_AGE
 from asobiba.core import kernel
 from asobiba.envs.mini4wd.car import FENCE, GRIP, LANDING_PITCH, MASS, ROLLER_OFFSET
 from asobiba.envs.mini4wd.course import KAPPA, LENGTH, NEXT_LANE, PREVIOUS_LANE
@@ -20,8 +21,6 @@ REPLICAS = 6
 SHIFTS, SHIFT = 9, 0.1
 LAG = 0.02
 """How old the yaw rate is on the mean: latency, filter and averaging, s."""
-PULSE_AGE = 0.015
-"""How old a pulse of the tachometer is on the mean, s."""
 _LOOK = 60
 """Longest rollout in control steps."""
 

@@ -7,17 +7,19 @@ and when a run has finished is judged by the physics on both sides.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
-from asobiba.baselines.mini4wd.controllers import Controller, run_many
-from asobiba.core import Agent, make_agent
-from asobiba.core import states as one
+from asobiba.baselines.mini4wd.controllers import Controller
+from asobiba.baselines.mini4wd.table import drive_all
+from asobiba.core import Agent, Ruleset, make_agent
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
@@ -105,23 +107,27 @@ class Setting:
         }  # fmt: skip
 
 
+def difference(first: Side, second: Side) -> tuple[float, float]:
+    """Mean seconds by which the same cars take longer on the second side, and half its 95 % interval; NaN where fewer than
+    two finished on both."""
+    both = second.seconds - first.seconds
+    return Side(both).time if np.isfinite(both).sum() > 1 else (math.nan, math.nan)
+
+
+def drivers(setting: Setting) -> list[str]:
+    """The agents that can drive such a car."""
+    from asobiba.baselines.mini4wd import AGENTS
+    from asobiba.baselines.mini4wd.learned import POLICY
+
+    names = [declaration.name for declaration in AGENTS["mini4wd"]]
+    blind = not setting.parameters["tachometer"]
+    return [n for n in names if not (n in ("localise", "ppo") and blind) and not (n == "ppo" and not POLICY.exists())]
+
+
 def simulated(controller: str, setting: Setting, runs: int, seed: int = 0) -> Side:
     """Runs of a controller in the simulated game; seeds from `seed` on."""
     ruleset = GAME.ruleset(**setting.parameters, laps=setting.laps)
-    agent = make_agent(GAME, controller)
-    if isinstance(agent, Controller):
-        memory = agent.memory()
-        agent.practise(ruleset, memory, seed)
-        states = run_many(ruleset, np.repeat(memory, runs), seed + np.arange(runs))
-        times = states["finish_time"][:, 0]
-    else:
-        times = np.zeros(runs)
-        for k in range(runs):
-            agent.reset(ruleset, 0, seed + k)
-            state = one.new_state(ruleset, seed + k)
-            while not one.is_over(state):
-                state = one.step(ruleset, state, agent.act(one.view_of(ruleset, state, 0), _NO_MASK))
-            times[k] = state["finish_time"][0]
+    times = drive_all(controller, ruleset, runs, seed)["finish_time"][:, 0]
     return Side(np.where(times > 0, times, np.nan))
 
 
@@ -149,7 +155,7 @@ def through_the_link(
         env = HardwareEnv(join(body), place=lambda message: None, **parameters)
     agent = make_agent(GAME, controller)
     agent.reset(env.ruleset, 0, seed)
-    fresh = _prepared(agent)
+    fresh = _prepared(agent, env.ruleset, seed)
     whole = setting.laps * float(env.ruleset.params["lap_length"][0])
     seconds = np.full(runs, np.nan)
     try:
@@ -176,16 +182,51 @@ def through_the_link(
     return Side(seconds)
 
 
-def _prepared(agent: Agent) -> Callable[[], None]:
+def _prepared(agent: Agent, ruleset: Ruleset, seed: int) -> Callable[[], None]:
     """A function that sets a prepared agent back to its beginning, without its practice all over again."""
     if not isinstance(agent, Controller):
-        return lambda: agent.reset(agent._ruleset, 0, 0)  # type: ignore[attr-defined]
-    memory = agent._memory.copy()
+        return lambda: agent.reset(ruleset, 0, seed)
+    memory, replicas = agent._memory.copy(), agent._replicas.copy()
 
     def fresh() -> None:
         agent._memory[:] = memory
+        agent._replicas[:] = replicas
 
     return fresh
+
+
+class Kept:
+    """The seconds of finished rows in a file of JSON lines, so that a long table can be broken off and taken up again.
+
+    Args:
+        setting, seed, runs: of the table; rows of another one in the file are passed over.
+        path: the file; `None` keeps nothing.
+    """
+
+    def __init__(self, setting: Setting, seed: int, runs: int, path: Path | None):
+        self._about = json.loads(json.dumps([asdict(setting), seed, runs]))
+        self._path = path
+        self.rows: dict[str, tuple[Side, Side]] = {}
+        if path is None or not path.exists():
+            return
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                about, controller, *sides = json.loads(line)
+                if about == self._about:
+                    first, second = (
+                        Side(np.array([math.nan if t is None else t for t in side], float)) for side in sides
+                    )
+                    self.rows[controller] = first, second
+            except (ValueError, TypeError):
+                continue  # a line that was cut off when the run was killed
+
+    def keep(self, controller: str, first: Side, second: Side) -> None:
+        """Adds a row."""
+        self.rows[controller] = first, second
+        if self._path is not None:
+            sides = [[None if math.isnan(t) else float(t) for t in side.seconds] for side in (first, second)]
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([self._about, controller, *sides]) + "\n")
 
 
 HEADING = (
@@ -195,6 +236,7 @@ HEADING = (
     "finished, link",
     "time, simulator, s",
     "time, link, s",
+    "same car, link longer by, s",
     "agree",
 )
 
@@ -210,8 +252,9 @@ def row(controller: str, first: Side, second: Side) -> tuple[str, ...]:
         mean, half = side.time
         return f"{mean:.2f} ± {half:.2f}"
 
+    longer = "{:+.3f} ± {:.3f}".format(*difference(first, second)) if first.runs == second.runs else ""
     return (
-        controller, str(second.runs), rate(first), rate(second), time(first), time(second),
+        controller, str(second.runs), rate(first), rate(second), time(first), time(second), longer,
         "yes" if agree(first, second) else "no",
     )  # fmt: skip
 
@@ -225,8 +268,9 @@ def page(rows: Sequence[tuple[str, ...]], setting: Setting, command: str) -> str
         "",
         f"Course `{setting.course}`, nominal car `{setting.car}`, ranges `{setting.randomise}`, {setting.laps} laps from rest, "
         f"profile `{setting.profile}`. Simulator: the game `mini4wd`. Link: `asobiba/Mini4WDHardware-v1`, the same physics "
-        "behind the car's program and its codec, bytes, delays and losses included. Each run has another car. Shares and means "
-        "with their 95 % intervals (Wilson; normal); the sides agree where the intervals of both overlap.",
+        "behind the car's program and its codec, bytes, delays and losses included. Each run has another car, the same ones on both "
+        "sides; what the sensors' noise is in a run differs. Shares and means with their 95 % intervals (Wilson; normal); the "
+        "sides agree where the intervals of both overlap. The last figure but one is a mean over the cars that finished on both.",
         "",
         f"| {' | '.join(HEADING)} |",
         f"|---|{'--:|' * (len(HEADING) - 1)}",

@@ -1,7 +1,7 @@
 """Stopping at a mark: where the car is, by dead reckoning on the known course, and when to brake. Kernels.
 
-On straights the distance is the speed added up: the wheels' with a tachometer, else the pseudo-speed of GAT 2016
-(Orihara), the forward acceleration added up, here in the mean with the acceleration that the nominal motor should give.
+On straights the distance is the speed added up: the pseudo-speed of GAT 2016 (Orihara), the forward acceleration added up, here
+in the mean with the acceleration that the nominal motor should give, and set right by a tachometer where there is one.
 Curves set distance and speed right: the course says how far a car is that has turned so far, and how fast one is that
 turns so fast. Distances are along the mean of all lanes, as the mark's.
 """
@@ -24,11 +24,13 @@ from asobiba.envs.mini4wd.profile import GYRO_RANGE, LATENCY, TACHOMETER_FILTER
 
 GRAVITY = 9.80665
 WAVE = KINDS.index("wave")
-DISTANCE, SPEED, TURNED, BRAKED, HOLD, TRIES = range(6)
+DISTANCE, SPEED, TURNED, BRAKED, LATE, TRIES = range(6)
 """Places in the controller's filter: m, m/s, rad turned beyond what the course has at that distance, s since the brake,
-duty that holds the car on a slope, how often it was short and drove on."""
-_PULSE_AGE, _PULSELESS, _LEAST_BRAKE = 0.015, 0.2, 2.0
-"""Mean age of a tachometer's pulse, s; m/s below which it tells no more; least deceleration of a braked car, m/s2."""
+m/s as late as the tachometer's, how often it was short and drove on."""
+PULSE_AGE = 0.015
+"""How old a pulse of the tachometer is on the mean, s."""
+_TRUST = 0.2
+"""Share of what the tachometer says otherwise that is believed in a step."""
 _GAIN = 0.3
 """Of the speed's control, duty per m/s."""
 _BRAKES, _SHORT, _MOST_TRIES = 0.5, 0.06, 3
@@ -96,21 +98,18 @@ def reckon(s, p, k, f, forward, turning):
     step = p.control_step
     gyro = p.sensor[GYRO_RANGE] > 0.0
     bend = bend_of_piece(p, piece_at(p, f[DISTANCE]))
+    f[SPEED] += 0.5 * (forward + nominal_pull(s, p, k, f[SPEED])) * step
+    if gyro and turning * bend > 0.0 and abs(turning) > _STRAIGHT:
+        f[SPEED] += 0.2 * (turning / bend - f[SPEED])
     if p.tachometer != 0:
-        measured = s.wheel_speed[k]
-        if f[BRAKED] > _BRAKES:
-            # A tachometer tells no direction: nose up, a car that still moves rolls back. Slower than this, nothing came lately.
-            measured = 0.0 if measured < _PULSELESS else (-measured if forward > 0.0 else measured)
-        elif f[BRAKED] > 0.0:  # no pulse comes from a wheel that stops: a brake's least deceleration says when
-            measured = min(measured, max(f[SPEED] - _LEAST_BRAKE * step, 0.0))
-        # What is measured is late: the distance driven meanwhile is added as the speed rises, and taken back as it falls.
-        f[DISTANCE] += (p.sensor[TACHOMETER_FILTER] + p.sensor[LATENCY] + _PULSE_AGE) * (measured - f[SPEED])
-        f[SPEED] = measured
-    else:
-        f[SPEED] += 0.5 * (forward + nominal_pull(s, p, k, f[SPEED])) * step
-        if gyro and turning * bend > 0.0 and abs(turning) > _STRAIGHT:
-            f[SPEED] += 0.2 * (turning / bend - f[SPEED])
-        f[SPEED] = max(f[SPEED], 0.0)
+        # What is measured is late: it is compared with the speed made late in the same way. A wheel that brakes gives no pulses.
+        behind = p.sensor[TACHOMETER_FILTER] + p.sensor[LATENCY] + PULSE_AGE
+        f[LATE] += min(step / behind, 1.0) * (f[SPEED] - f[LATE])
+        if f[BRAKED] == 0.0:
+            off = _TRUST * (s.wheel_speed[k] - f[LATE])
+            f[SPEED] += off
+            f[LATE] += off
+    f[SPEED] = max(f[SPEED], 0.0)
     f[DISTANCE] += f[SPEED] * step
     if not gyro:
         return
@@ -126,7 +125,7 @@ def reckon(s, p, k, f, forward, turning):
         way, bend = way_to_bend(p, f[DISTANCE])
         if bend * f[TURNED] > 0.0:
             f[DISTANCE] += way + 1e-6
-            f[SPEED] = turning / bend if p.tachometer == 0 else f[SPEED]
+            f[SPEED] = f[LATE] = turning / bend
 
 
 @kernel
@@ -139,16 +138,11 @@ def stop_at_mark(s, p, k, m, out):
     left = s.target[k] - f[DISTANCE] - f[SPEED] * late
     if f[BRAKED] >= _BRAKES and abs(f[SPEED]) < 0.05 and left > _SHORT and f[TRIES] < _MOST_TRIES:
         f[BRAKED] = 0.0
-        f[HOLD] = 0.0
         f[TRIES] += 1.0
     if f[BRAKED] > 0.0 or f[SPEED] * f[SPEED] >= 2.0 * deceleration * left:
         f[BRAKED] += p.control_step
         out[0] = 0.0
         out[1] = -0.25
-        if f[HOLD] > 0.0 or (f[BRAKED] > _BRAKES and f[SPEED] < -0.01):  # it rolls back: the brake alone does not hold
-            f[HOLD] += max(-4.0 * f[SPEED] * p.control_step, -f[HOLD])
-            out[0] = f[HOLD] - f[SPEED]
-            out[1] = 0.5
         return
     wanted = slow if left < near else speed
     out[0] = nominal_duty(s, p, k, wanted) + _GAIN * (wanted - f[SPEED])

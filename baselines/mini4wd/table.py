@@ -58,6 +58,23 @@ def points(states: np.ndarray, ruleset: Ruleset, lap_lengths: np.ndarray) -> np.
     return states["progress"][:, 0] / whole + finish - (states["cause"][:, 0] > 0)
 
 
+def drive_all(controller: str, ruleset: Ruleset, runs: int, seed: int) -> np.ndarray:
+    """Final states `(runs,)` of an agent's runs of the time attack, with the seeds from `seed` on; it practises once."""
+    agent = make_agent(GAME, controller)
+    if isinstance(agent, Controller):
+        memory = agent.memory()
+        agent.practise(ruleset, memory, seed)
+        return run_many(ruleset, np.repeat(memory, runs), seed + np.arange(runs))
+    finals = ruleset.zeros(runs)
+    for k in range(runs):
+        agent.reset(ruleset, 0, seed + k)
+        state = one.new_state(ruleset, seed + k)
+        while not one.is_over(state):
+            state = one.step(ruleset, state, agent.act(one.view_of(ruleset, state, 0), np.zeros(0, np.int8)))
+        finals[k] = state
+    return finals
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a table is made of.
@@ -194,4 +211,15 @@ def stops_of(controller: str, tachometer: bool, off: np.ndarray) -> Stops:
     )  # fmt: skip
 
 
-__all__ = ["POINTS", "Plan", "Row", "Stops", "evaluate", "evaluate_stops", "points", "stops_of", "summarise"]
+__all__ = [
+    "POINTS",
+    "Plan",
+    "Row",
+    "Stops",
+    "drive_all",
+    "evaluate",
+    "evaluate_stops",
+    "points",
+    "stops_of",
+    "summarise",
+]

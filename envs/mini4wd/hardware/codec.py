@@ -9,6 +9,7 @@ Readers take bytes as they come, in pieces of any size, and never raise: what ca
 
 from __future__ import annotations
 
+import binascii
 import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from asobiba.core import MissingExtra
 
 try:
     from cobs import cobs
-    from crc import Calculator, Crc16
 except ImportError as error:
     raise MissingExtra(error.name or "cobs", "hil") from error
 
@@ -193,12 +193,13 @@ class _Frames:
         self._buffer += part[: max(room, 0)]
 
 
-_crc16 = Calculator(Crc16.IBM_3740, optimized=True)  # type: ignore[arg-type]
+def _crc16(data: bytes) -> int:
+    return binascii.crc_hqx(data, 0xFFFF)  # CRC-16/IBM-3740
 
 
 def frame(payload: bytes) -> bytes:
     """COBS of the payload and its CRC-16/IBM-3740 (high byte first), then a zero byte."""
-    return cobs.encode(payload + _crc16.checksum(payload).to_bytes(2, "big")) + b"\0"
+    return cobs.encode(payload + _crc16(payload).to_bytes(2, "big")) + b"\0"
 
 
 def unframe(data: bytes) -> bytes | None:
@@ -207,7 +208,7 @@ def unframe(data: bytes) -> bytes | None:
         decoded = cobs.decode(data)
     except cobs.DecodeError:
         return None
-    if len(decoded) < 3 or _crc16.checksum(decoded[:-2]) != int.from_bytes(decoded[-2:], "big"):
+    if len(decoded) < 3 or _crc16(decoded[:-2]) != int.from_bytes(decoded[-2:], "big"):
         return None
     return decoded[:-2]
 

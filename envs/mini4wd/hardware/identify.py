@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from asobiba.core import AsobibaError, GameParameterError
-from asobiba.envs.mini4wd.car import CAR_NAMES, Car, load_car
+from asobiba.envs.mini4wd.car import CAR_FIELDS, CAR_NAMES, Car, load_car
 from asobiba.envs.mini4wd.hardware.body import begin_body, motor_mode, run_body
 from asobiba.envs.mini4wd.hardware.codec import DriveMode, Telemetry, make_codec
 from asobiba.envs.mini4wd.hardware.env import parse_axes
@@ -37,7 +37,7 @@ PARAMETERS = (
 """What is fitted by default. The wheels' rolling resistance acts as the motor's own friction (`no_load_current`) does and is
 a tenth of it: one run cannot tell the two apart, so it keeps the car file's value."""
 HEADING_NOISE, VOLTAGE_NOISE, DISTANCE_NOISE = 0.02, 0.005, 0.03
-"""Weights of the residuals, rad, V and m: what a good sensor leaves."""
+"""Weights of the residuals, rad, V and m: what a good sensor leaves; to the voltage's the profile's own noise is added."""
 STARTS = 4
 FINALISTS = 3
 NORMAL_95 = 1.96
@@ -46,8 +46,14 @@ WIDE, ALIKE = 0.3, 0.98
 correlation is beyond this."""
 HORIZONS = (3.0, 5.0, 8.0, 12.0)
 """Cars that the fit begins with in every lane, how many of these fits are carried on, and the seconds of the run that it takes in, one after the other."""
-_ADDED = ("speed_drag", "rolling_resistance", "gear_efficiency", "mass", "brake_friction")
-FITTABLE = (*PARAMETERS, *_ADDED)
+_FIELDS = {field.name: field for field in CAR_FIELDS}
+UNITS_OF_ADDED = {
+    "speed_drag": 0.01, "rolling_resistance": 0.02, "gear_efficiency": 0.8, "mass": 0.15, "brake_friction": 0.3,
+}  # fmt: skip
+"""What else can be fitted, and in which steps where the car file has 0."""
+FITTABLE = (*PARAMETERS, *UNITS_OF_ADDED)
+FACTOR = 3.0
+"""A fitted value stays within this factor of the car file's, and within the field's legal range."""
 PHASES: tuple[tuple[float, float, float], ...] = (
     (1.2, 0.8, 0.0), (0.6, 0.0, -0.75), (0.8, 0.6, 0.0), (0.3, 0.0, -0.25), (1.0, 0.9, 0.0), (0.8, 0.0, -0.75),
     (0.9, 0.5, 0.0), (0.4, 0.0, -0.25), (1.5, 0.7, 0.0), (1.0, 0.0, -0.75), (1.0, 1.0, 0.0), (0.5, 0.0, -0.75),
@@ -91,8 +97,8 @@ class Run:
 class Identification:
     """What was found: the car, each fitted value with its standard error, and the residuals' rms before and after.
 
-    `errors` are standard errors, in which the residuals of one quantity count as as many independent ones as their
-    correlation from frame to frame leaves; `intervals` are 95 % of it. `hidden` says of each parameter that the run does
+    `errors` are standard errors (infinite where the run does not depend on a value), in which the residuals of one quantity count as as many independent ones as their
+    correlation from frame to frame leaves; `intervals` are 95 % of it, within the legal range. `hidden` says of each parameter that the run does
     not reveal why. `decay_costs` are the costs of the fit with a bridge that leaves the motor free between its pulses (0)
     and with one that shorts it (1).
     """
@@ -180,7 +186,11 @@ class _Model:
         if slow_decay is not None:
             profile = replace(profile, values={**profile.values, "slow_decay": float(slow_decay)})
         self.slow_decay = int(profile.values["slow_decay"])
-
+        self.noise = {
+            "heading (rad)": HEADING_NOISE,
+            "voltage (V)": math.hypot(VOLTAGE_NOISE, profile.values["voltage_noise"]),
+            "distance (m)": DISTANCE_NOISE,
+        }
         course = run.parameters.get("course", GAME.parameters["course"])
         self.ruleset = GAME.ruleset(
             course=course, car=car.as_data(), lane=lane, randomise="none", sample_ms=50, laps=100,
@@ -188,10 +198,20 @@ class _Model:
         )  # fmt: skip
         self.run, self.names = run, list(names)
         self.nominal = np.array([car.values[name] for name in names])
+        self.scale = np.array([car.values[name] or UNITS_OF_ADDED[name] for name in names])
+        least = [1.0 + (_FIELDS[n].low - v) / u for n, v, u in zip(names, self.nominal, self.scale, strict=True)]
+        most = [1.0 + (_FIELDS[n].high - v) / u for n, v, u in zip(names, self.nominal, self.scale, strict=True)]
+        self.low = np.maximum([*least, 0.0], 1.0 / FACTOR)
+        self.low[:-1][self.nominal == 0.0] = np.array(least)[self.nominal == 0.0]
+        self.high = np.minimum([*most, FACTOR], FACTOR)
         self.columns = [CAR_NAMES.index(name) for name in names]
         self.states, self.blank = self.ruleset.zeros(), self.ruleset.zeros()
         self.out = np.empty((len(run.duties), 4))
         self.tyre = car.values["tyre_diameter"]
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """The car's values at a point of the fit: 1 is the car file's, and the last entry is the gyro's scale."""
+        return self.nominal + (x[:-1] - 1.0) * self.scale
 
     def simulate(self, values: np.ndarray, horizon: float = math.inf) -> np.ndarray:
         count = min(len(self.out), math.ceil(horizon * 1000)) if horizon < math.inf else len(self.out)
@@ -208,23 +228,22 @@ class _Model:
         return out[np.minimum(at, count - 1)]
 
     def residuals(self, x: np.ndarray, horizon: float = math.inf) -> dict[str, np.ndarray]:
-        rows = self.simulate(x[:-1] * self.nominal, horizon)
+        rows = self.simulate(self.values(x), horizon)
         parts = {"heading (rad)": x[-1] * self.run.heading - rows[:, 1], "voltage (V)": self.run.voltage - rows[:, 2]}
         if self.run.distance is not None:
             parts["distance (m)"] = self.run.distance * math.pi * self.tyre - rows[:, 0]
         return {name: part[1:] for name, part in parts.items()}  # the first frame is before the start
 
-    _NOISE = {"heading (rad)": HEADING_NOISE, "voltage (V)": VOLTAGE_NOISE, "distance (m)": DISTANCE_NOISE}  # noqa: RUF012
-
     def weighted(self, x: np.ndarray, horizon: float) -> np.ndarray:
         seen = self.run.times[1:] <= horizon
-        return np.concatenate([part[seen] / self._NOISE[name] for name, part in self.residuals(x, horizon).items()])
+        return np.concatenate([part[seen] / self.noise[name] for name, part in self.residuals(x, horizon).items()])
 
 
 def _fit(model: _Model, begin: np.ndarray, horizon: float, difference: float) -> Any:
     return least_squares(
-        model.weighted, begin, diff_step=difference, loss="soft_l1", max_nfev=40, bounds=(0.3, 3.0), args=(horizon,)
-    )
+        model.weighted, np.clip(begin, model.low, model.high), diff_step=difference, loss="soft_l1", max_nfev=40,
+        bounds=(model.low, model.high), args=(horizon,),
+    )  # fmt: skip
 
 
 def _covariance(model: _Model, fit: Any) -> np.ndarray:
@@ -239,16 +258,27 @@ def _covariance(model: _Model, fit: Any) -> np.ndarray:
         weights[here] = math.sqrt((1 - alike) / (1 + alike))
     jacobian = fit.jac * weights[:, None]
     freedom = max(float((weights**2).sum()) - len(fit.x), 1.0)
-    return np.linalg.pinv(jacobian.T @ jacobian) * float(((fit.fun * weights) ** 2).sum()) / freedom
+    spread = np.linalg.pinv(jacobian.T @ jacobian) * float(((fit.fun * weights) ** 2).sum()) / freedom
+    without = np.flatnonzero(~jacobian.any(axis=0))  # the pseudo-inverse gives 0 for what no residual depends on
+    spread[without, without] = math.inf
+    return spread
 
 
-def _hidden(names: Sequence[str], x: np.ndarray, errors: np.ndarray, covariance: np.ndarray) -> dict[str, str]:
-    found = {}
+def _hidden(model: _Model, x: np.ndarray, errors: np.ndarray, covariance: np.ndarray) -> dict[str, str]:
+    found, names = {}, model.names
     for i, name in enumerate(names):
-        if NORMAL_95 * errors[i] > WIDE * abs(x[i]):
+        if math.isinf(errors[i]):
+            found[name] = "its interval is its whole range: the run does not depend on it"
+        elif model.high[i] - x[i] < 1e-3 or (x[i] - model.low[i] < 1e-3 and model.nominal[i] > 0.0):
+            found[name] = "the fit ends at the limit of what it may be: the run cannot tell it from something else"
+        elif NORMAL_95 * errors[i] > WIDE * abs(x[i]):
             found[name] = f"its interval is ±{NORMAL_95 * errors[i] / abs(x[i]):.0%}: the run hardly depends on it"
     for i, j in itertools.combinations(range(len(names)), 2):
-        if errors[i] and errors[j] and abs(covariance[i, j]) / (errors[i] * errors[j]) > ALIKE:
+        if (
+            0 < errors[i] < math.inf
+            and 0 < errors[j] < math.inf
+            and abs(covariance[i, j]) / (errors[i] * errors[j]) > ALIKE
+        ):
             for one, other in ((i, j), (j, i)):
                 found.setdefault(names[one], f"the run shows it only together with {names[other]}; measure one of them")
     return found
@@ -293,7 +323,7 @@ def identify(
         for k in range(STARTS):
             begin = start * np.exp(draw.normal(0.0, 0.2 if k else 0.0, len(start)))
             begin[-1] = 1.0
-            fit = _fit(model, np.clip(begin, 0.35, 2.8), HORIZONS[0], 2e-2)
+            fit = _fit(model, begin, HORIZONS[0], 2e-2)
             rough.append((fit.cost, candidate, model, fit))
         say(
             f"lane {candidate}: cost of the first {HORIZONS[0]:g} s is {min(r[0] for r in rough if r[1] == candidate):.1f}"
@@ -307,10 +337,10 @@ def identify(
         say(f"lane {candidate}: cost {fit.cost:.1f}")
         fits.append((fit.cost, candidate, model, fit))
     _, lane, model, fit = min(fits, key=lambda entry: entry[0])
-    values = {name: float(v) for name, v in zip(names, fit.x[:-1] * model.nominal, strict=True)}
+    values = {name: float(v) for name, v in zip(names, model.values(fit.x), strict=True)}
     spread = _covariance(model, fit)
     relative = np.sqrt(np.maximum(np.diag(spread), 0.0))
-    errors = relative[:-1] * model.nominal
+    errors = relative[:-1] * model.scale
     decay_costs = {model.slow_decay: float(fit.cost)}
     other = _Model(run, nominal, names, lane, 1 - model.slow_decay)
     decay_costs[other.slow_decay] = float(_fit(other, fit.x, math.inf, 3e-3).cost)
@@ -323,10 +353,13 @@ def identify(
         values=values,
         errors={name: float(e) for name, e in zip(names, errors, strict=True)},
         intervals={
-            name: (values[name] - NORMAL_95 * float(e), values[name] + NORMAL_95 * float(e))
+            name: (
+                max(values[name] - NORMAL_95 * float(e), _FIELDS[name].low),
+                min(values[name] + NORMAL_95 * float(e), _FIELDS[name].high),
+            )
             for name, e in zip(names, errors, strict=True)
         },
-        hidden=_hidden(names, fit.x[:-1], relative[:-1], spread[:-1, :-1]),
+        hidden=_hidden(model, fit.x, relative[:-1], spread),
         decay_costs=decay_costs,
         before=rms(start),
         after=rms(fit.x),

@@ -271,7 +271,8 @@ class SimulatedTransport(Transport):
     def _catch_up(self) -> None:
         until = self.clock.now() - self._origin
         while self.program.time + self.program.TICK <= until + 1e-9:
-            self.program.receive(self._down.get(self.program.time))
+            if data := self._down.get(self.program.time):
+                self.program.receive(data)
             self.program.advance(self.program.time + self.program.TICK)
             for piece in self.program.take_pieces():
                 self._up.put(self.program.time, piece)
