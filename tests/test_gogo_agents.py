@@ -16,7 +16,7 @@ from asobiba.baselines.gogo import REFERENCES, STRATEGIES
 from asobiba.baselines.gogo.contest import check, run_contest
 from asobiba.baselines.gogo.contest_page import write_page
 from asobiba.baselines.gogo.patterns import _WEIGHT, CLASS_OF, CLASSES
-from asobiba.baselines.gogo.proof import prove, read_wins
+from asobiba.baselines.gogo.proof import canonical, prove, read_wins
 from asobiba.baselines.gogo.rule_table import PATTERNS, RuleFileError, load_strategy, read_strategy
 from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.core import make_agent
@@ -168,17 +168,19 @@ def searcher():
     return Searcher(GOGO, nodes=3000, solve_root=4000)
 
 
-def test_forced_wins_are_found_and_proved_against_every_reply(searcher):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_forced_wins_are_found_and_proved_against_every_reply(searcher, every):
     wins = read_wins()
-    assert len(wins) >= 29
-    assert len({win.position for win in wins}) == len(wins)
-    for k, win in enumerate(wins):
-        state = notation.text_to_state(GOGO, win.position)
-        found = searcher.search(state, nodes=3000)
-        assert found.proven == 1, win
+    assert len(wins) >= 50
+    states = [notation.text_to_state(GOGO, win.position) for win in wins]
+    assert len({canonical(GOGO, state) for state in states}) == len(wins)
+    for win, state in zip(wins, states, strict=True):
+        assert searcher.search(state, nodes=3000).proven == 1, win
         assert win.plies >= 5
-        if k % 6 == 0:
-            assert prove(searcher, state) == (win.plies, notation.text_to_action(GOGO, state, win.move))
+    for win, state in list(zip(wins, states, strict=True))[::every]:
+        plies, move = prove(searcher, state)
+        assert plies >= 5, win
+        assert prove(searcher, step(GOGO, state, move)) == (0, -1)  # the loser has no forced win
 
 
 def test_the_opening_is_searched_up_to_symmetry(searcher):
