@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from asobiba.api.seating import Seating
 from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
 from asobiba.arena.ratings import wilson
@@ -15,7 +16,7 @@ from asobiba.baselines.gogo import REFERENCES, STRATEGIES
 from asobiba.baselines.gogo.contest import check, run_contest
 from asobiba.baselines.gogo.contest_page import write_page
 from asobiba.baselines.gogo.patterns import _WEIGHT, CLASS_OF, CLASSES
-from asobiba.baselines.gogo.proof import prove, read_wins
+from asobiba.baselines.gogo.proof import canonical, prove, read_wins
 from asobiba.baselines.gogo.rule_table import PATTERNS, RuleFileError, load_strategy, read_strategy
 from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.core import make_agent
@@ -167,17 +168,19 @@ def searcher():
     return Searcher(GOGO, nodes=3000, solve_root=4000)
 
 
-def test_forced_wins_are_found_and_proved_against_every_reply(searcher):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_forced_wins_are_found_and_proved_against_every_reply(searcher, every):
     wins = read_wins()
-    assert len(wins) >= 29
-    assert len({win.position for win in wins}) == len(wins)
-    for k, win in enumerate(wins):
-        state = notation.text_to_state(GOGO, win.position)
-        found = searcher.search(state, nodes=3000)
-        assert found.proven == 1, win
+    assert len(wins) >= 50
+    states = [notation.text_to_state(GOGO, win.position) for win in wins]
+    assert len({canonical(GOGO, state) for state in states}) == len(wins)
+    for win, state in zip(wins, states, strict=True):
+        assert searcher.search(state, nodes=3000).proven == 1, win
         assert win.plies >= 5
-        if k % 6 == 0:
-            assert prove(searcher, state) == (win.plies, notation.text_to_action(GOGO, state, win.move))
+    for win, state in list(zip(wins, states, strict=True))[::every]:
+        plies, move = prove(searcher, state)
+        assert plies >= 5, win
+        assert prove(searcher, step(GOGO, state, move)) == (0, -1)  # the loser has no forced win
 
 
 def test_the_opening_is_searched_up_to_symmetry(searcher):
@@ -245,6 +248,54 @@ def test_alpha_beta_beats_the_champion():
             state = step(GOGO, state, players[int(state["to_move"])].act(state, action_mask(GOGO, state)))
         won += (float(state["rewards"][seat]) + 1) / 2
     assert won >= 3
+
+
+# --- learning -------------------------------------------------------------------------------------------------------
+
+
+def test_a_learner_is_shown_what_the_teacher_saw_did_and_got():
+    pytest.importorskip("sb3_contrib")
+    from asobiba.learn.imitation import demonstrate
+
+    small = GAME.ruleset(board_size=9)
+    seating = Seating(small, 6, opponent="weak", seat=None, autoreset="disabled", threads=1)
+    shown = demonstrate(seating, 5, 0.9)
+    assert shown.masks[np.arange(len(shown.actions)), shown.actions].all()
+    channels = small.channels(shown.observations)
+    taken = channels["stones"].sum(1) + channels["forbidden"][:, 0]
+    assert (taken.reshape(-1, 81) + shown.masks == 1).all()  # every point has a stone, is forbidden or legal
+    assert channels["to_move"].all()
+    # Of each game, the winner's last decision is worth 1, the one before it 0.9; the loser's as much less.
+    worth = np.unique(np.abs(shown.values).round(6))
+    assert worth.max() == 1
+    assert np.isclose(worth, 0.9 ** np.round(np.log(worth) / np.log(0.9))).all()
+    assert abs(float((shown.values > 0).mean()) - 0.5) < 0.05
+
+
+def test_a_network_of_lines_sees_five_squares_to_each_side():
+    """A stone changes the features along lines of points up to five squares away, in eight directions, and no others."""
+    torch = pytest.importorskip("torch")
+    from asobiba.baselines.gogo.network import LinesNetwork, line_squares
+
+    squares = line_squares(13, 13)
+    around = {int(k) for k in squares[:, 84].unique()}
+    assert around == {84 + k * way for k in range(-5, 6) for way in (1, 13, 14, -12)}
+    assert (squares[:, 0] == 169).sum() == 5 * 3 + 10  # the corner a1: half of three lines and both ends of the fourth
+    network = LinesNetwork(GOGO.layout.observation, 169)
+    observation = torch.zeros(2, GOGO.observation_size)
+    logits, value = network(observation)
+    assert logits.shape == (2, 169)
+    assert value.shape == (2, network.latent_dim_vf)
+
+
+def test_the_trained_policy_beats_the_weak_and_the_middle_reference():
+    pytest.importorskip("sb3_contrib")
+    from asobiba.learn.evaluation import evaluate
+
+    results = evaluate(make_agent(GAME, "ppo"), GOGO, ["weak", "middle"], 100, seed=3)
+    for result in results:
+        if result.seat == "all":
+            assert result.low > 0.5, result
 
 
 # --- the contest ----------------------------------------------------------------------------------------------------

@@ -186,13 +186,72 @@ def test_rules_that_no_program_knows_are_refused():
         agent.reset(GAME.ruleset(), 0, 0)
 
 
-def test_our_own_program_plays_as_a_program():
-    """`asobiba engine gogo` in a process of its own, through the loader, against an agent of ours."""
+def moves_of(first, second, ruleset=GOMOKU, most=60):
+    """The moves of a game, and its last state."""
+    players = (first, second)
+    for seat, player in enumerate(players):
+        player.reset(ruleset, seat, 0)
+    state, moves = new_state(ruleset, 0), []
+    while not is_over(state) and len(moves) < most:
+        moves.append(int(players[int(state["to_move"])].act(state, action_mask(ruleset, state))))
+        state = step(ruleset, state, moves[-1])
+    return moves, state
+
+
+def test_our_own_program_plays_the_game_that_its_agent_plays_without_it():
+    """`asobiba engine gogo` in a process of its own, through the loader: the same moves as in this process."""
     engine = f"{sys.executable} -m asobiba.cli engine gogo --agent middle"
-    agent = make_agent(GAME, f"gomocup:seconds=20 grace=20 handshake=60 {engine}")
+    program = make_agent(GAME, f"gomocup:seconds=20 grace=20 handshake=60 {engine}")
     try:
-        state = play(agent, make_agent(GAME, "prototype"), plies=60)
+        moves, state = moves_of(program, make_agent(GAME, "weak"))
     finally:
-        agent.close()
-    assert is_over(state)
-    assert int(state["end_reason"]) == BY_RULES  # every move that went through both protocols was legal
+        program.close()
+    assert moves == moves_of(make_agent(GAME, "middle"), make_agent(GAME, "weak"))[0]
+    assert len(moves) > 12
+    assert int(state["end_reason"]) == BY_RULES
+
+
+@pytest.mark.parametrize("preset", ["gomoku", "gogo"])
+def test_a_handed_over_game_is_answered_as_by_the_agent(preset):
+    """Every position of a game, with its captures, gets the answer of the agent that sees it in this process."""
+    ruleset = GAME.ruleset(preset=preset)
+    moves, last = moves_of(make_agent(GAME, "champion"), make_agent(GAME, "middle"), ruleset)
+    assert (int(last["captured"].sum()) > 0) == (preset == "gogo")
+    agent = make_agent(GAME, "champion")
+    lines, expected, state = [], [], new_state(ruleset, 0)
+    for ply, move in enumerate(moves):
+        seat = ply % 2
+        agent.reset(ruleset, seat, 0)
+        expected.append(int(agent.act(state, action_mask(ruleset, state))))
+        lines += [f"START {notation.size_of(ruleset)}", "BOARD"]
+        for k, point in enumerate(moves[:ply]):
+            x, y = notation.gomocup_square(ruleset, point)
+            lines.append(f"{x},{y},{1 if k % 2 == seat else 2}")
+        lines.append("DONE")
+        state = step(ruleset, state, move)
+    said = talk(*lines, agent="champion", parameters={"preset": preset, "overline": None})
+    answers = [notation.gomocup_action(ruleset, *square(line)) for line in said if line != "OK"]
+    assert answers == expected
+    assert len(set(answers)) > 5
+
+
+def test_another_manager_plays_against_our_program(tmp_path):
+    """PyGomo, written by others, moves the stones; the game is that of the two agents without it."""
+    pygomo = pytest.importorskip("pygomo", reason="PyGomo is not installed: pip install pygomo-lib")
+    expected, _ = moves_of(make_agent(GAME, "weak"), make_agent(GAME, "middle"))
+    rival = make_agent(GAME, "weak")
+    rival.reset(GOMOKU, 0, 0)
+    state, moves = new_state(GOMOKU, 0), []
+    brain = tmp_path / "pbrain-asobiba"
+    brain.write_text(f"#!/bin/sh\nexec {sys.executable} -m asobiba.cli engine gogo --agent middle\n", encoding="utf-8")
+    brain.chmod(0o755)
+    with pygomo.EngineClient(str(brain)) as engine:
+        assert engine.start(15, timeout=60)
+        while not is_over(state) and len(moves) < 60:
+            moves.append(int(rival.act(state, action_mask(GOMOKU, state))))
+            state = step(GOMOKU, state, moves[-1])
+            if not is_over(state):
+                answer = engine.turn(notation.point_name(GOMOKU, moves[-1]), timeout=20)
+                moves.append(notation.text_to_action(GOMOKU, state, answer.move.to_algebraic()))
+                state = step(GOMOKU, state, moves[-1])
+    assert moves == expected

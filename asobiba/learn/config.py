@@ -121,8 +121,8 @@ def _number(old: Any, value: Any) -> Any:
 def _where(name: str) -> str | None:
     """The section that a hyperparameter belongs to, if it is one of a section."""
     defaults = _read((files("asobiba.learn") / "default.yml").read_text(encoding="utf-8"), "default.yml")
-    for section, values in defaults.items():
-        if isinstance(values, dict) and name in values:
+    for section in ("learner", *defaults):  # a name that others have too is most likely meant for the learner
+        if isinstance(defaults[section], dict) and name in defaults[section]:
             return str(section)
     try:
         from stable_baselines3 import PPO

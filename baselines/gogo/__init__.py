@@ -74,6 +74,13 @@ def uct(simulations: int = 1000, exploration: float = 0.5) -> Agent:
     return UctAgent(simulations=simulations, exploration=exploration, search_module=uct_rules)
 
 
+def ppo() -> Agent:
+    """The policy in `policies/`, trained by `asobiba train gogo`. Needs the extra `sb3`."""
+    from asobiba.learn.agent import PolicyAgent, load_policy
+
+    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+
+
 AGENTS = (
     *(AgentDeclaration(name, _reference(name), _DESCRIPTIONS[name], _COURSE) for name in REFERENCES),
     AgentDeclaration(
@@ -88,5 +95,12 @@ AGENTS = (
         uct,
         "UCT whose tree and playouts take the moves that patterns name",
         "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006",
+    ),
+    AgentDeclaration(
+        "ppo",
+        ppo,
+        "imitation of the champion, then MaskablePPO: `asobiba train gogo`; needs the extra sb3",
+        "baselines/gogo/policies",
+        league=False,
     ),
 )

@@ -53,7 +53,7 @@ def reproduce(
 
 @app.command()
 def wins(
-    games: Annotated[int, typer.Option(min=1, help="Games between references to look for wins in.")] = 200,
+    games: Annotated[int, typer.Option(min=1, help="Games of references to look for wins in.")] = 200,
     most: Annotated[int, typer.Option(min=1, help="Positions to keep.")] = 60,
     output: Annotated[Path, typer.Option(help="The file to write.")] = Path("wins.txt"),
 ) -> None:

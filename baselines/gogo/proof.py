@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from asobiba.arena.lockstep import play_lockstep
-from asobiba.arena.match import Match
-from asobiba.arena.replay import replay
+from asobiba.api.seating import Seating
 from asobiba.baselines.search.alpha_beta import Searcher
-from asobiba.core import KernelAgent, NotationError, Ruleset, make_agent
+from asobiba.core import NotationError, Ruleset
 from asobiba.core.states import is_over, legal_actions, step
 from asobiba.envs.gogo import notation
 
 WINS = Path(__file__).parent / "wins.txt"
 _SHORTEST = 5
+_PLAYERS = ("champion", "strong", "middle")
+_OPENING = 4
 
 
 @dataclass(frozen=True)
@@ -78,32 +78,69 @@ def prove(searcher: Searcher, state: np.void, most: int = 20_000) -> tuple[int, 
 
 
 def collect(ruleset: Ruleset, games: int, most: int, seed: int = 0) -> list[Win]:
-    """Distinct positions from games between the references, at most one a game, whose win of five plies or more is proved."""
+    """Positions, distinct up to the symmetries of the board, whose win of five plies or more is proved.
+
+    They come from games of references against themselves that begin with random stones around the centre; of each game
+    the first such position is kept.
+    """
     searcher = Searcher(ruleset, depth=1, solve_root=4000)
+    generator = np.random.Generator(np.random.Philox(seed))
     wins: list[Win] = []
     seen: set[str] = set()
-    for first, second in (("champion", "strong"), ("strong", "champion"), ("middle", "strong"), ("champion", "middle")):
-        agents = [make_agent(ruleset.game, name) for name in (first, second)]
-        assert all(isinstance(agent, KernelAgent) for agent in agents)
-        matches = [Match.of(ruleset, (first, second), seed + k) for k in range(games)]
-        for records in play_lockstep(matches, agents):  # type: ignore[arg-type]
-            for record in records:
-                if len(wins) == most:
-                    return wins
-                for state, _ in replay(record):
-                    if is_over(state) or int(state["steps"]) < 8:
-                        continue
-                    line = notation.state_to_text(ruleset, state)
-                    if line in seen:
-                        continue
-                    seen.add(line)
-                    found = searcher.search(state, depth=1)
-                    if found.proven > 0 and (found.plies_to_end or 0) >= _SHORTEST:
-                        plies, move = prove(searcher, state)
-                        if plies >= _SHORTEST:
-                            wins.append(Win(line, notation.point_name(ruleset, move), plies))
-                            break
+    for number, name in enumerate(_PLAYERS):
+        count = games // len(_PLAYERS) + (number < games % len(_PLAYERS))
+        seating = Seating(ruleset, count, opponent=name, seat=None, autoreset="disabled", threads=1)
+        seeds = np.arange(count, dtype=np.uint64) + np.uint64(1000 * (seed + number))
+        seating.begin_games(seeds, np.stack([seeds, seeds + np.uint64(500)], 1))
+        running = np.ones(count, bool)
+        for ply in range(ruleset.max_steps):
+            if not running.any() or len(wins) == most:
+                break
+            for seat in (0, 1):
+                seating.decide(seat, running)
+            for i in np.flatnonzero(running) if ply < _OPENING else ():
+                seating.actions[i] = generator.choice(_central(ruleset, seating.masks[i]))
+            seating.advance(running)
+            running &= (seating.states["terminated"] | seating.states["truncated"]) == 0
+            for i in np.flatnonzero(running) if ply >= _OPENING else ():
+                win = _win(searcher, seating.states[i], seen)
+                if win is not None and len(wins) < most:
+                    wins.append(win)
+                    running[i] = False
+        seating.close()
     return wins
+
+
+def _central(ruleset: Ruleset, mask: np.ndarray) -> np.ndarray:
+    """The legal points at most two from the centre."""
+    n = notation.size_of(ruleset)
+    legal = np.flatnonzero(mask)
+    far = np.maximum(abs(legal // n - n // 2), abs(legal % n - n // 2))
+    return legal[far <= 2]
+
+
+def _win(searcher: Searcher, state: np.void, seen: set[str]) -> Win | None:
+    """The proved win of a position that is not among those `seen`, turned or mirrored; they join them."""
+    found = searcher.search(state, depth=1)
+    if found.proven <= 0 or (found.plies_to_end or 0) < _SHORTEST:
+        return None
+    ruleset = searcher.ruleset
+    form = canonical(ruleset, state)
+    if form in seen:
+        return None
+    seen.add(form)
+    plies, move = prove(searcher, state, 2000)
+    if plies < _SHORTEST:
+        return None
+    return Win(notation.state_to_text(ruleset, state), notation.point_name(ruleset, move), plies)
+
+
+def canonical(ruleset: Ruleset, state: np.void) -> str:
+    """A text that positions share which are each other's image under the eight symmetries of the board."""
+    stones = notation.stones_of(ruleset, state)
+    images = [turned[::way] for turned in (np.rot90(stones, k) for k in range(4)) for way in (1, -1)]
+    rest = f"{state['to_move']} {state['captured'].tolist()}"
+    return min("".join(".xo"[k + 1] for k in image.ravel()) for image in images) + rest
 
 
 def write_wins(wins: list[Win]) -> str:
