@@ -34,6 +34,7 @@ from asobiba.core.registry import game as find_game
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import Evaluation, evaluate
+from asobiba.learn.imitation import imitate
 from asobiba.learn.networks import BoardPolicy
 from asobiba.learn.policy_file import save_policy
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
@@ -59,8 +60,8 @@ def train(
     """Trains a policy and leaves everything about the run in `folder`.
 
     The folder then holds `policy.safetensors` (an agent: `sb3:FOLDER/policy.safetensors`), `config.yml`, `run.json` (seed, versions,
-    command, evaluation), `curve.csv`, `practice.csv`, their picture `curve.svg` (if matplotlib is installed) and
-    TensorBoard's files. A run that was stopped goes on from its last checkpoint
+    command, evaluation), `curve.csv`, `practice.csv`, their picture `curve.svg` (if matplotlib is installed),
+    `imitation.csv` (where there is a teacher) and TensorBoard's files. A run that was stopped goes on from its last checkpoint
     and ends as if it had never stopped. Ctrl-C saves a checkpoint and raises `Interrupted`.
 
     Args:
@@ -92,7 +93,10 @@ def train(
             if progress:
                 say(f"Going on from {model.num_timesteps:,} of {config['total_steps']:,} steps in {folder}")
         else:
-            model = new_model(_practice(ruleset, config), config)
+            practice = _practice(ruleset, config)
+            model = new_model(practice, config)
+            if config["imitation"]["decisions"]:
+                imitate(model, practice, config, folder)
         model.tensorboard_log = str(folder / "tensorboard")
         left = config["total_steps"] - model.num_timesteps
         if left > 0:
@@ -254,10 +258,12 @@ class _Curve(BaseCallback):
         self._practice = folder / "practice.csv"
         self._ruleset = game.ruleset(**config["parameters"])
         self._settings, self._seed, self._last = config["evaluation"], config["seed"], 0
+        self._taught = config["imitation"]["decisions"] > 0  # what it can do before it plays is worth knowing
 
     def _on_training_start(self) -> None:
         self._last = self.num_timesteps
         if not self._file.exists():
+            self._last -= self._settings["every"] if self._taught else 0
             self._file.write_text("steps,opponent,score,low,high,mean_return\n", encoding="utf-8")
             self._practice.write_text("steps,mean_return,mean_length\n", encoding="utf-8")
 

@@ -1,0 +1,144 @@
+"""A warm start: before it plays, a policy learns what a teacher would do and how the games end.
+
+The teacher plays itself; with `student` above 0 the policy itself sits at some of the seats, so that the teacher is
+asked about the positions that the policy gets into.
+
+Sources: D. A. Pomerleau, "ALVINN: An autonomous land vehicle in a neural network", NIPS 1988 (behavioural cloning);
+S. Ross, G. Gordon and D. Bagnell, "A reduction of imitation learning and structured prediction to no-regret online
+learning", AISTATS 2011 (the student's own positions).
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from asobiba.api.sb3 import torch_threads_kept
+from asobiba.api.seating import Seating
+from asobiba.core.game import Ruleset
+from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.config import ConfigError
+
+LAST_RATE = 0.1
+"""The learning rate falls, linearly, to this share of the first."""
+
+
+class Decisions(NamedTuple):
+    """What was seen, might be done and what the teacher did there, `(k, size)`, `(k, actions)` and `(k,)`, and what came of
+    the game, `(k,)` float32."""
+
+    observations: np.ndarray
+    masks: np.ndarray
+    actions: np.ndarray
+    values: np.ndarray
+
+
+def demonstrate(
+    seating: Seating, seed: int, gamma: float, student: PolicyAgent | None = None, share: float = 0.0
+) -> Decisions:
+    """Plays the games of a seating without learners to their ends; what its agents decide, for all players.
+
+    A decision's value is what its player got in the rest of the game, discounted by `gamma` for each further decision of
+    that player.
+
+    Args:
+        seating: whose agents are the teachers.
+        seed: of the games, of the teachers and of the student.
+        student: plays itself at a `share` of the seats, drawn for each game; the teachers are asked there too.
+    """
+    n, players = seating.num_envs, seating.players
+    taken = np.zeros((n, players), bool)
+    if student is not None:
+        taken = np.random.Generator(np.random.Philox(seed)).random((n, players)) < share
+        student.begin(seating.ruleset, (0,), (seed,))
+    seeds = np.arange(n, dtype=np.uint64) + np.uint64(seed)
+    seating.begin_games(seeds, np.stack([seeds + np.uint64(k) for k in range(players)], 1))
+    running = np.ones(n, bool)
+    made = np.zeros((n, players), np.int64)
+    returns = np.zeros((n, players))
+    parts: list[tuple[np.ndarray, ...]] = []
+    while running.any():
+        for seat in range(players):
+            seating.decide(seat, running)
+        rows = np.flatnonzero(running)
+        movers = seating.states["to_move"][rows].astype(np.int64)
+        made[rows, movers] += 1
+        parts.append(
+            (seating.observations[rows], seating.masks[rows], seating.actions[rows], rows, movers, made[rows, movers])
+        )
+        own = rows[taken[rows, movers]]
+        if student is not None and len(own):
+            seating.actions[own] = student.choose(seating.observations[own], seating.masks[own])
+        seating.advance(running)
+        returns[rows] += seating.rewards[rows]
+        running &= (seating.states["terminated"] | seating.states["truncated"]) == 0
+    observations, masks, actions, rows, movers, order = (np.concatenate(column) for column in zip(*parts, strict=True))
+    values = returns[rows, movers] * gamma ** (made[rows, movers] - order)
+    return Decisions(observations, masks, actions, values.astype(np.float32))
+
+
+def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) -> None:
+    """Teaches a fresh learner's policy and value; `imitation.csv` then says how well it knows each new round of games.
+
+    Args:
+        model: MaskablePPO.
+        ruleset: the game; one player moves at a time, actions are discrete.
+        config: of the run; `imitation` says who teaches what.
+        folder: of the run.
+
+    Raises:
+        ConfigError: for a game of another kind.
+    """
+    settings = config["imitation"]
+    if ruleset.simultaneous or not ruleset.discrete:
+        raise ConfigError(f"imitation needs a game of discrete actions in which one moves at a time, not {ruleset.game.id}")
+    policy, generator = model.policy, np.random.Generator(np.random.Philox(config["seed"]))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=settings["learning_rate"])
+    size = int(config["learner"]["batch_size"])
+    seating = Seating(
+        ruleset, config["num_envs"], opponent=settings["teacher"], seat=None, autoreset="disabled", threads=1
+    )
+    student = PolicyAgent(policy, "student", deterministic=False)
+    seen = rounds = 0
+    policy.set_training_mode(True)
+    with (folder / "imitation.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["decisions", "agreement", "log_likelihood", "value_error"])
+        while seen < settings["decisions"]:
+            with torch_threads_kept():
+                seed = (config["seed"] << 32) + rounds * seating.num_envs
+                shown = demonstrate(seating, seed, model.gamma, student, settings["student"])
+            rate = settings["learning_rate"] * (1 - (1 - LAST_RATE) * seen / settings["decisions"])
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            figures = []
+            for _ in range(settings["epochs"]):
+                order = generator.permutation(len(shown.actions))
+                for first in range(0, len(order), size):
+                    figures.append(_learn(policy, optimizer, shown, order[first : first + size], model.max_grad_norm))
+            fresh = np.mean(figures[: -(-len(shown.actions) // size)], 0)  # of the first time that they were seen
+            seen += len(shown.actions)
+            rounds += 1
+            rows.writerow([seen, *(f"{figure:.4f}" for figure in fresh)])
+    seating.close()
+
+
+def _learn(policy: Any, optimizer: Any, shown: Decisions, rows: np.ndarray, most: float) -> tuple[float, float, float]:
+    """One step of the optimiser; returns how often the likeliest action was the teacher's, and both losses."""
+    observations = torch.as_tensor(shown.observations[rows]).float()
+    actions = torch.as_tensor(shown.actions[rows].astype(np.int64))
+    features = policy.extract_features(observations)
+    latent, critic = policy.mlp_extractor(features)
+    logits = policy.action_net(latent).masked_fill(torch.as_tensor(shown.masks[rows]) == 0, -1e8)
+    likelihood = -torch.nn.functional.cross_entropy(logits, actions)
+    error = torch.nn.functional.mse_loss(policy.value_net(critic)[:, 0], torch.as_tensor(shown.values[rows]))
+    optimizer.zero_grad()
+    (0.5 * error - likelihood).backward()
+    torch.nn.utils.clip_grad_norm_(policy.parameters(), most)
+    optimizer.step()
+    agreement = (logits.argmax(1) == actions).float().mean()
+    return float(agreement), float(likelihood.detach()), float(error.detach())
