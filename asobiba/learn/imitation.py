@@ -95,7 +95,9 @@ def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) 
     """
     settings = config["imitation"]
     if ruleset.simultaneous or not ruleset.discrete:
-        raise ConfigError(f"imitation needs a game of discrete actions in which one moves at a time, not {ruleset.game.id}")
+        raise ConfigError(
+            f"imitation needs a game of discrete actions in which one moves at a time, not {ruleset.game.id}"
+        )
     policy, generator = model.policy, np.random.Generator(np.random.Philox(config["seed"]))
     optimizer = torch.optim.Adam(policy.parameters(), lr=settings["learning_rate"])
     size = int(config["learner"]["batch_size"])
