@@ -20,7 +20,7 @@ import torch
 from asobiba.api.sb3 import torch_threads_kept
 from asobiba.api.seating import Seating
 from asobiba.core.game import Ruleset
-from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.agent import PolicyAgent, observe
 from asobiba.learn.config import ConfigError
 
 LAST_RATE = 0.1
@@ -67,12 +67,11 @@ def demonstrate(
         rows = np.flatnonzero(running)
         movers = seating.states["to_move"][rows].astype(np.int64)
         made[rows, movers] += 1
-        parts.append(
-            (seating.observations[rows], seating.masks[rows], seating.actions[rows], rows, movers, made[rows, movers])
-        )
-        own = rows[taken[rows, movers]]
-        if student is not None and len(own):
-            seating.actions[own] = student.choose(seating.observations[own], seating.masks[own])
+        seen = observe(seating.ruleset, seating.states[rows])  # a game without learners is not observed by its steps
+        parts.append((seen, seating.masks[rows], seating.actions[rows], rows, movers, made[rows, movers]))
+        own = taken[rows, movers]
+        if student is not None and own.any():
+            seating.actions[rows[own]] = student.choose(seen[own], seating.masks[rows[own]])
         seating.advance(running)
         returns[rows] += seating.rewards[rows]
         running &= (seating.states["terminated"] | seating.states["truncated"]) == 0

@@ -112,9 +112,10 @@ def uct_plus(
     transpositions: bool,
     reuse: bool,
 ) -> UctAgent:
-    """The right sign, playouts that attack first and choose their attacks, shared transpositions and a tree that is kept.
+    """The right sign, attack-first playouts, priors by what an action gains, shared transpositions, a tree that is kept.
 
-    With a `weight` above 0 new children begin with as many visits times their membership, of a moderate mean.
+    New children begin with `weight` visits whose mean is by what the action gains (`search_rules.gain`); with `bargain=0`
+    by their membership in the fuzzy sets instead.
     """
     return UctAgent(
         simulations,
