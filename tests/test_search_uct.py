@@ -80,8 +80,8 @@ def test_settings_that_make_no_search(settings, message):
         UctSearcher(BAO, **settings)
 
 
-def nim(left: int, simulations: int) -> dict[int, int]:
-    """Visits of the moves of the placeholder game, by the module as it stands, without generation."""
+def nim_tree(left: int, simulations: int, transpositions: bool = False) -> np.ndarray:
+    """The tree of the placeholder game, by the module as it stands, without generation."""
     frame = [
         ("left", np.int64),
         ("key", np.int64),
@@ -97,18 +97,43 @@ def nim(left: int, simulations: int) -> dict[int, int]:
 
     tree, options = np.zeros(4096, _NODE), np.zeros(1, _OPTIONS)
     options["exploration"], options["expand_after"], options["random_fresh"] = 1.0, 1, 1
+    options["transpositions"] = transpositions
     generator = np.zeros(1, SAMPLER)
     uct_loops.load_root(states_, params, frames)
     uct_loops.simulate(
         frames, params, tree, np.zeros(64, np.int64), np.zeros(64, np.int8), generator, options,
-        np.zeros(1, _NO_SETTINGS), np.zeros((1, 1), np.float32), np.zeros(1, np.int64), np.zeros(1, np.int32),
+        np.zeros(1, _NO_SETTINGS), np.zeros((1, 1), np.float32), np.zeros(64, np.int64), np.zeros(64, np.int32),
         simulations, 60, 1,
     )  # fmt: skip
-    children = tree[tree[0]["first"] :][: tree[0]["children"]]
-    return dict(zip(children["move"].tolist(), children["visits"].tolist()))
+    return tree
+
+
+def children(tree: np.ndarray, at: int) -> list[int]:
+    first = int(tree[at]["first"])
+    return list(range(first, first + int(tree[at]["children"])))
 
 
 def test_the_module_itself_plays_its_placeholder_game_well():
     for left in (4, 5, 7, 8):
-        visits = nim(left, 2000)
-        assert max(visits, key=lambda move: visits[move]) == left % 3
+        for transpositions in (False, True):
+            tree = nim_tree(left, 2000, transpositions)
+            assert tree[max(children(tree, 0), key=lambda k: tree[k]["visits"])]["move"] == left % 3
+
+
+@pytest.mark.parametrize("transpositions", [False, True])
+def test_positions_reached_in_several_ways_share_what_follows(transpositions):
+    """One or two stones: after two moves three may be gone in two ways."""
+    tree = nim_tree(9, 3000, transpositions)
+    blocks: dict[tuple[int, int], set[int]] = {}
+    ways: dict[tuple[int, int], int] = {}
+
+    def walk(at: int, left: int, side: int) -> None:
+        if tree[at]["children"]:
+            blocks.setdefault((left, side), set()).add(int(tree[at]["first"]))
+            ways[left, side] = ways.get((left, side), 0) + 1
+        for child in children(tree, at):
+            walk(child, left - int(tree[child]["move"]), 1 - side)
+
+    walk(0, 9, 0)
+    assert max(ways.values()) > 3
+    assert (max(map(len, blocks.values())) == 1) is transpositions

@@ -131,8 +131,8 @@ class FuzzySet:
 def as_knowledge(sets: Sequence[FuzzySet | None]) -> np.ndarray:
     """Fuzzy sets as the table that the kernel `membership` reads: `(rows, 2 + features)` float32.
 
-    Row `number` holds where the samples of that set begin and end; each sample's row holds its membership, 0, and its
-    vector. A set that is `None` has no samples.
+    Row `number` holds where the samples of that set begin and end; each sample's row holds its membership, room for
+    its distance, which `membership` writes, and its vector. A set that is `None` has no samples.
     """
     width = max(len(fuzzy.names) for fuzzy in sets if fuzzy is not None)
     rows = [np.zeros((len(sets), 2 + width), np.float32)]
@@ -152,6 +152,22 @@ def membership(knowledge, number, vector, neighbours):
     first, last = np.int64(knowledge[number, 0]), np.int64(knowledge[number, 1])
     if first == last:
         return 0.5
+    size = vector.shape[0]
+    whole = size - size % 4
+    for row in range(first, last):
+        # Four sums, which the processor adds up side by side.
+        a, b, c, d = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+        for k in range(0, whole, 4):
+            e, f = knowledge[row, 2 + k] - vector[k], knowledge[row, 3 + k] - vector[k + 1]
+            g, h = knowledge[row, 4 + k] - vector[k + 2], knowledge[row, 5 + k] - vector[k + 3]
+            a, b, c, d = a + e * e, b + f * f, c + g * g, d + h * h
+        for k in range(whole, size):
+            e = knowledge[row, 2 + k] - vector[k]
+            a += e * e
+        gap = (a + b) + (c + d)
+        if gap == 0:
+            return np.float64(knowledge[row, 0])
+        knowledge[row, 1] = gap
     # The distance of the `neighbours`-th nearest is found by passes over the samples: few are asked for.
     below = np.float32(-1.0)
     found = 0
@@ -159,26 +175,15 @@ def membership(knowledge, number, vector, neighbours):
         nearest = np.float32(1e30)
         alike = 0
         for row in range(first, last):
-            gap = np.float32(0.0)
-            for k in range(vector.shape[0]):
-                x = knowledge[row, 2 + k] - vector[k]
-                gap += x * x
-            if gap == 0:
-                return np.float64(knowledge[row, 0])
-            if gap > below:
-                if gap < nearest:
-                    nearest = gap
-                    alike = 1
-                elif gap == nearest:
-                    alike += 1
+            gap = knowledge[row, 1]
+            if gap > below and gap <= nearest:
+                alike = 1 if gap < nearest else alike + 1
+                nearest = gap
         found += alike
         below = nearest
     total, weights = 0.0, 0.0
     for row in range(first, last):
-        gap = np.float32(0.0)
-        for k in range(vector.shape[0]):
-            x = knowledge[row, 2 + k] - vector[k]
-            gap += x * x
+        gap = knowledge[row, 1]
         if gap <= below:
             weight = 1.0 / np.sqrt(np.float64(gap))
             total += weight * knowledge[row, 0]

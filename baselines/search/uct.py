@@ -166,7 +166,7 @@ class UctSearcher:
             provides.settings_record(ruleset, **(settings or {})) if makes_settings else np.zeros(1, _NO_SETTINGS)
         )
         self._knowledge = (
-            np.zeros((1, 1), np.float32) if knowledge is None else np.ascontiguousarray(knowledge, np.float32)
+            np.zeros((1, 1), np.float32) if knowledge is None else np.array(knowledge, np.float32, order="C")
         )
         slots = 1 << max(1, len(self._tree).bit_length() - 3) if transpositions else 1
         self._keys, self._nodes = np.zeros(slots, np.int64), np.zeros(slots, np.int32)
@@ -189,7 +189,7 @@ class UctSearcher:
             key = int(self._frames["key"][0])
             self._frames[0] = self._root[0]
             kept = self._compiled.locate(
-                self._frames, self.ruleset.params, self._tree, self._path, self._index, key, _REUSE_PLIES
+                self._frames, self.ruleset.params, self._tree, self._path, self._index, self._moved, key, _REUSE_PLIES
             )
         if kept > 0:
             self._used = int(self._compiled.graft(self._tree, self._other, kept, self._moved))

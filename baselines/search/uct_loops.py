@@ -20,6 +20,8 @@ from asobiba.core.targets import CALLED, KERNEL
 
 looping = njit(**CALLED)
 inner = njit(**KERNEL)
+_PLACES = 8
+"""Neighbouring places of the table of transpositions in which a position may stand."""
 
 
 @looping
@@ -108,6 +110,17 @@ def random_game(frames, ply, p, generator, limit):
     return 0.0
 
 
+@inner
+def place_of(keys, nodes, key):
+    """Where a position stands in the table of transpositions, or else where it may be written."""
+    first = key & (keys.shape[0] - 1)
+    for k in range(_PLACES):
+        slot = (first + k) & (keys.shape[0] - 1)
+        if nodes[slot] == 0 or keys[slot] == key:
+            return slot
+    return first
+
+
 @looping
 def simulate(
     frames,
@@ -127,7 +140,8 @@ def simulate(
 ):
     """Grows `tree` (entry 0 is the root, `used` entries are taken) by simulations; returns the entries taken then.
 
-    A node's total is from the side of the player who moved into it, or from the root's where `cooperative` is set.
+    A node's total is from the side of the player who moved into it, or from the root's where `cooperative` is set. With
+    transpositions, `keys` and `nodes` say which node's continuations (its number and one; 0: none) a position has.
     """
     p, o = params[0], options[0]
     limit = min(int64(plies_left), int64(frames.shape[0] - 2))
@@ -150,29 +164,28 @@ def simulate(
             if ply >= limit:
                 ended = True
                 break
+            if o.transpositions != 0:
+                slot = place_of(keys, nodes, frames[ply].key)
+                known = keys[slot] == frames[ply].key and nodes[slot] > 0
+                if n.children > 0:
+                    if not known:  # it was kept from an earlier search
+                        keys[slot], nodes[slot] = frames[ply].key, at + 1
+                elif known:
+                    # The position was reached in another order: its continuations are shared.
+                    n.first, n.children = tree[nodes[slot] - 1].first, tree[nodes[slot] - 1].children
             if n.children == 0:
                 if n.visits < o.expand_after and ply > 0:
                     break
-                slot = int64(0)
-                known = int64(0)
+                count = expand(frames, ply, p, tree, at, used, o, settings[0], knowledge)
+                if count < 0:
+                    break
+                if count == 0:
+                    n.result = 1 if sides[ply] != frames[ply].side else -1  # without a move the mover loses
+                    continue
+                used += count
                 if o.transpositions != 0:
-                    slot = frames[ply].key & (keys.shape[0] - 1)
-                    if keys[slot] == frames[ply].key:
-                        known = int64(nodes[slot])
-                if known > 0 and tree[known].children > 0:
-                    # The position was reached in another order: its continuations are shared.
-                    n.first, n.children = tree[known].first, tree[known].children
-                else:
-                    count = expand(frames, ply, p, tree, at, used, o, settings[0], knowledge)
-                    if count < 0:
-                        break
-                    if count == 0:
-                        n.result = 1 if sides[ply] != frames[ply].side else -1  # without a move the mover loses
-                        continue
-                    used += count
-                    if o.transpositions != 0:
-                        keys[slot] = frames[ply].key
-                        nodes[slot] = at
+                    slot = place_of(keys, nodes, frames[ply].key)
+                    keys[slot], nodes[slot] = frames[ply].key, at + 1
             best = select(tree, at, o, generator[0])
             mover = frames[ply].side
             result = play(frames[ply], frames[ply + 1], p, tree[best].move)
@@ -200,9 +213,14 @@ def simulate(
 
 
 @looping
-def locate(frames, params, tree, path, index, key, deepest):
-    """The node of the tree (expanded, not the root) whose position has `key`, or -1; at most `deepest` plies down."""
+def locate(frames, params, tree, path, index, marks, key, deepest):
+    """The node of the tree (expanded, not the root) whose position has `key`, or -1; at most `deepest` plies down.
+
+    `marks` (as long as the tree) is scratch: blocks of children that were looked through, which may be shared.
+    """
     p = params[0]
+    for k in range(marks.shape[0]):
+        marks[k] = 0
     ply = 0
     path[0] = 0
     index[0] = 0
@@ -214,11 +232,12 @@ def locate(frames, params, tree, path, index, key, deepest):
         child = int64(n.first) + index[ply]
         index[ply] += 1
         c = tree[child]
-        if c.children == 0 or c.result != 0:
+        if c.children == 0 or c.result != 0 or marks[c.first] != 0:
             continue
         play(frames[ply], frames[ply + 1], p, c.move)
         if frames[ply + 1].key == key:
             return child
+        marks[c.first] = 1
         ply += 1
         path[ply] = child
         index[ply] = 0

@@ -78,12 +78,36 @@ def f_uct(
 
 
 def uct_plus(
-    simulations: int = 1000, exploration: float = 0.5, weight: float = 10.0, mean: float = 0.3, neighbours: int = 5
+    simulations: int = 1000,
+    exploration: float = 0.5,
+    attack_share: float = 1.0,
+    choosy: float = 0.0,
+    expand_after: int = 4,
+    weight: float = 2.0,
+    bargain: float = 0.02,
+    caution: float = 0.5,
+    mean: float = 0.2,
+    neighbours: int = 5,
+    transpositions: bool = True,
+    reuse: bool = True,
 ) -> Agent:
-    """The strongest search."""
+    """The strongest search; `asobiba tactics reproduce` shows what each of its settings is worth."""
     from asobiba.baselines.tactics.agents import uct_plus as make
 
-    return make(simulations, exploration, weight, mean, neighbours)
+    return make(
+        simulations,
+        exploration,
+        attack_share,
+        choosy,
+        expand_after,
+        weight,
+        bargain,
+        caution,
+        mean,
+        neighbours,
+        transpositions,
+        reuse,
+    )
 
 
 def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) -> Agent:

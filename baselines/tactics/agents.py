@@ -98,23 +98,40 @@ def f_uct(
     )
 
 
-def uct_plus(simulations: int, exploration: float, weight: float, mean: float, neighbours: int) -> UctAgent:
-    """The right sign, attack-first playouts, priors of a moderate mean, shared transpositions and a tree that is kept."""
+def uct_plus(
+    simulations: int,
+    exploration: float,
+    attack_share: float,
+    choosy: float,
+    expand_after: int,
+    weight: float,
+    bargain: float,
+    caution: float,
+    mean: float,
+    neighbours: int,
+    transpositions: bool,
+    reuse: bool,
+) -> UctAgent:
+    """The right sign, attack-first playouts, priors by what an action gains, shared transpositions, a tree that is kept.
+
+    New children begin with `weight` visits whose mean is by what the action gains (`search_rules.gain`); with `bargain=0`
+    by their membership in the fuzzy sets instead.
+    """
     return UctAgent(
         simulations,
         name="uct_plus",
         exploration=exploration,
         tree_size=2 * _TREE,
-        expand_after=4,
+        expand_after=expand_after,
         log_count="parent",
         urgency=_UNVISITED,
         final="visits",
         playout=True,
-        knowledge=knowledge() if weight else None,
+        knowledge=None if not weight else np.zeros((1, 1), np.float32) if bargain else knowledge(),
         settings={
-            "attack_share": 1.0, "weight": weight, "mean": mean, "lowest": 1, "neighbours": neighbours,
-            "rules_of_thumb": False,
+            "attack_share": attack_share, "choosy": choosy, "weight": weight, "mean": mean, "lowest": 1,
+            "neighbours": neighbours, "rules_of_thumb": False, "bargain": bargain, "caution": caution,
         },
-        transpositions=True,
-        reuse=True,
+        transpositions=transpositions,
+        reuse=reuse,
     )  # fmt: skip

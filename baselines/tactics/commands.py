@@ -101,20 +101,24 @@ def reproduce(
     budgets: Annotated[str, typer.Option(help="Playouts of an action.")] = "100,1000,5000",
     rounds: Annotated[int, typer.Option(min=1, help="Times that each pair meets on each map with each colour.")] = 1,
     sizes: Annotated[str, typer.Option(help="Boards whose maps are played.")] = "8,10,14",
+    tuning: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets itself with changes.")] = 1,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
 ) -> None:
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
-    from asobiba.baselines.tactics.reproduction import page, planned, play_all
+    from asobiba.baselines.tactics.reproduction import page, planned, play_all, tuning_meetings
 
     wanted = [int(part) for part in budgets.split(",")]
     boards = [int(part) for part in sizes.split(",")]
-    meetings = planned(wanted, rounds, boards)
+    parts = planned(wanted, rounds, boards)
+    if tuning:
+        parts.append(tuning_meetings(tuning))
+    total = sum(map(len, parts))
     with progress_bar(counted=True) as bar:
-        task = bar.add_task("games", total=len(meetings))
-        results = play_all(meetings, games, minutes, lambda n: bar.advance(task, n))
+        task = bar.add_task("games", total=total)
+        results = play_all(parts, games, minutes, lambda n: bar.advance(task, n))
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page(results), encoding="utf-8")
-    typer.echo(f"{len(results)} games of {len(meetings)}; the page: {output}")
+    typer.echo(f"{len(results)} games of {total}; the page: {output}")
 
 
 @app.command()

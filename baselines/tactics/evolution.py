@@ -28,7 +28,7 @@ _PARENTS = 3
 def drawn_action(node, p, generator, attack_share):
     """A random action as playouts choose it."""
     side = np.int64(node.to_move)
-    unit, goal, target = draw_order(node, p, side, generator, attack_share)
+    unit, goal, target = draw_order(node, p, side, generator, attack_share, 0.0)
     if unit < 0:
         return np.int64(end_action(node, p))
     if target < 0:
@@ -52,7 +52,7 @@ def worth(node, p, plan, weights, generator, root):
             plan[k] = drawn_action(node, p, generator, 0.6)
         result, side = play(node, p, mover, plan[k])
     while result == 0 and side != mover:
-        unit, goal, target = draw_order(node, p, side, generator, 1.0)
+        unit, goal, target = draw_order(node, p, side, generator, 1.0, 0.0)
         result, side = perform(node, p, side, unit, goal, target)
     if result == DRAW:
         return 0.0

@@ -22,6 +22,7 @@ neighbouring cells that it cannot enter; friends and enemies within its movement
 last of its side to move; sum of own hit points less the other side's (-15 to 15); turns left (to 39); units by type."""
 FEATURES = len(NAMES_OF)
 _NO_TARGET = KINDS
+FURTHEST_SHOT = 3
 
 
 @kernel
@@ -46,7 +47,10 @@ def danger(s, p, side, unit):
     attackers = 0
     for k in range(s.hp.shape[1]):
         if s.hp[1 - side, k] > 0 and POWER[s.kind[1 - side, k], kind] > 0:
-            stops = reach(s, p, 1 - side, k, enemy, own)
+            near = distance(p, np.int64(s.cell[1 - side, k]), cell)
+            if near > max(FURTHEST_SHOT, MOVEMENT[s.kind[1 - side, k]] + 1):
+                continue
+            stops = enemy if INDIRECT[s.kind[1 - side, k]] != 0 else reach(s, p, 1 - side, k, enemy, own)
             if may_hit(s, p, side, k, stops, cell):
                 attackers |= 1 << k
     left = np.int64(s.hp[side, unit])

@@ -13,7 +13,8 @@ from asobiba.learn.networks import BoardNetwork, BoardPolicy
 
 
 class CellNetwork(BoardNetwork):
-    """As `BoardNetwork`; the first logits are those of the cells, the others follow.
+    """As `BoardNetwork`; the first logits are those of the cells, the others follow. What is no plane (turns left,
+    threshold, ...) is added to the first features of every cell alike.
 
     Args:
         channels, actions, width, depth, kernel: as in `BoardNetwork`.
@@ -23,10 +24,47 @@ class CellNetwork(BoardNetwork):
         self, channels: Mapping[str, tuple[int, ...]], actions: int, width: int = 32, depth: int = 4, kernel: int = 3
     ):
         super().__init__(channels, actions, width, depth, kernel)
+        self.counts = nn.Linear(sum(math.prod(shape) for shape in self.channels.values() if len(shape) < 2), width)
         self.logits = nn.Conv2d(width, 1, 1)
         self.others = nn.Linear(2 * width, actions - math.prod(self.board))
         for layer in (self.logits, self.others):
             nn.init.orthogonal_(layer.weight, 0.01)
+
+    def planes(self, observation: torch.Tensor) -> torch.Tensor:
+        """The channels that are planes, and the coordinates: `(n, planes, height, width)`."""
+        planes, _ = self._split(observation)
+        return planes
+
+    def _split(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        planes, counts, start = [], [], 0
+        for shape in self.channels.values():
+            part = observation[:, start : start + math.prod(shape)]
+            if len(shape) < 2:
+                counts.append(part)
+            else:
+                planes.append(part.reshape(len(part), -1, *self.board))
+            start += math.prod(shape)
+        coordinates = self.coordinates
+        assert isinstance(coordinates, torch.Tensor)
+        return torch.cat([*planes, coordinates.expand(len(observation), -1, -1, -1)], 1), torch.cat(counts, 1)
+
+    def _features(self, observation: torch.Tensor) -> torch.Tensor:
+        planes, counts = self._split(observation)
+        first, *others = self.torso
+        features = first(planes) + self.counts(counts)[:, :, None, None]
+        for layer in others:
+            features = layer(features)
+        return features
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        features = self._features(observation)
+        return self._actor(features), self._critic(features)
+
+    def forward_actor(self, observation: torch.Tensor) -> torch.Tensor:
+        return self._actor(self._features(observation))
+
+    def forward_critic(self, observation: torch.Tensor) -> torch.Tensor:
+        return self._critic(self._features(observation))
 
     def _actor(self, features: torch.Tensor) -> torch.Tensor:
         pooled = torch.cat([features.mean((2, 3)), features.amax((2, 3))], 1)

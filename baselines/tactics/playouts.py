@@ -9,6 +9,7 @@ from asobiba.envs.tactics.battle import (
     DRAW,
     RED_WINS,
     damage,
+    distance,
     end_turn,
     hit,
     occupied,
@@ -19,22 +20,36 @@ from asobiba.envs.tactics.battle import (
     unit_at,
 )
 from asobiba.envs.tactics.rules import choice, from_where, size_of
-from asobiba.envs.tactics.units import DIRECTIONS, INDIRECT, POWER
+from asobiba.envs.tactics.units import DIRECTIONS, INDIRECT, MOVEMENT, POWER
 
+BAD_BARGAIN = -20
+"""MaxActEval makes no attack that it values at this or less."""
 _DX = np.array([dx for dx, _ in DIRECTIONS], np.int64)
 _DY = np.array([dy for _, dy in DIRECTIONS], np.int64)
 
 
 @kernel
+def hurts(s, p, side, unit, target):
+    """Whether an attack would take anything: `hit` is above 0, without its division."""
+    kind = s.kind[1 - side, target]
+    power = np.int64(POWER[s.kind[side, unit], kind])
+    stars = stars_of(p, s.board, s.cell[1 - side, target], kind)
+    return power * s.hp[side, unit] + 70 >= 100 + stars * s.hp[1 - side, target]
+
+
+@kernel
 def worth_hitting(s, p, side, unit):
-    """The cells of enemies that a unit would take hit points from."""
-    a, b, c, d = 0, 0, 0, 0
+    """The cells of enemies that a unit would take hit points from, but those that lie too far away for one move."""
+    a, b, c, d = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     words = p.enter_1.shape[2]
+    here, furthest = np.int64(s.cell[side, unit]), MOVEMENT[s.kind[side, unit]] + 1
     for k in range(s.hp.shape[1]):
-        if s.hp[1 - side, k] > 0 and hit(s, p, side, unit, s.hp[side, unit], k) > 0:
+        if s.hp[1 - side, k] > 0 and hurts(s, p, side, unit, k):
             cell = np.int64(s.cell[1 - side, k])
+            if distance(p, here, cell) > furthest:
+                continue
             word = np.int64(0) if words == 1 else cell // p.span
-            bit = 1 << (cell - word * p.span)
+            bit = np.int64(1) << (cell - word * p.span)
             a |= bit if word == 0 else 0
             b |= bit if word == 1 else 0
             c |= bit if word == 2 else 0
@@ -43,27 +58,25 @@ def worth_hitting(s, p, side, unit):
 
 
 @kernel
-def draw_attack(s, p, side, unit, stops, seen, generator):
-    """Draws among a unit's attacks and `seen` others before them, all alike.
+def draw_attack(s, p, side, unit, stops, worth, seen, generator):
+    """Draws among a unit's attacks and `seen` others before them, all alike. What it can go to and what is `worth_hitting`
+    do not matter to a cannon.
 
     Returns (how many there are now, cell it goes to, target); the cell is -1 where none of this unit's was drawn.
     """
     words, size, span = p.enter_1.shape[2], np.int64(p.width), np.int64(p.span)
     cell, target = np.int64(-1), np.int64(-1)
-    enemy = worth_hitting(s, p, side, unit)
     if INDIRECT[s.kind[side, unit]] != 0:
         here = np.int64(s.cell[side, unit])
         for k in range(s.hp.shape[1]):
             if s.hp[1 - side, k] > 0 and shot_number(p, here, np.int64(s.cell[1 - side, k])) >= 0:
-                if hit(s, p, side, unit, s.hp[side, unit], k) > 0:
+                if hurts(s, p, side, unit, k):
                     seen += 1
                     if random_below(generator, seen) == 0:
                         cell, target = here, np.int64(k)
         return seen, cell, target
-    if enemy[0] | enemy[1] | enemy[2] | enemy[3] == 0:
-        return seen, cell, target
     for direction in range(4):
-        places = from_where(stops, enemy, direction, words, size, span)
+        places = from_where(stops, worth, direction, words, size, span)
         n = size_of(places)
         if n > 0:
             seen += n
@@ -72,61 +85,6 @@ def draw_attack(s, p, side, unit, stops, seen, generator):
                 cell = choice(places, rank, span)
                 target = np.int64(unit_at(s, 1 - side, cell + _DX[direction] + _DY[direction] * size))
     return seen, cell, target
-
-
-@kernel
-def draw_order(s, p, side, generator, attack_share):
-    """A unit's order: with the probability `attack_share` a uniform attack among those of all units that can still move
-    and take hit points; otherwise, or where there is none, a uniform unit and a uniform move or attack of it.
-
-    Returns (unit, cell it goes to, target or -1); unit -1 where none is left to move.
-    """
-    own, enemy = occupied(s, p, side), occupied(s, p, 1 - side)
-    unit, goal, target = np.int64(-1), np.int64(-1), np.int64(-1)
-    if attack_share >= 1 or random_uniform(generator) < attack_share:
-        seen = np.int64(0)
-        for k in range(s.moved.shape[0]):
-            if s.moved[k] == 0 and s.hp[side, k] > 0:
-                stops = reach(s, p, side, k, own, enemy)
-                seen, cell, found = draw_attack(s, p, side, k, stops, seen, generator)
-                if cell >= 0:
-                    unit, goal, target = np.int64(k), cell, found
-        if unit >= 0:
-            return unit, goal, target
-    seen = np.int64(0)
-    for k in range(s.moved.shape[0]):
-        if s.moved[k] == 0 and s.hp[side, k] > 0:
-            seen += 1
-            if random_below(generator, seen) == 0:
-                unit = np.int64(k)
-    if unit >= 0:
-        stops = reach(s, p, side, unit, own, enemy)
-        n = size_of(stops)
-        _, cell, target = draw_attack(s, p, side, unit, stops, n, generator)
-        goal = cell if cell >= 0 else choice(stops, random_below(generator, n), np.int64(p.span))
-    return unit, goal, target
-
-
-@kernel
-def play_out(s, p, side, generator, attack_share):
-    """Plays a position, in place, to the end; returns the result of `battle`."""
-    result = 0
-    while result == 0:
-        unit, goal, target = draw_order(s, p, side, generator, attack_share)
-        if unit < 0:
-            result = end_turn(s, p)
-            side = 1 - side
-        else:
-            result, side = perform(s, p, side, unit, goal, target)
-    return result
-
-
-@kernel
-def value_for(result, side):
-    """A result of `battle` as 1, 0 or -1 for a side."""
-    if result == DRAW:
-        return 0.0
-    return 1.0 if (result == RED_WINS) == (side == 0) else -1.0
 
 
 @kernel
@@ -149,3 +107,75 @@ def attack_value(s, p, side, unit, cell, target):
     if left > 0 and INDIRECT[kind] == 0 and INDIRECT[other] == 0:
         back = np.int64(damage(POWER[other, kind], left, stars_of(p, s.board, cell, kind), s.hp[side, unit]))
     return done * (10 + threat(s, p, side, target)) - back * (10 + np.int64(s.hp[side, unit]))
+
+
+@kernel
+def draw_order(s, p, side, generator, attack_share, choosy):
+    """A unit's order: with the probability `attack_share` a uniform attack among those of all units that can still move
+    and take hit points; otherwise, or where there is none, a uniform unit and a uniform move or attack of it.
+
+    With the probability `choosy` that attack is the best, by `attack_value`, of one uniform attack of each unit, and none
+    where even that one is a bad bargain.
+
+    Returns (unit, cell it goes to, target or -1); unit -1 where none is left to move.
+    """
+    own, enemy = occupied(s, p, side), occupied(s, p, 1 - side)
+    unit, goal, target = np.int64(-1), np.int64(-1), np.int64(-1)
+    if attack_share >= 1 or random_uniform(generator) < attack_share:
+        judged = choosy > 0 and (choosy >= 1 or random_uniform(generator) < choosy)
+        seen, best = np.int64(0), np.int64(BAD_BARGAIN)
+        for k in range(s.moved.shape[0]):
+            if s.moved[k] == 0 and s.hp[side, k] > 0:
+                stops, worth = own, own
+                if INDIRECT[s.kind[side, k]] == 0:
+                    worth = worth_hitting(s, p, side, k)
+                    if worth[0] | worth[1] | worth[2] | worth[3] == 0:
+                        continue
+                    stops = reach(s, p, side, k, own, enemy)
+                if judged:
+                    seen = np.int64(0)
+                seen, cell, found = draw_attack(s, p, side, k, stops, worth, seen, generator)
+                if cell >= 0:
+                    if judged:
+                        value = attack_value(s, p, side, k, cell, found)
+                        if value <= best:
+                            continue
+                        best = value
+                    unit, goal, target = np.int64(k), cell, found
+        if unit >= 0:
+            return unit, goal, target
+    seen = np.int64(0)
+    for k in range(s.moved.shape[0]):
+        if s.moved[k] == 0 and s.hp[side, k] > 0:
+            seen += 1
+            if random_below(generator, seen) == 0:
+                unit = np.int64(k)
+    if unit >= 0:
+        stops = reach(s, p, side, unit, own, enemy)
+        n = size_of(stops)
+        worth = worth_hitting(s, p, side, unit)
+        _, cell, target = draw_attack(s, p, side, unit, stops, worth, n, generator)
+        goal = cell if cell >= 0 else choice(stops, random_below(generator, n), np.int64(p.span))
+    return unit, goal, target
+
+
+@kernel
+def play_out(s, p, side, generator, attack_share, choosy):
+    """Plays a position, in place, to the end; returns the result of `battle`."""
+    result = 0
+    while result == 0:
+        unit, goal, target = draw_order(s, p, side, generator, attack_share, choosy)
+        if unit < 0:
+            result = end_turn(s, p)
+            side = 1 - side
+        else:
+            result, side = perform(s, p, side, unit, goal, target)
+    return result
+
+
+@kernel
+def value_for(result, side):
+    """A result of `battle` as 1, 0 or -1 for a side."""
+    if result == DRAW:
+        return 0.0
+    return 1.0 if (result == RED_WINS) == (side == 0) else -1.0

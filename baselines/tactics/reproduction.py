@@ -26,6 +26,24 @@ from asobiba.envs.tactics.maps import shipped_maps
 SEARCHES = ("m_uct", "m_uct_corrected", "f_uct", "f_uct_corrected", "uct_plus")
 RATIOS = (2, 4, 8)
 """How many times F-UCT's playouts M-UCT gets, to find where both are equally strong."""
+TUNING_BUDGETS = (100, 1000)
+CHANGES = (
+    ("weight=0", "no priors"),
+    ("weight=5", "priors of 5 visits, which expand new leaves at once"),
+    ("bargain=0", "fuzzy priors"),
+    ("bargain=0.05", "priors that differ more"),
+    ("caution=0", "priors that fear nothing"),
+    ("mean=0", "priors with a mean of 0"),
+    ("exploration=0.25", "less exploration"),
+    ("exploration=1", "more exploration"),
+    ("attack_share=0.8", "playouts that attack in 80 % only"),
+    ("choosy=1", "playouts that choose the best attack"),
+    ("expand_after=1", "leaves expanded at once"),
+    ("expand_after=11", "leaves expanded as in M-UCT"),
+    ("transpositions=false", "no transpositions"),
+    ("reuse=false", "a new tree for each action"),
+)
+"""Changes of single settings of `uct_plus`."""
 _VARIANTS = ("widening", "reuse", "transpositions")
 _VARIANTS_BUDGET, _SAVING_BUDGET = 1000, 100
 
@@ -51,36 +69,48 @@ def _with_budget(name: str, budget: int) -> str:
     return f"{name}:simulations={budget}"
 
 
-def _pairs(budgets: Iterable[int]) -> list[tuple[str, str]]:
-    found = []
-    for budget in budgets:
-        names = [_with_budget(name, budget) for name in (*SEARCHES, "rhea", "max_act_eval")]
-        found += [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
-        if budget == _SAVING_BUDGET:
-            for kind in ("", "_corrected"):
-                fuzzy = _with_budget("f_uct" + kind, budget)
-                found += [(fuzzy, _with_budget("m_uct" + kind, ratio * budget)) for ratio in RATIOS]
-        if budget == _VARIANTS_BUDGET:
-            plain = _with_budget("m_uct_corrected", budget)
-            found += [(f"{plain},variant={variant}", plain) for variant in _VARIANTS]
-    return list(dict.fromkeys(found))
+def _claims(budget: int) -> list[tuple[str, str]]:
+    """The pairs that the claims are about: what fuzzy priors and the right sign are worth, and what the priors save."""
+    m, m_right, f, f_right, plus = (_with_budget(name, budget) for name in SEARCHES)
+    found = [(f, m), (f_right, m_right), (m_right, m), (f_right, f), (plus, m_right), (plus, f_right)]
+    if budget == _SAVING_BUDGET:
+        for kind in ("", "_corrected"):
+            fuzzy = _with_budget("f_uct" + kind, budget)
+            found += [(fuzzy, _with_budget("m_uct" + kind, ratio * budget)) for ratio in RATIOS]
+    if budget == _VARIANTS_BUDGET:
+        found += [(f"{m_right},variant={variant}", m_right) for variant in _VARIANTS]
+    return found
 
 
-def planned(budgets: Iterable[int], rounds: int, sizes: Iterable[int]) -> list[Meeting]:
-    """Every pair on every map of the boards, each colour once a round; cheap budgets, small boards and the tree searches
-    among themselves first."""
-    maps = [m for m in shipped_maps().values() if m.size in set(sizes)]
-    meetings = []
+def _round_robin(budget: int) -> list[tuple[str, str]]:
+    """The pairs of the round robin that are not among the claims."""
+    names = [_with_budget(name, budget) for name in (*SEARCHES, "rhea", "max_act_eval")]
+    known = {frozenset(pair) for pair in _claims(budget)}
+    return [pair for pair in itertools.combinations(names, 2) if frozenset(pair) not in known]
+
+
+def planned(budgets: Iterable[int], rounds: int, sizes: Iterable[int]) -> list[list[Meeting]]:
+    """For each budget the meetings in their order: the claims' pairs before the others, small boards before large ones;
+    every pair on every map, each colour once a round."""
+    maps = sorted((m for m in shipped_maps().values() if m.size in set(sizes)), key=lambda m: m.size)
+    parts = []
     for budget in sorted(budgets):
-        pairs = _pairs([budget])
-        among = [all(text.partition(":")[0] in SEARCHES for text in pair) for pair in pairs]
-        for size in sorted({m.size for m in maps}):
-            for searches in (True, False):
-                for number in range(rounds):
-                    for map_ in (m for m in maps if m.size == size):
-                        for (a, b), only in zip(pairs, among):
-                            if only == searches:
-                                meetings += [Meeting(map_.name, a, b, number), Meeting(map_.name, b, a, number)]
+        part = []
+        for pairs in (_claims(budget), _round_robin(budget)):
+            for number, map_, (a, b) in itertools.product(range(rounds), maps, pairs):
+                part += [Meeting(map_.name, a, b, number), Meeting(map_.name, b, a, number)]
+        parts.append(part)
+    return parts
+
+
+def tuning_meetings(rounds: int) -> list[Meeting]:
+    """`uct_plus` with one setting changed against itself, on the maps of the smallest board."""
+    maps = [m.name for m in shipped_maps().values() if m.size == min(m.size for m in shipped_maps().values())]
+    meetings = []
+    for budget, number, name, (change, _) in itertools.product(TUNING_BUDGETS, range(rounds), maps, CHANGES):
+        plain = _with_budget("uct_plus", budget)
+        for red, blue in ((f"{plain},{change}", plain), (plain, f"{plain},{change}")):
+            meetings.append(Meeting(name, red, blue, number))
     return meetings
 
 
@@ -112,9 +142,16 @@ def play_one(meeting: Meeting) -> int:
 
 
 def play_all(
-    meetings: list[Meeting], kept: Path | None, minutes: float | None, progress: Callable[[int], None]
+    parts: list[list[Meeting]], kept: Path | None, minutes: float | None, progress: Callable[[int], None]
 ) -> dict[Meeting, int]:
-    """Plays what `kept` lacks, until the time is over; returns all results that were asked for."""
+    """Plays what `kept` lacks; returns all results that were asked for.
+
+    Args:
+        parts: lists of meetings, who share the time equally; what one leaves is for those after it.
+        kept: a file to which each result is added.
+        minutes: the time, of all parts; `None`: until all is played.
+        progress: is told of each meeting, played or known.
+    """
     known: dict[str, int] = {}
     if kept is not None and kept.exists():
         for line in kept.read_text(encoding="utf-8").splitlines():
@@ -125,17 +162,19 @@ def play_all(
                 continue  # a line that was cut off when the run was killed
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
-    until = None if minutes is None else time.monotonic() + 60 * minutes
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
     results = {}
-    for meeting in meetings:
-        if meeting.key not in known and (until is None or time.monotonic() < until):
-            known[meeting.key] = play_one(meeting)
-            if kept is not None:
-                with kept.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"meeting": meeting.key, "result": known[meeting.key]}) + "\n")
-        if meeting.key in known:
-            results[meeting] = known[meeting.key]
-        progress(1)
+    for number, part in enumerate(parts):
+        until = time.monotonic() + (end - time.monotonic()) / (len(parts) - number)
+        for meeting in part:
+            if meeting.key not in known and time.monotonic() < until:
+                known[meeting.key] = play_one(meeting)
+                if kept is not None:
+                    with kept.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps({"meeting": meeting.key, "result": known[meeting.key]}) + "\n")
+            if meeting.key in known:
+                results[meeting] = known[meeting.key]
+            progress(1)
     return results
 
 
@@ -257,4 +296,16 @@ def page(results: dict[Meeting, int]) -> str:
     if rows:
         lines += ["", f"## Variants of the corrected M-UCT against itself, {_VARIANTS_BUDGET:,} playouts", ""]
         lines += _table(["", "points", "games"], rows)
+    rows = []
+    for change, what in CHANGES:
+        found_at = [
+            score(results, f"{plain},{change}", plain)
+            for plain in (_with_budget("uct_plus", budget) for budget in TUNING_BUDGETS)
+        ]
+        if any(found_at):
+            games = "/".join(str(found.games if found else 0) for found in found_at)
+            rows.append([f"`{change}`", what, *map(_cell, found_at), games])
+    if rows:
+        lines += ["", "## The tuning of uct_plus: one setting changed, against itself", ""]
+        lines += _table(["", "", *(f"{budget:,} playouts" for budget in TUNING_BUDGETS), "games"], rows)
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.baselines.search.fuzzy import membership
-from asobiba.baselines.tactics.features import FEATURES, action_features
+from asobiba.baselines.tactics.features import FEATURES, action_features, danger
 from asobiba.baselines.tactics.playouts import play_out, value_for, worth_hitting
 from asobiba.core import GameParameterError, kernel, mix64
 from asobiba.core.record import record_dtype
@@ -25,6 +25,7 @@ from asobiba.envs.tactics.battle import (
     occupied,
     reach,
     shot_number,
+    total_hp,
     unit_at,
 )
 from asobiba.envs.tactics.layout import position_fields as _position_fields
@@ -42,12 +43,15 @@ _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _SETTINGS = record_dtype(
     [
         ("attack_share", np.float64),
+        ("choosy", np.float64),
         ("late_turn", np.int64),
         ("neighbours", np.int64),
         ("weight", np.float64),
         ("prior_mean", np.float64),
         ("lowest", np.int64),
         ("rules_of_thumb", np.int64),
+        ("bargain", np.float64),
+        ("caution", np.float64),
         ("vector", np.float32, (FEATURES,)),  # where features are written
     ]
 )
@@ -56,37 +60,45 @@ _SETTINGS = record_dtype(
 def settings_record(
     ruleset,
     attack_share: float = 0.8,
+    choosy: float = 0.0,
     late_turn: bool = False,
     neighbours: int = 1,
     weight: float = 10.0,
     mean: float = 1.0,
     lowest: int = 0,
     rules_of_thumb: bool = True,
+    bargain: float = 0.0,
+    caution: float = 0.5,
 ) -> np.ndarray:
     """What `playout` and `prior` read.
 
     Args:
         attack_share: how often a playout attacks if it can; otherwise it plays any unit action.
+        choosy: how often this attack is the best of a few by MaxActEval's formula instead of any (`draw_order`).
         late_turn: as published, a playout from within the enemy's turn counts a turn too many.
         neighbours: `k` of the nearest samples whose memberships are interpolated, 1 to 16.
         weight: visits of a full member; fractions are cut off.
         mean: the mean result of these visits.
         lowest: least visits: 0 is as published, where memberships below a tenth are tried first.
         rules_of_thumb: as published, staying without an attack has membership 1, being killed by the counter 0.
+        bargain: where it is above 0 fuzzy sets do not matter; all actions begin with `weight` visits, whose mean result
+            is `mean` and `bargain` for each hit point that the action gains.
+        caution: what a hit point counts there that the enemies could take from the unit in their next turn.
 
     Raises:
         GameParameterError: for numbers out of range.
     """
     for name, value, low, high in (
-        ("attack_share", attack_share, 0, 1), ("neighbours", neighbours, 1, 16), ("weight", weight, 0, 1000),
-        ("mean", mean, -1, 1), ("lowest", lowest, 0, 1000),
+        ("attack_share", attack_share, 0, 1), ("choosy", choosy, 0, 1), ("neighbours", neighbours, 1, 16), ("weight", weight, 0, 1000),
+        ("mean", mean, -1, 1), ("lowest", lowest, 0, 1000), ("bargain", bargain, 0, 1), ("caution", caution, 0, 10),
     ):  # fmt: skip
         if not low <= value <= high:
             raise GameParameterError(f"{name} is from {low} to {high}, not {value!r}")
     record = np.zeros(1, _SETTINGS)
-    record["attack_share"], record["late_turn"], record["neighbours"] = attack_share, late_turn, neighbours
+    record["attack_share"], record["choosy"], record["late_turn"] = attack_share, choosy, late_turn
+    record["neighbours"] = neighbours
     record["weight"], record["prior_mean"], record["lowest"] = weight, mean, lowest
-    record["rules_of_thumb"] = rules_of_thumb
+    record["rules_of_thumb"], record["bargain"], record["caution"] = rules_of_thumb, bargain, caution
     return record
 
 
@@ -233,16 +245,28 @@ def playout(node, p, generator, settings, root_side):
         node.turns += 1
         if node.turns >= p.limit[node.board]:
             return value_for(battle.by_count(node, p), side)
-    return value_for(play_out(node, p, side, generator, settings.attack_share), side)
+    return value_for(play_out(node, p, side, generator, settings.attack_share, settings.choosy), side)
+
+
+@kernel
+def gain(node, child, p, side, unit, target, caution):
+    """Hit points that an action takes and loses, and with `caution` what the enemies could take from the unit next."""
+    found = -caution * danger(child, p, side, unit) if child.hp[side, unit] > 0 else 0.0
+    if target >= 0:
+        found += total_hp(node, 1 - side) - total_hp(child, 1 - side) - (total_hp(node, side) - total_hp(child, side))
+    return found
 
 
 @kernel
 def prior(node, child, p, move, settings, knowledge):
-    """Visits by the membership of the action in the fuzzy set of good ones of its unit's type."""
+    """Visits by the membership of the action in the fuzzy set of good ones of its unit's type, or a mean by its bargain."""
     if move >= end_action(node, p):
         return 0, 0.0
     side = np.int64(node.side)
     unit, cell, target = decode(node, p, side, np.int64(move))
+    if settings.bargain > 0:
+        worth = settings.prior_mean + settings.bargain * gain(node, child, p, side, unit, target, settings.caution)
+        return np.int64(settings.weight), min(0.9, max(-0.9, worth))
     if settings.rules_of_thumb != 0 and target < 0 and cell == node.cell[side, unit]:
         member = 1.0
     elif settings.rules_of_thumb != 0 and child.hp[side, unit] == 0:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.tactics.playouts import attack_value, draw_order
+from asobiba.baselines.tactics.playouts import BAD_BARGAIN, attack_value, draw_order
 from asobiba.core import KernelAgent, kernel, random_below
 from asobiba.envs.tactics.battle import (
     attack_action,
@@ -21,13 +21,11 @@ from asobiba.envs.tactics.battle import (
 from asobiba.envs.tactics.rules import choice, size_of
 from asobiba.envs.tactics.units import INDIRECT, POWER
 
-_WORST = -20
-
 
 @kernel
 def attack_first_order(view, p, memory):
     """A uniform attack if there is any, otherwise a uniform move of a uniform unit."""
-    return draw_order(view, p, np.int64(view.to_move), memory, 1.0)
+    return draw_order(view, p, np.int64(view.to_move), memory, 1.0, 0.0)
 
 
 @kernel
@@ -37,7 +35,7 @@ def max_act_order(view, p, memory):
     side = np.int64(view.to_move)
     own, enemy = occupied(view, p, side), occupied(view, p, 1 - side)
     unit, goal, target = np.int64(-1), np.int64(-1), np.int64(-1)
-    best, ties, ready = np.int64(_WORST), np.int64(0), np.int64(0)
+    best, ties, ready = np.int64(BAD_BARGAIN), np.int64(0), np.int64(0)
     mover = np.int64(-1)
     for k in range(view.moved.shape[0]):
         if view.moved[k] != 0 or view.hp[side, k] == 0:
@@ -58,7 +56,7 @@ def max_act_order(view, p, memory):
                     value = attack_value(view, p, side, k, cell, e)
                     if value > best:
                         best, ties = value, np.int64(0)
-                    if value == best and value > _WORST:
+                    if value == best and value > BAD_BARGAIN:
                         ties += 1
                         if random_below(memory, ties) == 0:
                             unit, goal, target = np.int64(k), cell, np.int64(e)
