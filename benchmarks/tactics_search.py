@@ -15,7 +15,7 @@ from asobiba.baselines.tactics.playouts import draw_order
 from asobiba.baselines.tactics.search_rules import copy_position
 from asobiba.core import compiled
 from asobiba.core.random import seed_record
-from asobiba.core.state import SAMPLER
+from asobiba.core.record import SAMPLER
 from asobiba.core.states import new_state
 from asobiba.envs.tactics import GAME
 from asobiba.envs.tactics.battle import end_turn, perform

@@ -485,5 +485,5 @@ def test_one_environment_in_floating_point():
 def test_an_unknown_parameter_is_answered_as_python_does():
     with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'"):
         gymnasium.make("asobiba/AnimalShogi-v0", frameskip=1)
-    with pytest.raises(GameParameterError, match="'histery'. Did you mean 'history'"):
+    with pytest.raises(GameParameterError, match=r"'histery'\. Did you mean 'history'"):
         game("animal_shogi").ruleset(histery=3)

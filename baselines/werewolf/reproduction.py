@@ -15,7 +15,7 @@ from asobiba.arena.match import Match
 from asobiba.baselines.werewolf.basic_play import NEAREST, OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent
 from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
 from asobiba.baselines.werewolf.simulate import Tally, simulate
-from asobiba.core import game, make_agent
+from asobiba.core import KernelAgent, game, make_agent
 from asobiba.envs.werewolf.layout import POSSESSED, ROLES
 
 Progress = Callable[[str, int], None]
@@ -64,7 +64,9 @@ def run_part(agent: str, letters: str, games: int) -> Tally:
     ruleset = declared.ruleset(deal=_DEAL)
     names = [agent if letter in letters else "basic" for letter in _DEAL]
     matches = [Match.of(ruleset, names, seed) for seed in range(games)]
-    records = [r for part in play_lockstep(matches, [make_agent(declared, n) for n in names]) for r in part]
+    made = (make_agent(declared, name) for name in names)
+    agents = [agent for agent in made if isinstance(agent, KernelAgent)]
+    records = [r for part in play_lockstep(matches, agents) for r in part]
     return Tally(games, sum(r.returns[-1] > 0 for r in records), 0, sum(map(sum, (r.decisions for r in records))))
 
 
