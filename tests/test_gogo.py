@@ -378,6 +378,14 @@ def test_positions_that_are_none(text, error, message):
         notation.text_to_state(GOGO, text)
 
 
+def test_a_diagram_with_forbidden_points_and_captures_is_read_back():
+    state = position(x="e7 f7 g8 g9 j3", o="k3 l3 a9", captured=(2, 4))
+    text = notation.board_text(GOGO, state)
+    assert text.count("#") == 1
+    assert text.count("+") == 1
+    assert notation.state_to_text(GOGO, notation.text_to_state(GOGO, text)) == notation.state_to_text(GOGO, state)
+
+
 def test_stones_on_top_of_each_other_are_refused():
     with pytest.raises(PositionError, match="two stones stand on g7"):
         notation.set_up(GOGO, [(84, 0), (84, 1)], 0, (0, 0), -1)
@@ -487,6 +495,19 @@ def test_bytes_that_are_no_state_are_found_out():
             same = all(record[name].tobytes() == state[name].tobytes() for name in _CHECKED)
             assert same or not valid(GOGO, record)
     assert wrong > 300
+
+
+def test_games_that_should_be_over_are_no_states():
+    """A full board, and a five that nothing can break, in records that say the game goes on."""
+    small, gomoku = (GAME.ruleset(preset="gomoku", board_size=size) for size in (9, 13))
+    full = [(9 * row + column, (row + column // 2) % 2) for row in range(9) for column in range(9)]
+    state = play(notation.set_up(small, full[1:], 0, (0, 0), -1), "a1", ruleset=small)
+    five = play(position(x="c7 d7 e7 f7", ruleset=gomoku), "g7", ruleset=gomoku)
+    for ruleset, finished in ((small, state), (gomoku, five)):
+        assert finished["terminated"]
+        going_on = finished.copy()
+        going_on["terminated"] = going_on["outcome"] = going_on["end_reason"] = 0
+        assert not valid(ruleset, going_on)
 
 
 _CHECKED = ("empty", "captured", "fives", "banned", "lifted", "planes", "lines")

@@ -104,6 +104,10 @@ def test_table_1_of_the_paper_is_the_weak_reference():
     [
         ("rules: [", "line 1: this is no YAML"),
         ("- five", "line 1: a strategy is a mapping"),
+        ("name: a\nrules: [\x00]", "line 2: this is no YAML: special characters"),
+        ("name: a\nrules:\n- {pattern: five, value: 1}\nname: b", "line 4: 'name' is given twice"),
+        ("name: [a]\nrules:\n- {pattern: five, value: 1}", "line 1: name is a word or a text"),
+        ("? [a]\n: b", "line 1: "),
         ("name: a\nrule: []", "line 2: 'rule' is no key of a strategy"),
         ("name: a", "line 1: a strategy has a list of rules"),
         ("rules: []", "line 1: a strategy has 1 to 64 rules, not 0"),
@@ -231,14 +235,15 @@ def test_patterns_are_kept_up_as_they_are_worked_out_anew(searcher):
     assert captured > 0
 
 
-def test_alpha_beta_beats_the_champion():
-    """With a small budget already, from two stones put at random."""
+def duel(engine, games):
+    """What an engine wins of games against the champion, which begin with two stones put at random near the centre; each
+    beginning is played from both sides."""
     won = 0.0
-    for seed in range(4):
-        seat = seed % 2
-        players = {seat: make_agent(GAME, "alpha_beta:nodes=3000"), 1 - seat: make_agent(GAME, "champion")}
-        for number, agent in players.items():
-            agent.reset(GOGO, number, seed)
+    for number in range(games):
+        seat, seed = number % 2, number // 2
+        players = {seat: make_agent(GAME, engine), 1 - seat: make_agent(GAME, "champion")}
+        for place, agent in players.items():
+            agent.reset(GOGO, place, seed)
         generator = np.random.default_rng(seed)
         state = new_state(GOGO, seed)
         for _ in range(2):
@@ -247,7 +252,17 @@ def test_alpha_beta_beats_the_champion():
         while not is_over(state):
             state = step(GOGO, state, players[int(state["to_move"])].act(state, action_mask(GOGO, state)))
         won += (float(state["rewards"][seat]) + 1) / 2
-    assert won >= 3
+    return won
+
+
+def test_alpha_beta_beats_the_champion_with_a_small_budget_already():
+    assert duel("alpha_beta:nodes=3000", 4) >= 3
+
+
+@pytest.mark.slow
+def test_alpha_beta_wins_nine_games_of_ten_against_the_champion():
+    """With about a second's positions for each move."""
+    assert duel("alpha_beta:nodes=50000", 40) >= 36
 
 
 # --- learning -------------------------------------------------------------------------------------------------------

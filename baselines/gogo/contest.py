@@ -243,23 +243,24 @@ def _rank(values: np.ndarray, one: int, among: Iterable[int]) -> int:
 
 
 def _with_king_makers(points: np.ndarray, played: np.ndarray, friend: int, count: int) -> tuple[int, int]:
-    """Ranks that a strategy gains, among the others, by copies of the weakest that always lose to it."""
+    """Ranks that a strategy gains, among the others, by king-makers, under WWG and under SWG.
+
+    As in the paper's Table 5, king-makers are a little weaker than their friend (they have the results of the strategy
+    rated next below), always lose to him, and beat those of their own who came later.
+    """
     n = len(points)
-    weakest = int(np.argmin(weighted_degree(points, played)))
+    final = weighted_degree(points, played)
+    order = np.argsort(final, kind="stable")
+    model = int(order[max(int(np.flatnonzero(order == friend)[0]) - 1, 0)])
     p = np.zeros((n + count, n + count))
     m = np.zeros((n + count, n + count), bool)
     p[:n, :n], m[:n, :n] = points, played
     for k in range(n, n + count):
-        p[k, :n], p[:n, k], m[k, :n], m[:n, k] = (
-            points[weakest],
-            points[:, weakest],
-            played[weakest],
-            played[:, weakest],
-        )
+        p[k, :n], p[:n, k], m[k, :n], m[:n, k] = points[model], points[:, model], played[model], played[:, model]
         p[k, friend], p[friend, k], m[k, friend], m[friend, k] = 0, 4, True, True
-        for other in range(n, k):
-            p[k, other] = p[other, k] = 2
-            m[k, other] = m[other, k] = True
+        p[k, k + 1 :], p[k + 1 :, k] = 4, 0
+        m[k, n:] = m[n:, k] = True
+        m[k, k] = False
     others = [k for k in range(n) if k != friend]
     gained = []
     for degree in (weighted_degree, simple_degree):

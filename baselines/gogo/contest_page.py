@@ -54,8 +54,9 @@ def _checks(contest: Contest, found: Checks) -> str:
         (
             f"* Convergence: after {found.steps} iterations no WWG is more than 0.001 from its limit, after "
             f"{found.steps_ranks} no rank changes any more (the paper: 3 to 6 iterations).",
-            f"* Validity: {found.king_makers} king-makers lift their friend by {found.lifted} ranks under WWG, by "
-            f"{found.lifted_simple} under SWG (the paper: they do not lift him).",
+            f"* Validity: {found.king_makers} king-makers, who play like the strategy below their friend and always lose to "
+            f"him, lift him from the middle of the table by {found.lifted} ranks under WWG, by {found.lifted_simple} under "
+            "SWG (the paper: they do not lift him above those that beat him).",
             f"* Separation: Spearman's rho between WWG and SWG is {found.rho:.4f} (the paper: above 0.99).",
             f"* Stability: mean range of the daily WWG of the strategies of each week: {spans} (the paper: it becomes smaller "
             "as the contest goes on).",

@@ -79,9 +79,19 @@ def read_strategy(text: str, source: str = "strategy") -> Strategy:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise refuse(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem}") from None
+    except yaml.YAMLError as error:  # a character that YAML does not have
+        line = text.count("\n", 0, getattr(error, "position", 0)) + 1
+        raise refuse(line, f"this is no YAML: {getattr(error, 'reason', error)}") from None
     if not isinstance(root, yaml.MappingNode):
         raise refuse(1, "a strategy is a mapping with the keys name, combine (optional) and rules")
-    fields = {key.value: (key, value) for key, value in root.value}
+    fields: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+    for key, value in root.value:
+        if str(key.value) in fields:
+            raise refuse(_line_of(key), f"{key.value!r} is given twice")
+        fields[str(key.value)] = (key, value)
+    for name in ("name", "description", "combine"):
+        if name in fields and not isinstance(fields[name][1], yaml.ScalarNode):
+            raise refuse(_line_of(fields[name][1]), f"{name} is a word or a text")
     for name, (key, _) in fields.items():
         if name not in ("name", "combine", "rules", "description"):
             raise refuse(

@@ -16,6 +16,7 @@ from asobiba.envs.gogo.board import (
 )
 from asobiba.envs.gogo.lines import THREES_BROKEN, THREES_OFF, captures, fives, line_through, open_threes
 
+FIVE_AT_ONCE = 2
 MOST_TAKEN = 16
 """Stones that one move can capture: two in each of eight directions."""
 
@@ -133,5 +134,9 @@ def valid(s, p):
         return False
     if not counts_agree(s, p) or not lines_agree(s, p) or not planes_agree(s, p):
         return False
-    # A five that stands when its owner is to move has won.
-    return s.terminated != 0 or s.fives[s.to_move] == 0
+    if s.terminated != 0:
+        return True
+    # A full board ends the game; so does a five that stands when its owner is to move, or at once where none is broken.
+    if s.empty == 0 or s.fives[s.to_move] > 0:
+        return False
+    return s.fives[1 - s.to_move] == 0 or (p.five != FIVE_AT_ONCE and p.captures != 0)

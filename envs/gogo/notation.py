@@ -5,7 +5,7 @@
 * Positions in one line, as in FEN: rows from the top, `x` the first player's stones, `o` the second's, numbers for empty
   points; the player to move; stones captured by the first and the second player; the last move, or a dash:
   `13/13/13/13/13/7o5/6x6/13/13/13/13/13/13 x 0-0 h8`.
-* Diagrams: what `board_text` prints, in which `#` marks points forbidden to the player to move.
+* Diagrams: what `board_text` prints, in which `#` marks points forbidden to the player to move, `+` where he captures.
 
 All are read back by `text_to_state`.
 """
@@ -272,11 +272,13 @@ def outcome_text(state: np.void) -> str:
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
-    """The board, row 1 at the bottom; brackets mark the last stone, `#` points forbidden to the player to move."""
+    """The board, row 1 at the bottom; brackets mark the last stone, `#` points forbidden to the player to move, `+` points
+    where he captures."""
     n = size_of(ruleset)
     stones = stones_of(ruleset, state)
     over = bool(state["terminated"] or state["truncated"])
     forbidden = set() if over else set(forbidden_points(ruleset, state, _mover(state)))
+    takes = set() if over else set(capture_points(ruleset, state, _mover(state)))
     letters = "   " + " ".join("abcdefghijklmnopqrs"[:n])
     last = int(state["last_point"])
     lines = [letters]
@@ -285,7 +287,8 @@ def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str
         for column in range(n):
             point = row * n + column
             text += "[" if point == last else "]" if column and point - 1 == last else " "
-            text += "#" if point in forbidden else ".xo"[int(stones[row, column]) + 1]
+            empty = "#" if point in forbidden else "+" if point in takes else "."
+            text += empty if stones[row, column] < 0 else STONES[stones[row, column]]
         text += "]" if row * n + n - 1 == last else ""
         lines.append(f"{row + 1:2d}{text}")
     taken = state["captured"]

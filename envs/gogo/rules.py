@@ -18,13 +18,14 @@ from asobiba.envs.gogo.board import (
     mend_fives,
     turn_stone,
 )
-from asobiba.envs.gogo.checking import valid
+from asobiba.envs.gogo.checking import FIVE_AT_ONCE, valid
 
 __all__ = ["is_legal", "legal", "observe", "random_action", "reset", "step", "valid"]
 
 RUNNING, FIVE, CAPTURES, NO_MOVE, BOTH = 0, 1, 2, 3, 4
 """Outcomes: a five, captures, no legal move (or a full board), fifth capture against a standing five that draws."""
-FIVE_STANDS, FIVE_PERFECT, FIVE_AT_ONCE = 0, 1, 2
+FIVE_STANDS, FIVE_PERFECT = 0, 1
+"""What a five must do, with `FIVE_AT_ONCE`."""
 FREE, CENTRE, FAR = 0, 1, 2
 CAPTOR, OWNER, DRAW = 0, 1, 2
 DRAWS, LOSES = 0, 1
