@@ -254,6 +254,10 @@ def test_agents_beat_random_play(agent, least):
     assert contest((agent, RANDOM), 16) >= least
 
 
+def test_the_trained_policy_beats_max_act_eval():
+    assert contest(("ppo", MAX_ACT), 16) > 8
+
+
 @pytest.mark.parametrize("agent", ["m_uct", "f_uct", "f_uct_corrected", "m_uct_corrected:variant=widening"])
 def test_published_agents_play_whole_games(agent):
     colon = "," if ":" in agent else ":"

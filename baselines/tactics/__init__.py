@@ -7,6 +7,7 @@ from asobiba.core import Agent, AgentDeclaration
 
 _MUTO = "Muto and Nishino, GAT 2016 (in Japanese); program mu-to/TUBSTAP"
 _TUBSTAP = "TUBSTAP's sample programs"
+_PPO = "Schulman et al. 2017; Huang and Ontañón 2022 (masking); asobiba train tactics_steps"
 
 
 def attack_first() -> Agent:
@@ -117,6 +118,20 @@ def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) 
     return EvolutionAgent(evaluations, population, mutation)
 
 
+def ppo_in_words() -> Agent:
+    """The policy in `policies/`, trained by `asobiba train tactics_steps`. Needs the extra `sb3`."""
+    from pathlib import Path
+
+    from asobiba.learn.agent import PolicyAgent, load_policy
+
+    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+
+
+def ppo() -> Agent:
+    """`ppo_in_words` in the flat game. Boards of 8 only."""
+    return InWords(ppo_in_words())
+
+
 def _corrected(make):
     def corrected(simulations: int = 1000, variant: str = "plain") -> Agent:
         return make(simulations=simulations, published=False, variant=variant)
@@ -151,6 +166,7 @@ AGENTS = {
             "rolling-horizon evolution of the turn",
             "Justesen, Mahlmann and Togelius, EvoApplications 2016",
         ),
+        AgentDeclaration("ppo", ppo, "the trained policy of tactics_steps", _PPO, deterministic=True),
     ),
     "tactics_steps": (
         AgentDeclaration(
@@ -159,6 +175,7 @@ AGENTS = {
         AgentDeclaration(
             "max_act_eval", max_act_eval_in_words, "the best attack by a formula, else good ground", _TUBSTAP
         ),
+        AgentDeclaration("ppo", ppo_in_words, "the trained policy", _PPO, deterministic=True),
     ),
 }
 LEARNED = {"tactics": InWords}

@@ -248,7 +248,7 @@ def page(results: dict[Meeting, int]) -> str:
         "with fuzzy priors, needs less search; it prints no figures. Written by `asobiba reproduce tactics`: pairs meet on the",
         f"shipped maps, colours swapped; {len(results):,} games on {len({m.map for m in results})} maps "
         f"({', '.join(sorted({m.map for m in results}))}).",
-        "A run that is stopped shows what it has played: a dash stands where there is no game yet.",
+        "The pairs that the claims are about come first, so that they have most games; where the time was over a dash stands.",
         "Points in percent of the row's agent against the column's, a draw counting half, with the 95 % interval. The",
         "labels behind F-UCT's fuzzy sets were derived by deep search (`baselines/tactics/labels/made.yml`); the authors' own,",
         "made by a person, are not public.",
