@@ -41,6 +41,8 @@ StorePlace = Annotated[
     typer.Option("--store", help="SQLite file or postgresql:// URL.  [default: runs/league/GAME.sqlite]"),
 ]
 
+_DEMO, _EXTENSION, _EXTENSIONS = 1.75, 0.5, 8  # minutes; how often they are prolonged at most
+
 league = typer.Typer(no_args_is_help=True, help="Plays and shows the league of a game.")
 
 
@@ -204,7 +206,7 @@ def league_run(
     names = agents.split() if agents is not None else league_agents(ruleset.game)
     names += [name for name in agent or () if name not in names]
     if demo:
-        minutes = minutes or 1.75
+        minutes = minutes or _DEMO
         publish = publish or Path("runs") / "league" / f"{ruleset.game.name}-demo"
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
     say_containment(ruleset, names, runner)
@@ -214,6 +216,12 @@ def league_run(
         with LeagueProgress(ruleset, kept.results(ruleset)) as progress:
             until = None if minutes is None else started + 60 * minutes
             state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.advance)
+            # On a busy machine compiling alone may take the time; a table that lacks agents shows less than a demo should.
+            for _ in range(_EXTENSIONS):
+                if not demo or not state.left or set(names) <= set(kept.results(ruleset).agents):
+                    break
+                until = time.monotonic() + 60 * _EXTENSION
+                state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.advance)
         results = kept.results(ruleset)
         print_standings(standings(ruleset, results), wide)
         if state.left:

@@ -76,7 +76,7 @@ class LeagueProgress(Progress):
 
     def __init__(self, ruleset: Ruleset, results: Sequence[Result]):
         super().__init__(0, f"{ruleset.game.title} league")
-        self._announced = False
+        self._announced, self._before = False, 0
         self._scores: dict[str, list[float]] = {}
         self._count_all(Results.of(results))
         self._display_live = Live(console=self._console, get_renderable=self._render, refresh_per_second=4)
@@ -87,7 +87,7 @@ class LeagueProgress(Progress):
     def advance(self, state: LeagueRun, records: list[Record]) -> None:
         """These records were written; `state` is where the league stands."""
         if not self._announced:
-            self._announced = True
+            self._announced, self._before = True, state.before
             self.total = state.wanted - state.before
             self._bar.update(self._task, total=self.total)
             if state.before and not self._live:
@@ -97,7 +97,7 @@ class LeagueProgress(Progress):
         for record in records:
             self._count(record.match.seats, record.returns)
         if self.total:
-            self.show(state.played)
+            self.show(state.before - self._before + state.played)
 
     def _count_all(self, results: Results) -> None:
         """What was played before, however much it is."""
