@@ -351,7 +351,7 @@ def test_bad_arguments():
         SeatEnv("toy_nim", opponent=3)
     with pytest.raises(GameParameterError, match="render_mode must be one of"):
         SeatEnv("toy_nim", render_mode="film")
-    with pytest.raises(GameParameterError, match=r"no parameter 'heap'.*Did you mean 'heaps'"):
+    with pytest.raises(GameParameterError, match=r"unexpected keyword argument 'heap'.*Did you mean 'heaps'"):
         asobiba.make("toy_nim", heap=3)
     with pytest.raises(GameParameterError, match="2 opponents were given for 3 games"):
         asobiba.make_vec("toy_nim", num_envs=3, opponent=["random", "bouton"])

@@ -394,7 +394,7 @@ def test_attack_rewards():
         ({"placement": "ed3"}, "placement strategy"),
         ({"placement": "pk"}, "placement strategy"),
         ({"placement": "pk2x7"}, "cannot place"),
-        ({"sinkings": 1}, "no parameter"),
+        ({"sinkings": 1}, "unexpected keyword argument"),
     ],
 )
 def test_parameters_that_make_no_game(parameters, message):
