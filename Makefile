@@ -39,7 +39,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=25
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=25
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow

@@ -11,6 +11,7 @@ or, with pytest, one test per check: `@pytest.mark.parametrize("name", conforman
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import json
 import re
@@ -22,6 +23,7 @@ import numpy as np
 
 from asobiba.api.batch import Batch
 from asobiba.api.render import ansi, svg
+from asobiba.api.seating import Seating
 from asobiba.core import states
 from asobiba.core.errors import IllegalAction, NotationError, PositionError, StateBytesError
 from asobiba.core.game import Game, Ruleset
@@ -58,6 +60,20 @@ def random_states(ruleset: Ruleset, seed: int = 1, count: int = 24, within: int 
         while keep and keep[0] < (k + 1) * GAMES:
             yield batch.states[keep.pop(0) % GAMES].copy()
         batch.step(batch.sample_actions())
+
+
+def digest_of_play(ruleset: Ruleset, threads: int) -> str:
+    """A digest of all that random play writes (actions, observations, states), on so many threads; then from one seat,
+    against random agents. The same in every process."""
+    digest = hashlib.sha256()
+    for games in (Batch(ruleset, 300, threads=threads), Seating(ruleset, 20, threads=1)):
+        games.reset(seed=99)
+        for _ in range(30):
+            actions = games.sample_actions()
+            digest.update(np.ascontiguousarray(actions).tobytes())
+            observations = games.step(actions)
+            digest.update(np.ascontiguousarray(observations).tobytes() + games.states.tobytes())
+    return digest.hexdigest()
 
 
 def declaration(game: Game) -> None:

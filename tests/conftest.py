@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 # Tiny games, found through their entry points as any other package's games are.
 sys.path.insert(0, str(Path(__file__).parent / "toys"))
@@ -15,15 +17,18 @@ _BY_GAME = ("test_conformance.py", "test_ptx.py", "test_jit_disabled.py")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
-def pytest_itemcollected(item):
-    """What one process does (`--dist loadgroup`): a file, whose tests share fixtures and compiled code; of the files that go
-    through all games, a game."""
-    if item.get_closest_marker("xdist_group") is None:
-        group = item.nodeid.partition("::")[0]
-        game = getattr(item, "callspec", None) and item.callspec.params.get("name")
-        if group.endswith(_BY_GAME) and game is not None:
-            group += f"::{game}"
-        item.add_marker(pytest.mark.xdist_group(group))
+class _ByFileAndGame(LoadScopeScheduling):
+    """What one process does: a file, whose tests share fixtures and compiled code; of those that go through all games, a
+    game."""
+
+    def _split_scope(self, nodeid):
+        file = nodeid.partition("::")[0]
+        game = re.search(r"\[(\w+)", nodeid)
+        return f"{file}::{game[1]}" if file.endswith(_BY_GAME) and game else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return _ByFileAndGame(config, log)
 
 
 def debian_program(program: str, package: str) -> str:

@@ -1,14 +1,9 @@
-"""Records of random play: their digest; and with changed bytes, thrown at the kernel `valid` and, where that lets them pass,
-at the rules."""
+"""Records of a game with changed bytes, thrown at its kernel `valid` and, where that lets them pass, at its rules."""
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
-from asobiba import game
-from asobiba.api import Batch, Seating
 from asobiba.core.game import Ruleset
 from asobiba.core.states import seed_states
 
@@ -34,19 +29,6 @@ def reached_states(ruleset: Ruleset, seed: int = 1) -> np.ndarray:
         engine.advance_all(states, params, draw(masks, generator), masks)
         found.append(states.copy())
     return np.concatenate(found)
-
-
-def digest_of_play(name: str, threads: int) -> str:
-    """A digest of what random play of a game writes: actions, observations, states; with all seats and with one."""
-    ruleset, digest = game(name).ruleset(), hashlib.sha256()
-    for games in (Batch(ruleset, 300, threads=threads), Seating(ruleset, 20, threads=threads)):
-        games.reset(seed=99)
-        for _ in range(30):
-            actions = games.sample_actions()
-            digest.update(np.ascontiguousarray(actions).tobytes())
-            observations = games.step(actions)
-            digest.update(np.ascontiguousarray(observations).tobytes() + games.states.tobytes())
-    return digest.hexdigest()
 
 
 def changed(states: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:

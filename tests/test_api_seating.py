@@ -211,3 +211,14 @@ def test_continuous_actions_are_drawn_by_each_game():
         drawn = many.sample_actions().copy()
         assert (np.abs(drawn) <= 1).all()
         assert (few.sample_actions() == drawn[:2]).all()
+
+
+def test_seatings_are_the_same_on_any_number_of_threads():
+    alone, shared = Seating(NIM, 21, threads=1), Seating(NIM, 21, threads=2)
+    for games in (alone, shared):
+        games.reset(seed=5)
+    for _ in range(12):
+        actions = alone.sample_actions().copy()
+        assert (actions == shared.sample_actions()).all()
+        assert (alone.step(actions) == shared.step(actions)).all()
+        assert alone.states.tobytes() == shared.states.tobytes()

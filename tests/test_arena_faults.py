@@ -91,10 +91,26 @@ def disturb(action, after):
     return done
 
 
-@pytest.mark.parametrize("after", [0.2, 1.2])
-def test_a_worker_that_is_killed_from_outside_costs_nobody_a_game(after):
-    done = disturb(lambda child: child.kill(), after)
-    records = play(LocalExecutor(1, time_limit=3.0, trust=EVERYBODY), matches(["slow"], 24))
+def play_and_disturb(action, executor, wanted):
+    """Plays, and does something to the worker when it has delivered its first game; the records, and how often it did."""
+    found, done = [], []
+    for records in executor.play(wanted):
+        found += records
+        if not done:
+            child = max(children(), key=lambda process: process.cpu_times().user)
+            action(child)
+            done.append(child.pid)
+    return found, done
+
+
+@pytest.mark.parametrize("when", ["as it starts", "as it plays"])
+def test_a_worker_that_is_killed_from_outside_costs_nobody_a_game(when):
+    executor, wanted = LocalExecutor(1, time_limit=3.0, trust=EVERYBODY), matches(["slow"], 24)
+    if when == "as it starts":
+        done = disturb(lambda child: child.kill(), 0.2)
+        records = play(executor, wanted)
+    else:
+        records, done = play_and_disturb(lambda child: child.kill(), executor, wanted)
     assert len(records) == len({record.match.key for record in records}) == 24
     assert {record.reason for record in records} == {"rules"}
     assert done
@@ -105,8 +121,8 @@ def test_a_worker_that_is_stopped_for_longer_than_the_limit_forfeits_nothing():
         child.suspend()
         threading.Timer(4.0, child.resume).start()
 
-    done = disturb(pause, 1.2)
-    records = play(LocalExecutor(1, time_limit=1.0, trust=EVERYBODY), matches(["slow"], 24))
+    executor = LocalExecutor(1, time_limit=1.0, trust=EVERYBODY)
+    records, done = play_and_disturb(pause, executor, matches(["slow"], 24))
     assert len(records) == 24
     assert {record.reason for record in records} == {"rules"}
     assert done

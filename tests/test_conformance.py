@@ -17,7 +17,6 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
-from record_tools import digest_of_play
 
 import asobiba
 from asobiba import conformance, game, game_names, golden
@@ -270,9 +269,8 @@ def test_any_play_keeps_the_laws(name, data):
 
 DIGEST = """
 import sys
-sys.path.insert(0, sys.argv[3])
-from record_tools import digest_of_play
-print(digest_of_play(sys.argv[1], threads=int(sys.argv[2])))
+from asobiba import conformance, game
+print(conformance.digest_of_play(game(sys.argv[1]).ruleset(), threads=int(sys.argv[2])))
 """
 
 
@@ -281,6 +279,6 @@ def test_two_processes_play_the_same_games(name):
     """Same seed, same bytes: other process, other hash seed, other number of threads."""
     path = os.pathsep.join(p for p in sys.path if p)
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": path}
-    command = [sys.executable, "-c", DIGEST, name, str(min(2, os.cpu_count() or 1)), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", DIGEST, name, str(min(2, os.cpu_count() or 1))]
     output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    assert output.splitlines()[-1] == digest_of_play(name, threads=1)
+    assert output.splitlines()[-1] == conformance.digest_of_play(game(name).ruleset(), threads=1)
