@@ -41,7 +41,7 @@ StorePlace = Annotated[
     typer.Option("--store", help="SQLite file or postgresql:// URL.  [default: runs/league/GAME.sqlite]"),
 ]
 
-_DEMO, _EXTENSION, _EXTENSIONS = 1.75, 0.5, 8  # minutes; how often they are prolonged at most
+_DEMO, _EXTENSION, _EXTENSIONS = 1.5, 0.5, 8  # minutes; how often they are prolonged at most
 
 league = typer.Typer(no_args_is_help=True, help="Plays and shows the league of a game.")
 
