@@ -10,6 +10,7 @@ from peers import gymnasium_single
 from timing import Burst
 
 import asobiba  # noqa: F401 - registers the environments
+from asobiba.api import Batch
 from asobiba.core import game
 from asobiba.core import games as registered
 
@@ -25,8 +26,6 @@ def all_games() -> list[tuple[str, str, dict]]:
     """Label, name and parameters of every registered game; variants that cost differently are apart."""
     rows: list[tuple[str, str, dict]] = []
     for declared in registered():
-        if declared.turns == "simultaneous":
-            continue  # no single mover whose actions could be drawn
         rows.append((declared.name, declared.name, {"placement": "r"} if "placement" in declared.parameters else {}))
         if "endless" in declared.parameters:
             rows.append((f"{declared.name}, endless moves lose", declared.name, {"endless": "loses"}))
@@ -44,8 +43,10 @@ def single(name: str, opponent: str = "random", **parameters) -> Burst:
 
 
 def vector(name: str, count: int, threads: int, **parameters) -> Burst:
-    """Many games through gymnasium.make_vec; every step moves the side to move."""
+    """Many games through gymnasium.make_vec; every step moves the side to move, or all who act."""
     declared = game(name)
+    if declared.turns != "sequential":  # no single mover: the batch that the environments stand on
+        return _play(Batch(declared.ruleset(**parameters), count, threads=threads), count)
     if len(declared.players) > 1:
         parameters["opponent"] = "self"
     env = gymnasium.make_vec(
@@ -71,10 +72,14 @@ def seat_vector(name: str, count: int) -> Burst:
     return _play(env, count)
 
 
-def _play(env, count: int) -> Burst:
-    env.reset(seed=0)
+def _play(env: gymnasium.vector.VectorEnv | Batch, count: int) -> Burst:
+    if isinstance(env, Batch):
+        env.reset(0)
+        sample = env.sample_actions
+    else:
+        env.reset(seed=0)
+        sample = env.unwrapped.sample_actions
     rounds = max(1, min(PLIES // count, 2000))
-    sample = env.unwrapped.sample_actions
 
     def burst() -> int:
         for _ in range(rounds):

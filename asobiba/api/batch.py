@@ -21,12 +21,12 @@ from asobiba.core.loops.games import BEGIN, OBSERVE, STEP, STEP_BLIND
 from asobiba.core.random import Stream, random_legal, random_uniform, seed_keys
 from asobiba.core.record import SAMPLER, outcome_dtype
 from asobiba.core.states import as_seed, require_legal, require_valid
-from asobiba.core.targets import INLINED, again, most_threads
+from asobiba.core.targets import INLINED, again, most_threads, part
 
 __all__ = ["BEGIN", "OBSERVE", "STEP", "STEP_BLIND", "Batch", "Recycler", "checked_select", "require_threads"]
 
 # As in the loops over games: rows of arrays are lent without counting references to them.
-_inner = numba.njit(**INLINED)
+_inner = part(**INLINED)
 _random_legal = again(random_legal, **INLINED)
 _random_uniform = again(random_uniform, **INLINED)
 _MODES = {"disabled": DISABLED, "next_step": NEXT_STEP, "same_step": SAME_STEP}

@@ -10,19 +10,20 @@ from numba import njit
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from asobiba.core.cache import LateCache
-from asobiba.core.targets import COMPILES, KERNEL
+from asobiba.core.targets import COMPILES, KERNEL, part
 
 # Records with the generator's fields first are passed to the functions of asobiba.core.random on purpose.
 warnings.filterwarnings(
     "ignore", message=".*has been considered a subtype of", category=NumbaExperimentalFeatureWarning
 )
 
-kernel = njit(**KERNEL)
+kernel = part(**KERNEL)
 """Compiles a function with Numba, to be called by other compiled code.
 
 A kernel allocates nothing, raises nothing, prints nothing and calls no Python object. Kernels are compiled into the
 engine's module of a game (see `asobiba.core.engine`) or into `compiled` functions, which is what is cached on disk;
-they hold no cache of their own. Set `NUMBA_DISABLE_JIT=1` to step through them in a debugger.
+they hold no cache of their own. Called from Python a kernel is compiled by itself, which serves to try it out. Set
+`NUMBA_DISABLE_JIT=1` to step through them in a debugger.
 """
 
 

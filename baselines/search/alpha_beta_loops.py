@@ -20,6 +20,7 @@ from asobiba.baselines.search.placeholder import (
 
 # end of bind
 from asobiba.core.random import mix64
+from asobiba.core.targets import CALLED, KERNEL, part
 
 INFINITE = 2_000_000
 WIN = 1_000_000
@@ -29,7 +30,8 @@ ENTER, NEXT, LEAVE = 0, 1, 2
 EXACT, LOWER, UPPER = 1, 2, 3
 FILTER = 4095
 
-inner = njit(error_model="numpy", nogil=True)
+inner = part(**KERNEL)
+looping = njit(**CALLED)
 
 
 @inner
@@ -37,28 +39,28 @@ def slot_of(key):
     return (key ^ (key >> 13) ^ (key >> 29) ^ (key >> 43)) & FILTER
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@looping
 def load_root(states, params, frames):
     load(states[0], params[0], frames[0])
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@looping
 def play_root(frames, params, move):
     # The child of frames[0] in frames[1]; returns the result of `play`.
     return play(frames[0], frames[1], params[0], move)
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@looping
 def generate_root(frames, params):
     return generate(frames[0], params[0])
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@looping
 def evaluate_root(frames, params, weights):
     return int64(evaluate(frames[0], params[0], weights[0]))
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@looping
 def search(frames, params, weights, options, path, length, counts, tt_keys, tt_data, history, stop, results):
     # Searches frames[0] to options[0].depth. path[:length]: keys of the game, the root's last. counts: room for how
     # many keys of the path fall into each slot, so that the path is read only where a key may stand in it. Adds to

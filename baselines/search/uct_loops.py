@@ -16,10 +16,10 @@ from asobiba.baselines.search.uct_placeholder import generate, load, play, playo
 
 # end of bind
 from asobiba.core.random import random_below
-from asobiba.core.targets import CALLED, KERNEL
+from asobiba.core.targets import CALLED, KERNEL, part
 
 looping = njit(**CALLED)
-inner = njit(**KERNEL)
+inner = part(**KERNEL)
 _PLACES = 8
 """Neighbouring places of the table of transpositions in which a position may stand."""
 

@@ -52,7 +52,7 @@ from asobiba.core.loops.placeholder import (
 
 # end of bind
 from asobiba.core.random import begin_control, begin_memory, random_legal
-from asobiba.core.targets import CALLED, INLINED, LEAN, THREADED, WOVEN, again, prefetch
+from asobiba.core.targets import CALLED, INLINED, LEAN, THREADED, WOVEN, again, part, prefetch
 
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
 """What a call does to each game: begins an episode, steps it, steps it without observing, observes it."""
@@ -63,15 +63,15 @@ ATTEMPTS = 64
 
 woven = njit(**WOVEN)
 called = njit(**CALLED)
-lean = njit(**{**LEAN, "_nrt": ALLOCATES})
+lean = part(**{**LEAN, "_nrt": ALLOCATES})
 
 reset, hide, resample, valid = (again(one, **LEAN) for one in (reset, hide, resample, valid))
 is_legal, replacement, random_action = (again(one, **LEAN) for one in (is_legal, replacement, random_action))
-legal, step, observe = (again(one, **INLINED) for one in (legal, step, observe))
+# The rules of joint games are asked for every player in turn: calling them costs little beside that.
+legal, step, observe = (again(one, **(LEAN if JOINT else INLINED)) for one in (legal, step, observe))
 if not ALLOCATES:
     first_policy, second_policy = again(first_policy, **LEAN), again(second_policy, **LEAN)
     third_policy, fourth_policy = again(third_policy, **LEAN), again(fourth_policy, **LEAN)
-observe_apart = again(observe, **LEAN)
 random_legal = again(random_legal, **INLINED)
 
 
@@ -107,6 +107,12 @@ def mask_now(s, p, mask):
         mask[:] = 0
     else:
         legal(s, p, mask)
+
+
+@lean
+def observe_apart(s, p, player, out):
+    """`observe` where it is seldom needed: called, not inlined."""
+    observe(s, p, player, out)
 
 
 @woven
