@@ -131,6 +131,7 @@ def test_play_serves_the_page_of_any_game(tmp_path):
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, **ENVIRONMENT, "BROWSER": "true"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     try:
         assert process.stdout is not None
