@@ -287,12 +287,13 @@ def main() -> None:
     measured = {}
     for name in arguments.tables or names:
         build = SECTIONS.get(name) or TABLES[name]
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
         lines = SECTIONS[name]() if name in SECTIONS else case_table(name, arguments, console)
         title = (build.__doc__ or name).strip().rstrip(".")
         console.print(f"\n[bold]{title}")
         for line in lines:
             console.print(line, highlight=False)
-        measured[title] = "\n".join([*lines, "", f"`{command(arguments)}`: {machine()}."])
+        measured[title] = "\n".join([*lines, "", f"`{command(arguments)}`: {machine()}; load before it {load:.1f}."])
     if arguments.write:
         sections = {**sections_of(arguments.write), **measured}
         order = [((SECTIONS.get(name) or TABLES[name]).__doc__ or name).strip().rstrip(".") for name in names]
