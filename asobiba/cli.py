@@ -11,6 +11,7 @@ import ast
 import importlib
 import importlib.util
 import sys
+import time
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -259,8 +260,15 @@ _add_arena()
 
 def main() -> None:
     """The entry point of the `asobiba` command. Errors made on purpose end it with exit code 2, without a traceback."""
+    started = time.time()
     try:
         typer.main.get_command(app)(prog_name="asobiba")
+    except SystemExit as done:
+        if not done.code and Path("docs/reproductions").is_dir():
+            from asobiba.pages import stamp_written
+
+            stamp_written(Path(), started)
+        raise
     except BrokenPipeError:  # the reader of a pipe has seen enough
         sys.stderr.close()
         sys.exit(141)

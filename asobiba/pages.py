@@ -1,9 +1,15 @@
 """Pages that a command writes, held to the code that writes them: `python -m asobiba.pages` in the repository.
 
-A game's agents may have a module `pages` with `PAGES`. A page that is quick to write is compared whole. One that takes
-long ends with the digest of a *probe*, a small run of the same code; where the code has come to give other results, the
-digest differs, and the page must be written again. `--stamp` renews digests, for changes that cannot have touched what
-the pages say (such as other random numbers of the same distribution).
+The pages are those of `docs/reproductions` and the leagues of `leaderboards`. Every one ends with the digest of its
+*sources* (see `asobiba.sources`). A page whose sources have changed is stale, and its command must be run again.
+
+A page is stamped by the command that writes it, at its end, if nothing of its sources was changed while it ran. A league
+is stamped with the code that played its games, which its store keeps. `--stamp` renews digests, for changes that
+cannot have touched what the pages say (such as a new name).
+
+A game's agents may have a module `pages` with `PAGES`, where what a page comes from is not the module `reproduction`, or
+where more can be compared: a page that is quick to write whole; one that takes long by a *probe*, a small run of the
+same code. Where the sources have changed and the probe still gives the same, the page is as good as it was.
 """
 
 from __future__ import annotations
@@ -20,7 +26,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_STAMP = re.compile(r"\n<!-- digest of the code's probe: ([0-9a-f]{16}) -->\n$")
+from asobiba.sources import league_modules, source_files, sources_digest
+
+_STAMP = re.compile(r"\n<!-- digest of its sources: (\S+?)(?:; of its probe: ([0-9a-f]{16}))? -->\n$")
+
+
+def reproduction_modules(package: str, *modules: str) -> tuple[str, ...]:
+    """A game's rules and agents, and these modules beside its agents."""
+    return (
+        f"asobiba.envs.{package}",
+        f"asobiba.baselines.{package}",
+        *(f"asobiba.baselines.{package}.{m}" for m in modules),
+    )
 
 
 @dataclass(frozen=True)
@@ -30,14 +47,22 @@ class Page:
     Args:
         path: from the repository's root.
         command: what writes it.
+        modules: what it comes from.
         whole: the text that the command would write, without its stamp, where that is quick; given the root.
         probe: a small run of the code behind it, as JSON-ready values.
+        league: whether it is a league, which brings its stamp from its store.
     """
 
     path: str
     command: str
+    modules: tuple[str, ...]
     whole: Callable[[Path], str] | None = None
     probe: Callable[[], Any] | None = None
+    league: bool = False
+
+    def sources(self) -> str:
+        """The digest of the sources as they are now."""
+        return sources_digest(self.modules)
 
     def digest(self) -> str:
         """The digest of the probe as the code is now."""
@@ -45,10 +70,13 @@ class Page:
         return hashlib.blake2b(json.dumps(self.probe(), sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def stamped(self, text: str) -> str:
-        """The text with the digest at its end, as the command writes it."""
-        if self.probe is None:
-            return text
-        return f"{_STAMP.sub('', text).rstrip()}\n\n<!-- digest of the code's probe: {self.digest()} -->\n"
+        """The text with the digests at its end."""
+        return stamped(text, self.sources(), None if self.probe is None else self.digest())
+
+    def stamp(self, root: Path) -> None:
+        """Writes the digests at the end of the page."""
+        file = root / self.path
+        file.write_text(self.stamped(file.read_text(encoding="utf-8")), encoding="utf-8")
 
     def trouble(self, root: Path) -> str | None:
         """Why the committed page is not what the code writes, or `None`."""
@@ -56,14 +84,35 @@ class Page:
         stamp, text = _STAMP.search(written), _STAMP.sub("", written).rstrip()
         if self.whole is not None and text != self.whole(root).rstrip():
             return f"{self.path} is not what `{self.command}` writes; run it"
-        if self.probe is not None and (stamp is None or stamp[1] != self.digest()):
-            held = "no digest" if stamp is None else f"the digest {stamp[1]}"
-            return f"{self.path} has {held}, the code gives {self.digest()}: run `{self.command}`"
-        return None
+        if stamp is None:
+            return (
+                f"{self.path} has no digest of its sources: run `{self.command}`, or, if the code as it is now wrote it, "
+                f"`python -m asobiba.pages --stamp {self.path}`"
+            )
+        now = self.sources()
+        if stamp[1] == now or (stamp[2] is not None and self.probe is not None and stamp[2] == self.digest()):
+            return None
+        return f"{self.path} is older than its sources (digest {stamp[1]}, now {now}): run `{self.command}`"
 
 
-def all_pages() -> list[Page]:
-    """The pages of all games' agents."""
+def stamped(text: str, sources: str, probe: str | None = None) -> str:
+    """A page's text with digests at its end, in the place of older ones."""
+    more = "" if probe is None else f"; of its probe: {probe}"
+    return f"{_STAMP.sub('', text).rstrip()}\n\n<!-- digest of its sources: {sources}{more} -->\n"
+
+
+def all_pages(root: Path) -> list[Page]:
+    """The pages that lie in a repository: those that games' agents declare, and by rule all others."""
+    declared = {page.path: page for page in _declared() if (root / page.path).is_file()}
+    found = []
+    for file in sorted(root.glob("docs/reproductions/*.md")):
+        path = file.relative_to(root).as_posix()
+        found.append(declared.get(path) or _reproduction(path))
+    found += [_league(root, file) for file in sorted(root.glob("leaderboards/*/README.md"))]
+    return found
+
+
+def _declared() -> list[Page]:
     from asobiba.core.agents import agent_packages
     from asobiba.core.registry import game_names
 
@@ -76,16 +125,52 @@ def all_pages() -> list[Page]:
     return found
 
 
+def _reproduction(path: str) -> Page:
+    game = Path(path).stem
+    return Page(path, f"asobiba reproduce {game}", reproduction_modules(game, "reproduction"))
+
+
+def _league(root: Path, file: Path) -> Page:
+    text = file.read_text(encoding="utf-8")
+    command = re.search(r"`(asobiba league publish (\w+)[^`]*)`", text)
+    if command is None:
+        raise ValueError(f"{file} does not say which command wrote it")
+    game, _, options = command[1].removeprefix("asobiba league publish ").partition(" ")
+    again = f"asobiba league run {game} {options}".rstrip() + f" --publish {file.parent.relative_to(root).as_posix()}"
+    return Page(file.relative_to(root).as_posix(), again, league_modules(game), league=True)
+
+
+def stamp_written(root: Path, since: float) -> None:
+    """Stamps the pages of a repository that a command has written since a time (of `time.time()`).
+
+    A page whose sources were changed meanwhile is left without a stamp, and so are leagues, which are stamped where they
+    are written.
+    """
+    files = [*root.glob("docs/reproductions/*.md")]
+    if not any(file.stat().st_mtime >= since for file in files):
+        return
+    for page in all_pages(root):
+        if page.league or (root / page.path).stat().st_mtime < since:
+            continue
+        if all(file.stat().st_mtime < since for file in source_files(page.modules).values()):
+            page.stamp(root)
+        else:
+            print(f"{page.path} is not stamped: its sources were changed while it was written", file=sys.stderr)
+
+
 def main() -> int:
     """Compares all pages, or renews their digests. The exit status is 1 if a page is stale."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="only these, such as docs/reproductions/bao.md")
     parser.add_argument("--stamp", action="store_true", help="renew the digests of the pages")
-    root, stale = Path.cwd(), False
-    stamp = parser.parse_args().stamp
-    for page in all_pages():
-        if stamp:
-            file = root / page.path
-            file.write_text(page.stamped(file.read_text(encoding="utf-8")), encoding="utf-8")
+    arguments, root, stale = parser.parse_args(), Path.cwd(), False
+    pages = [page for page in all_pages(root) if page.path in arguments.pages or not arguments.pages]
+    unknown = set(arguments.pages) - {page.path for page in pages}
+    if unknown:
+        parser.error(f"no such page: {', '.join(sorted(unknown))}")
+    for page in pages:
+        if arguments.stamp:
+            page.stamp(root)
         trouble = page.trouble(root)
         stale |= trouble is not None
         print(trouble or f"{page.path}: as the code writes it")

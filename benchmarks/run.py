@@ -20,13 +20,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import bare
+import frames
 import games
+import league
 import numba
 import numpy as np
 import peers
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from timing import Case, measure
+from together import ENVIRONMENTS, together
 
 from asobiba.api import Batch
 from asobiba.core import game
@@ -108,6 +111,63 @@ TABLES: dict[str, Callable[[], list[Case]]] = {
     "flat": flat_cases,
     "sb3": sb3_cases,
     "games": game_cases,
+}
+
+
+def facts() -> list[str]:
+    """Start-up, memory, threads."""
+    return [
+        f"* Process start to first step, warm cache: {start_up(5):.2f} s (median of 5).",
+        "* Allocations by compiled code in 100 steps of 64 and of 4096 games: "
+        f"{' and '.join(map(str, allocations()))} (headers of the arrays that a call is given; none per game).",
+        f"* Two threads of this machine do {scaling(5):.2f} times the arithmetic of one (no memory used; median of 5).",
+        f"* Numba's threading layer: {numba.threading_layer()}.",
+    ]
+
+
+def frame_table() -> list[str]:
+    """Pictures: milliseconds a frame of `rgb_array`, the median of 30."""
+    lines = ["| game | pixels | drawn as SVG, ms | frame, ms |", "|---|---|--:|--:|"]
+    for name, (width, height), drawing, whole in frames.frame_times():
+        lines.append(f"| {name} | {width} x {height} | {drawing:.1f} | {whole:.1f} |")
+    return lines
+
+
+def side_by_side() -> list[str]:
+    """Two trainings at the same time."""
+    apart, beside = together()
+    return [
+        f"Two processes train MaskablePPO on {ENVIRONMENTS:,} environments of animal shogi each: {apart:.1f} s one after the "
+        f"other, {beside:.1f} s at the same time, {100 * (beside / apart - 1):+.0f} %."
+    ]
+
+
+def league_costs() -> list[str]:
+    """The league: workers and tables."""
+    started = statistics.median(league.worker_start() for _ in range(3))
+    return [
+        f"* A worker process delivers its first game {started:.1f} s after its start, warm cache (median of 3).",
+        f"* The table of a million results of 20 agents, with all ratings: {league.table_of_a_million():.1f} s.",
+    ]
+
+
+def large_league() -> list[str]:
+    """The league: 100,000 games and their page."""
+    played, used, opened = league.league_and_page()
+    page = "no browser is installed" if opened is None else f"{opened:.2f} s more than an empty one"
+    return [
+        f"* {league.GAMES:,} games of cb against rnb, from the command to its table: {played:.0f} s, {used:.0f} s of processor "
+        "time.",
+        f"* The page of that league opens in a headless browser: {page}.",
+    ]
+
+
+SECTIONS: dict[str, Callable[[], list[str]]] = {
+    "frames": frame_table,
+    "together": side_by_side,
+    "league": league_costs,
+    "large": large_league,
+    "facts": facts,
 }
 
 
@@ -195,56 +255,60 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}; {', '.join(found)}"
 
 
+def case_table(name: str, arguments: argparse.Namespace, console: Console) -> list[str]:
+    """Measures the cases of one table."""
+    cases = TABLES[name]()
+    with Progress(
+        TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
+    ) as progress:
+        task = progress.add_task(name, total=arguments.rounds * len(cases))
+        for _ in measure(cases, arguments.rounds, arguments.seconds):
+            progress.advance(task)
+    lines = ["| case | steps/s (median) | least | most |", "|---|--:|--:|--:|"]
+    for case in cases:
+        if case.missing:
+            lines.append(f"| {case.name} | not installed | | |")
+        else:
+            lines.append(f"| {case.name} | {case.rate:,.0f} | {min(case.rates):,.0f} | {max(case.rates):,.0f} |")
+    return lines
+
+
+def sections_of(page: Path) -> dict[str, str]:
+    """The sections of a page that was written before, by title."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return {part.partition("\n")[0]: part.partition("\n")[2].strip() for part in text.split("\n## ")[1:]}
+
+
 def main() -> None:
+    names = [*TABLES, *SECTIONS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)} (default: all)")
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(names)} (default: all)")
     parser.add_argument("--rounds", type=int, default=5, help="bursts of each case; the median counts (default 5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
-    parser.add_argument("--write", type=Path, help="write the tables as Markdown to this file, too")
+    parser.add_argument("--write", type=Path, help="write what was measured into this Markdown page, too")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.tables if name not in TABLES]
+    unknown = [name for name in arguments.tables if name not in names]
     if unknown:
-        parser.error(f"no table is called {', '.join(unknown)}; tables: {', '.join(TABLES)}")
+        parser.error(f"no table is called {', '.join(unknown)}; tables: {', '.join(names)}")
     console = Console()
     console.print(machine())
-    lines = ["# Benchmarks", "", f"Written by `{command(arguments)}`.", "", f"{machine()}.", ""]
-    for name in arguments.tables or TABLES:
-        build = TABLES[name]
-        cases = build()
-        with Progress(
-            TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
-        ) as progress:
-            task = progress.add_task(name, total=arguments.rounds * len(cases))
-            for _ in measure(cases, arguments.rounds, arguments.seconds):
-                progress.advance(task)
-        lines += [
-            f"## {(build.__doc__ or name).strip()}",
-            "",
-            "| case | steps/s (median) | least | most |",
-            "|---|--:|--:|--:|",
-        ]
-        console.print(f"\n[bold]{(build.__doc__ or name).strip()}")
-        for case in cases:
-            if case.missing:
-                row = f"| {case.name} | not installed | | |"
-            else:
-                row = f"| {case.name} | {case.rate:,.0f} | {min(case.rates):,.0f} | {max(case.rates):,.0f} |"
-            lines.append(row)
-            console.print(row, highlight=False)
-        lines.append("")
-    facts = [
-        f"Process start to first step, warm cache: {start_up(5):.2f} s (median of 5).",
-        "Allocations by compiled code in 100 steps of 64 and of 4096 games: "
-        f"{' and '.join(map(str, allocations()))} (headers of the arrays that a call is given; none per game).",
-        f"Two threads of this machine do {scaling(5):.2f} times the arithmetic of one (no memory used; median of 5).",
-        f"Numba's threading layer: {numba.threading_layer()}.",
-    ]
-    for fact in facts:
-        console.print(fact, highlight=False)
-    lines += [f"* {fact}" for fact in facts]
+    measured = {}
+    for name in arguments.tables or names:
+        build = SECTIONS.get(name) or TABLES[name]
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+        lines = SECTIONS[name]() if name in SECTIONS else case_table(name, arguments, console)
+        title = (build.__doc__ or name).strip().rstrip(".")
+        console.print(f"\n[bold]{title}")
+        for line in lines:
+            console.print(line, highlight=False)
+        measured[title] = "\n".join([*lines, "", f"`{command(arguments)}`: {machine()}; load before it {load:.1f}."])
     if arguments.write:
+        sections = {**sections_of(arguments.write), **measured}
+        order = [((SECTIONS.get(name) or TABLES[name]).__doc__ or name).strip().rstrip(".") for name in names]
+        text = "# Benchmarks\n\nEvery section says what measured it, and on what machine.\n"
+        text += "".join(f"\n## {title}\n\n{sections[title]}\n" for title in order if title in sections)
         arguments.write.parent.mkdir(parents=True, exist_ok=True)
-        arguments.write.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        arguments.write.write_text(text, encoding="utf-8")
         console.print(f"Written to {arguments.write}")
 
 

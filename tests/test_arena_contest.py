@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import math
+import re
 import time
 from collections import Counter
 
@@ -24,9 +25,10 @@ from asobiba.arena.schedule import MOST_GROUPS, balanced_groups, meetings, pairi
 from asobiba.arena.sequential import SequentialTest
 from asobiba.arena.simulate import SCHEDULES, simulate
 from asobiba.arena.standings import escaped, standings
+from asobiba.arena.submit import agent_text
 from asobiba.arena.teams import plackett_luce
 from asobiba.arena.wwg import points_table, weighted_degree
-from asobiba.core import AsobibaError, game
+from asobiba.core import AsobibaError, game, games
 
 NIM = game("toy_nim").ruleset()
 
@@ -174,11 +176,14 @@ def test_simulations_are_checked():
 def test_reference_agents_stand_in_data_and_exist():
     from asobiba.core import agent_declarations
 
-    for name in ("battleship", "bao", "animal_shogi"):
-        found = references(game(name))
+    # Games that share their agents with others have them once; the toys have none.
+    declared = [g for g in games() if len(g.players) > 1 and references(g)]
+    assert len(declared) >= 7
+    for one in declared:
+        found = references(one)
         assert {reference.level for reference in found} == {"weak", "middle", "strong"}
         assert {reference.kind for reference in found} == set(LEVELS)
-        assert {reference.agent for reference in found} <= set(agent_declarations(game(name)))
+        assert {reference.agent.partition(":")[0] for reference in found} <= set(agent_declarations(one))
     assert references(NIM.game) == ()
 
 
@@ -223,3 +228,18 @@ def test_points_of_pairs_are_counted_as_the_paper_does():
     assert points.tolist() == [[0, 3], [1, 0]]
     assert matches.tolist() == [[0, 2], [2, 0]]
     assert math.isclose(weighted_degree(points)[0], weighted_degree(points, matches)[0])
+
+
+def test_what_is_submitted_is_known_by_its_name(tmp_path):
+    for name, kind in (("a.py", "file"), ("b.yaml", "rules"), ("policy.safetensors", "sb3"), ("c.zip", "sb3")):
+        (tmp_path / name).write_text(name)
+        assert re.fullmatch(
+            rf"{kind}:.*{name.partition('.')[0]}-[0-9a-f]{{8}}\..*", agent_text(tmp_path / name, tmp_path / "kept")
+        )
+    (tmp_path / "engine").write_text("#!/bin/sh\n")
+    with pytest.raises(AsobibaError, match="not executable"):
+        agent_text(tmp_path / "engine", tmp_path / "kept")
+    (tmp_path / "engine").chmod(0o755)
+    assert agent_text(tmp_path / "engine", tmp_path / "kept").startswith("process:")
+    with pytest.raises(AsobibaError, match="no file"):
+        agent_text(tmp_path, tmp_path / "kept")

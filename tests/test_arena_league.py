@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import combinations
 
 import pytest
 from arena_tools import COMMAND, ENVIRONMENT, ROGUES
@@ -23,7 +24,7 @@ from asobiba.arena.match import Match, Record, play_match
 from asobiba.arena.places import make_executor
 from asobiba.arena.publish import publish
 from asobiba.arena.replay import verify
-from asobiba.arena.schedule import gauntlet, pairings, round_robin
+from asobiba.arena.schedule import gauntlet, meetings, pairings, round_robin
 from asobiba.arena.show import pictures
 from asobiba.arena.standings import standings
 from asobiba.arena.store import Store, StoreError
@@ -144,6 +145,40 @@ def test_every_pairing_is_probed_first_and_nothing_is_left_out():
         work.finished(unit)
     assert sorted(played) == sorted(match.key for match in matches)
     assert len(set(first[:3])) == 3
+
+
+def test_every_agent_plays_a_pair_of_games_and_then_every_pairing_before_costs_decide():
+    *others, slow = names = [f"file:{letter}.py" for letter in "abcde"]
+    work = Workload(round_robin(NIM, names, 100), jobs=1)
+    games, met = Counter(), []
+    for _ in range(10):
+        unit = work.take()
+        assert [match.seats for match in unit.matches] == [unit.matches[0].seats, unit.matches[0].seats[::-1]]
+        assert unit.matches[0].seed == unit.matches[1].seed
+        met.append(tuple(sorted(unit.matches[0].seats)))
+        if len(met) <= 3:
+            assert any(games[name] == 0 for name in met[-1]), "nobody goes on before all have begun"
+        for match in unit.matches:
+            games.update(match.seats)
+        work.finished(unit)
+        work.played(unit, [_record(match, k) for k, match in enumerate(unit.matches)], 10 if slow in met[-1] else 0.1)
+    assert sorted(met) == sorted(combinations(names, 2))
+    assert min(games[name] for name in others) == 8
+    assert [slow in pair for pair in met[3:]] == [False] * 4 + [True] * 3, "the cheapest pairings first"
+
+
+@pytest.mark.parametrize("winner", [0, 1])
+def test_pairings_that_one_of_them_always_wins_tell_little_whoever_that_is(winner):
+    even, lopsided = names = [("file:a.py", "file:b.py"), ("file:c.py", "file:d.py")]
+    work = Workload([match for pair in names for match in meetings(NIM, pair, 2000, 0)], jobs=1)
+    for _ in range(4):
+        unit = work.take()
+        pair = tuple(sorted(unit.matches[0].seats))
+        seat = [match.seats.index(pair[winner]) if pair == lopsided else k % 2 for k, match in enumerate(unit.matches)]
+        work.finished(unit)
+        work.played(unit, [_record(match, k) for match, k in zip(unit.matches, seat)], 0.01 * len(unit.matches))
+    known = {pairing.agents: pairing.information for pairing in work._pairings}
+    assert known[lopsided] < known[even] / 2
 
 
 def test_slow_agents_play_fewer_games_when_time_is_short():

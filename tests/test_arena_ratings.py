@@ -218,3 +218,17 @@ def test_wilson():
     assert wilson(0, 0) == (0, 1)
     assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
     assert wilson(0, 10)[0] == 0
+
+
+def test_the_weighted_degree_comes_to_rest_however_few_have_met():
+    """Of those who met nobody, or only each other, the plain steps swing for ever: 1, 1/2, 1, 1/2."""
+    generator = np.random.default_rng(0)
+    assert weighted_degree(np.zeros((4, 4)), np.zeros((4, 4))) == pytest.approx(np.sqrt(0.5))
+    for agents, share in ((3, 0.3), (6, 0.1), (30, 0.02), (30, 1.0)):
+        played = np.triu(generator.random((agents, agents)) < share, 1)
+        played = played | played.T
+        points = np.triu(generator.random((agents, agents)) * 4, 1)
+        points += np.tril(4 - points.T, -1)
+        weights = weighted_degree(points, played)
+        gained = np.where(played, points / 4, 0) @ weights + 0.5
+        assert weights == pytest.approx(gained / (weights + played @ weights), abs=1e-10)

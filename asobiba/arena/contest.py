@@ -69,7 +69,7 @@ def league_test(
 @league.command("submit")
 def league_submit(
     game: GameName,
-    file: Annotated[str, typer.Argument(help="A strategy (.py), a policy (.policy, .zip), or a program.")],
+    file: Annotated[str, typer.Argument(help="A strategy (.py, .yaml), a policy (.safetensors, .zip), or a program.")],
     games: Annotated[int, typer.Option("--games", "-n", min=2, help="Against each opponent, seats swapped.")] = 20,
     opponents: Annotated[int, typer.Option(min=0, help="Of the league, after the reference agents.")] = 100,
     seed: Annotated[int, typer.Option(min=0)] = 0,

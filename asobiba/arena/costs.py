@@ -3,7 +3,8 @@
 The variance of an agent's rating falls with the information of its games, `p (1 - p)` for a game that it wins with
 probability p. A pairing's next game is worth what it takes off the sum of the variances of its agents, and it is played
 if that is most per second of what such games have taken so far. Slow agents so play fewer games than fast ones, and
-whenever a league is stopped its intervals are about as narrow as the time allowed.
+whenever a league is stopped its intervals are about as narrow as the time allowed. Before that every agent plays a pair
+of games, and then every pairing, the cheapest first, so that nobody is missing where the time is short.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from asobiba.core.engine import agent_engine_for
 _LOCKSTEP = 1024
 """Games of a batch at most: more of them do not fit into the cache."""
 _PROBE = 2
+"""The first games of an agent and of a pairing."""
 _SECONDS = (0.3, 4.0)
 """What a unit should take: short at first, so that every pairing has results early, longer as the league goes on."""
-_LEAST_INFORMATION = 0.05
+_LEAST_INFORMATION = 0.005
 
 
 @dataclass
@@ -39,12 +41,14 @@ class _Pairing:
     given: int = 0
     played: int = 0
     seconds: float = 0.0
+    scored: int = 0
+    """Games between two; of others only the number counts."""
     score: float = 0.0
 
     @property
     def information(self) -> float:
         """Of a game between two, `p (1 - p)`; every pairing keeps some, however lopsided it has been."""
-        share = (self.score + 1) / (self.played + 2) if self.score else 0.5
+        share = (self.score + 1) / (self.scored + 2)
         return max(share * (1 - share), _LEAST_INFORMATION)
 
 
@@ -144,7 +148,10 @@ class Workload:
         if self._again:
             return self._again.popleft()
         ready = [k for k, p in enumerate(self._pairings) if p.waiting and not p.needs & self._missing]
-        return self._cut(self._pairings[ready[int(np.argmax(self._worth(ready)))]]) if ready else None
+        if not ready:
+            return None
+        worth = self._worth(ready)
+        return self._cut(self._pairings[ready[max(range(len(ready)), key=worth.__getitem__)]])
 
     _compiling_first = False
 
@@ -171,26 +178,41 @@ class Workload:
         for record in records:
             if len(record.returns) == 2:
                 first = 0.5 * ((record.returns[0] > record.returns[1]) + (record.returns[0] >= record.returns[1]))
+                pairing.scored += 1
                 pairing.score += first if record.match.seats[0] == pairing.agents[0] else 1 - first
 
-    def _worth(self, ready: list[int]) -> np.ndarray:
-        """How much a game of each of these pairings takes off the variances for every second: `(len(ready),)`."""
-        information = np.full(self._agents, 1e-6)
+    def _worth(self, ready: list[int]) -> list[tuple[int, float]]:
+        """For each of these pairings how urgent its next game is, and of equally urgent ones how much it is worth.
+
+        Most urgent is who has agents that have not played, then who has not met. Worth is what a game takes off the
+        variances for every second that it costs; of those who have not met, the cheapest goes first.
+        """
+        information, games = np.full(self._agents, 1e-6), np.zeros(self._agents)
+        least = np.full(self._agents, np.inf)
         weights = np.array([p.information for p in self._pairings])
         for members, pairing, weight in zip(self._members, self._pairings, weights):
             information[members] += pairing.given * weight
+            games[members] += pairing.given
+            if pairing.played:
+                least[members] = np.minimum(least[members], pairing.seconds / pairing.played)
         measured = [p.seconds / p.played for p in self._pairings if p.played]
         usual = float(np.median(measured)) if measured else 0.01
+        least[np.isinf(least)] = usual
         worth = []
         for k in ready:
-            pairing = self._pairings[k]
-            cost = pairing.seconds / pairing.played if pairing.played else usual
-            gain = (weights[k] / information[self._members[k]] ** 2).sum() / max(cost, 1e-7)
-            worth.append(gain if pairing.given else 1e30)
-        return np.array(worth)
+            pairing, members = self._pairings[k], self._members[k]
+            fresh = int((games[members] < _PROBE).sum())
+            if fresh or not pairing.given:
+                worth.append((1 + fresh, -float(least[members].sum())))
+            else:
+                cost = max(pairing.seconds / pairing.played if pairing.played else usual, 1e-7)
+                worth.append((0, float((weights[k] / information[members] ** 2).sum() / cost)))
+        return worth
 
     def _cut(self, pairing: _Pairing) -> Unit:
         seats, waiting = max(pairing.waiting.items(), key=lambda item: len(item[1]))
+        if not pairing.given and not pairing.lockstep:
+            return self._pair(pairing)
         if pairing.played:
             wanted = min(max(self._spent / (8 * self.jobs), _SECONDS[0]), _SECONDS[1])
             size = max(1, int(wanted * pairing.played / max(pairing.seconds, 1e-9)))
@@ -203,6 +225,17 @@ class Workload:
             del pairing.waiting[seats]
         pairing.given += size
         return Unit(chosen, "batch" if pairing.lockstep else "single")
+
+    def _pair(self, pairing: _Pairing) -> Unit:
+        """The first games of a pairing: seats swapped, under one seed."""
+        chosen = []
+        for seats in list(pairing.waiting)[:_PROBE]:
+            waiting = pairing.waiting[seats]
+            chosen.append(waiting.popleft())
+            if not waiting:
+                del pairing.waiting[seats]
+        pairing.given += len(chosen)
+        return Unit(tuple(chosen), "single")
 
 
 def kernel_name(ruleset: Ruleset, agent: Agent) -> str:

@@ -13,6 +13,7 @@ from asobiba.arena.schedule import gauntlet, round_robin
 from asobiba.arena.store import Store
 from asobiba.arena.trust import is_loaded, make_trusted, trusted
 from asobiba.core import Game, Ruleset, agent_declarations
+from asobiba.sources import league_digest
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,9 @@ def play_missing(
         return
     if store.is_file:
         executor.hide(store.place)
+    code = league_digest(ruleset.game.name)
+    if code is not None:
+        store.played_by(ruleset, code)
     before = Counter(tuple(sorted(match.seats)) for match in wanted if match.key in present)
     waiting: list[Record] = []
     written = time.monotonic()

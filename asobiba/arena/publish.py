@@ -11,17 +11,21 @@ from pathlib import Path
 
 from asobiba.arena.report import write_report
 from asobiba.arena.standings import Standings, standings, to_csv, to_json, to_markdown
-from asobiba.arena.store import Result, Store
+from asobiba.arena.store import MIXED, Result, Store
 from asobiba.core import Game, Ruleset
+from asobiba.pages import stamped
 
 
 def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: Path) -> Path:
     """Writes README.md, results.csv, results.json and report.html into `folder`; returns the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     table = standings(ruleset, results)
-    (folder / "README.md").write_text(
-        _readme(table, table.games if ruleset.chance else store.different_games(ruleset)), encoding="utf-8"
-    )
+    text, code = _readme(table, table.games if ruleset.chance else store.different_games(ruleset)), store.code(ruleset)
+    if code == MIXED:
+        text += (
+            "\nNot all of these games are known to have been played by the same edition of the game and its agents.\n"
+        )
+    (folder / "README.md").write_text(text if code is None else stamped(text, code), encoding="utf-8")
     (folder / "results.csv").write_text(to_csv(table), encoding="utf-8")
     (folder / "results.json").write_text(to_json(table), encoding="utf-8")
     write_report(folder / "report.html", table, results, store)

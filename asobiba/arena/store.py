@@ -25,9 +25,11 @@ from asobiba.arena.schema import AGENTS, MATCHES, META, RULESETS, SEATS
 from asobiba.arena.seals import content, seals, text_hash
 from asobiba.core import AsobibaError, Game, MissingExtra, Ruleset
 
-__all__ = ["DamagedStore", "Result", "Store", "StoreError", "default_store"]
+__all__ = ["MIXED", "DamagedStore", "Result", "Store", "StoreError", "default_store"]
 _CHUNK = 1000
 """Records of one statement."""
+MIXED = "mixed"
+"""Instead of a digest, where a league's matches were played by more than one edition of the code."""
 
 
 class StoreError(AsobibaError, OSError):
@@ -248,6 +250,32 @@ class Store:
         with self._connection() as connection:
             query = sa.select(MATCHES.c.key).join(RULESETS).where(*_is(ruleset))
             return set(connection.execute(query).scalars())
+
+    def played_by(self, ruleset: Ruleset, code: str) -> None:
+        """Notes which code (a digest of its sources) is about to play matches of this ruleset."""
+        with self._connection(write=True) as connection:
+            schema.lock(connection)
+            number = self._id(
+                connection, RULESETS, game=ruleset.game.name, version=ruleset.game.version,
+                parameters=parameters_text(ruleset.parameters),
+            )  # fmt: skip
+            found = self._code(connection, number)
+            if found is None:
+                older = connection.execute(sa.select(MATCHES.c.id).where(MATCHES.c.ruleset == number).limit(1)).first()
+                noted = code if older is None else MIXED
+                connection.execute(META.insert().values(name=f"code {number}", value=noted))
+            elif found != code:
+                connection.execute(META.update().where(META.c.name == f"code {number}").values(value=MIXED))
+
+    def code(self, ruleset: Ruleset) -> str | None:
+        """The digest of the code that played the matches of this ruleset, `MIXED` if there was more than one, `None` if
+        it was not noted."""
+        with self._connection() as connection:
+            number = connection.execute(sa.select(RULESETS.c.id).where(*_is(ruleset))).scalar()
+            return None if number is None else self._code(connection, number)
+
+    def _code(self, connection: sa.Connection, number: int) -> str | None:
+        return connection.execute(sa.select(META.c.value).where(META.c.name == f"code {number}")).scalar()
 
     def contents(self) -> list[tuple[str, int, str, int]]:
         """What is in the store: (game, version, parameters as JSON, number of matches)."""

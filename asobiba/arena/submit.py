@@ -35,8 +35,13 @@ class Entry:
     table: Standings
 
 
+_KINDS = {".py": "file", ".yaml": "rules", ".yml": "rules", ".safetensors": "sb3", ".zip": "sb3"}
+_WHAT = "a strategy (.py, .yaml), a policy (.safetensors, or a .zip of Stable-Baselines3) or a program"
+
+
 def agent_text(file: str, folder: Path) -> str:
-    """The agent that a submitted file is: a strategy (`.py`; `.yaml`: rules), a policy (a folder, `.zip`), or a program.
+    """The agent that a submitted file is: a strategy (`.py`; `.yaml`: rules), a policy (`.safetensors`, `.zip`), or a
+    program.
 
     The file is copied into `folder` under a name that its content gives, so that what played stays what it was.
 
@@ -44,22 +49,16 @@ def agent_text(file: str, folder: Path) -> str:
         AsobibaError: if there is no such file, or it is none of these.
     """
     path = Path(file)
-    if not path.exists():
-        raise AsobibaError(
-            f"there is no file {path}; submit a strategy (.py, .yaml), a policy (.policy, .zip) or a program"
-        )
-    kinds = {".py": "file", ".yaml": "rules", ".yml": "rules", ".zip": "sb3", ".policy": "sb3"}
-    kind = "sb3" if path.is_dir() else kinds.get(path.suffix, "process")
+    if not path.is_file():
+        raise AsobibaError(f"there is no file {path}; submit {_WHAT}")
+    kind = _KINDS.get(path.suffix, "process")
     if kind == "process" and not os.access(path, os.X_OK):
-        raise AsobibaError(
-            f"{path} is no strategy (.py, .yaml), no policy (.policy, .zip), and not executable as a program"
-        )
-    parts = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    digest = hashlib.blake2b(b"".join(part.read_bytes() for part in parts), digest_size=4).hexdigest()
+        raise AsobibaError(f"{path} is none of what can be submitted, and not executable as a program; submit {_WHAT}")
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()
     place = folder / f"{path.stem}-{digest}{path.suffix}"
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if path.is_dir() else shutil.copy2)(path, place)
+        shutil.copy2(path, place)
     return f"{kind}:{place}"
 
 

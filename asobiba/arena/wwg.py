@@ -15,6 +15,10 @@ from asobiba.arena.groups import Groups
 from asobiba.arena.ratings import Rating, agent_names, ranked
 from asobiba.arena.results import Result, Results
 
+_MOST_STEPS = 10_000
+_PATIENCE = 20
+"""Steps after which the change must have halved."""
+
 
 def match_points(first: Result, second: Result, agent: str) -> int:
     """Points of `agent` in a match of two games with swapped seats: 4 for two wins, 0 for two losses.
@@ -124,13 +128,25 @@ def weighted_degree(
     """
     met = _met(points, played)
     others = np.where(met, points / 4, 0.0)
-    weights = np.ones(len(points))
     everybody = met | np.eye(len(points), dtype=bool)
-    for _ in range(steps if steps is not None else 10_000):
-        fresh = (0.5 + others @ weights) / (everybody @ weights)
+
+    def step(weights: np.ndarray) -> np.ndarray:
+        return (0.5 + others @ weights) / (everybody @ weights)
+
+    weights = np.ones(len(points))
+    if steps is not None:
+        for _ in range(steps):
+            weights = step(weights)
+        return weights
+    least, damped = np.inf, False
+    for count in range(1, _MOST_STEPS + 1):
+        fresh = step(weights)
         change = np.abs(fresh - weights).max()
-        weights = fresh
-        if steps is None and change < tolerance:
+        # Where agents have met few others the steps may swing between two tables for ever; half-way between is rest.
+        if count % _PATIENCE == 0:
+            damped, least = damped or change > least / 2, change
+        weights = (weights + fresh) / 2 if damped else fresh
+        if change < tolerance:
             break
     return weights
 

@@ -33,5 +33,12 @@ def _probe() -> list:
     return found
 
 
-REPRODUCTION = Page("docs/reproductions/animal_shogi.md", "asobiba reproduce animal_shogi", _whole, _probe)
-PAGES = (REPRODUCTION,)
+PAGES = (
+    Page(
+        "docs/reproductions/animal_shogi.md",
+        "asobiba reproduce animal_shogi",
+        ("asobiba.baselines.animal_shogi.solver.published", "asobiba.baselines.animal_shogi.solver.solve"),
+        _whole,
+        _probe,
+    ),
+)

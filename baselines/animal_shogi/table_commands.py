@@ -97,7 +97,7 @@ def reproduce(
     """Write the published analysis beside ours, line by line. Needs the table."""
     import json
 
-    from asobiba.baselines.animal_shogi.pages import FIGURES, REPRODUCTION
+    from asobiba.baselines.animal_shogi.pages import FIGURES
     from asobiba.baselines.animal_shogi.solver.published import as_markdown, comparison
     from asobiba.baselines.animal_shogi.solver.solve import counts_path
     from asobiba.baselines.animal_shogi.solver.table import TableMissing
@@ -110,7 +110,7 @@ def reproduce(
     measured = _measured(table)
     console.print(_comparison_table(comparison(counted, measured)))
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(REPRODUCTION.stamped(as_markdown(counted, measured)), encoding="utf-8")
+    output.write_text(as_markdown(counted, measured), encoding="utf-8")
     figures = output.with_suffix(Path(FIGURES).suffix)
     figures.write_text(json.dumps({"counted": counted, "measured": measured}) + "\n", encoding="utf-8")
     console.print(f"Wrote {output} and {figures}.")

@@ -30,7 +30,6 @@ def reproduce(
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from asobiba.baselines.battleship.pages import REPRODUCTION
     from asobiba.baselines.battleship.published import cells
     from asobiba.baselines.battleship.reproduction import Results, markdown, play_all, report
 
@@ -54,6 +53,5 @@ def reproduce(
             shown.add_row(*row)
         console.print(shown)
     command = "asobiba reproduce battleship" + (" --full" if full else f" --games {number}" if games else "")
-    text = markdown(results, command)
-    output.write_text(REPRODUCTION.stamped(text) if full else text, encoding="utf-8")
+    output.write_text(markdown(results, command), encoding="utf-8")
     console.print(f"Written to {output}")

@@ -21,6 +21,11 @@ def _probe() -> list:
     ]
 
 
-REPRODUCTION = Page("docs/reproductions/battleship.md", "asobiba reproduce battleship --full", probe=_probe)
-PAGES: tuple[Page, ...] = ()
-"""The page that lies here was written before it had a digest; the next full run stamps it, and it is then listed."""
+PAGES = (
+    Page(
+        "docs/reproductions/battleship.md",
+        "asobiba reproduce battleship --full --output docs/reproductions/battleship.md",
+        ("asobiba.baselines.battleship.reproduction",),
+        probe=_probe,
+    ),
+)
