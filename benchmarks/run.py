@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import bare
+import curling
 import games
 import numba
 import numpy as np
@@ -101,6 +102,21 @@ def sb3_cases() -> list[Case]:
     ]
 
 
+def curling_cases() -> list[Case]:
+    """Shots of digital curling at random speeds into positions of eight stones, 1024 at once, beside frames of 1 ms."""
+    cases = []
+    for name in curling.SIMULATORS:
+        for threads in (1, 2):
+            cases.append(
+                Case(
+                    f"asobiba {name}, {threads} thread{'s' * (threads > 1)}",
+                    lambda name=name, threads=threads: curling.events(name, threads),
+                )
+            )
+        cases.append(Case(f"{name} in frames of 1 ms, 1 thread", lambda name=name: curling.frames(name)))
+    return cases
+
+
 TABLES: dict[str, Callable[[], list[Case]]] = {
     "aec": aec_cases,
     "single": single_cases,
@@ -108,6 +124,7 @@ TABLES: dict[str, Callable[[], list[Case]]] = {
     "flat": flat_cases,
     "sb3": sb3_cases,
     "games": game_cases,
+    "curling": curling_cases,
 }
 
 
@@ -207,9 +224,10 @@ def main() -> None:
         parser.error(f"no table is called {', '.join(unknown)}; tables: {', '.join(TABLES)}")
     console = Console()
     console.print(machine())
-    lines = ["# Benchmarks", "", f"Written by `{command(arguments)}`.", "", f"{machine()}.", ""]
+    sections: dict[str, list[str]] = {}
     for name in arguments.tables or TABLES:
         build = TABLES[name]
+        title = (build.__doc__ or name).strip()
         cases = build()
         with Progress(
             TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
@@ -217,13 +235,9 @@ def main() -> None:
             task = progress.add_task(name, total=arguments.rounds * len(cases))
             for _ in measure(cases, arguments.rounds, arguments.seconds):
                 progress.advance(task)
-        lines += [
-            f"## {(build.__doc__ or name).strip()}",
-            "",
-            "| case | steps/s (median) | least | most |",
-            "|---|--:|--:|--:|",
-        ]
-        console.print(f"\n[bold]{(build.__doc__ or name).strip()}")
+        lines = [f"By `{command(arguments)}`; {machine()}.", ""]
+        lines += ["| case | steps/s (median) | least | most |", "|---|--:|--:|--:|"]
+        console.print(f"\n[bold]{title}")
         for case in cases:
             if case.missing:
                 row = f"| {case.name} | not installed | | |"
@@ -231,21 +245,40 @@ def main() -> None:
                 row = f"| {case.name} | {case.rate:,.0f} | {min(case.rates):,.0f} | {max(case.rates):,.0f} |"
             lines.append(row)
             console.print(row, highlight=False)
-        lines.append("")
-    facts = [
-        f"Process start to first step, warm cache: {start_up(5):.2f} s (median of 5).",
-        "Allocations by compiled code in 100 steps of 64 and of 4096 games: "
-        f"{' and '.join(map(str, allocations()))} (headers of the arrays that a call is given; none per game).",
-        f"Two threads of this machine do {scaling(5):.2f} times the arithmetic of one (no memory used; median of 5).",
-        f"Numba's threading layer: {numba.threading_layer()}.",
-    ]
-    for fact in facts:
-        console.print(fact, highlight=False)
-    lines += [f"* {fact}" for fact in facts]
+        sections[title] = lines
+    if not arguments.tables or set(arguments.tables) == set(TABLES):
+        facts = [
+            f"Process start to first step, warm cache: {start_up(5):.2f} s (median of 5).",
+            "Allocations by compiled code in 100 steps of 64 and of 4096 games: "
+            f"{' and '.join(map(str, allocations()))} (headers of the arrays that a call is given; none per game).",
+            f"Two threads of this machine do {scaling(5):.2f} times the arithmetic of one (no memory used; median of 5).",
+            f"Numba's threading layer: {numba.threading_layer()}.",
+        ]
+        for fact in facts:
+            console.print(fact, highlight=False)
+        sections["The process and the machine."] = [f"* {fact}" for fact in facts]
     if arguments.write:
         arguments.write.parent.mkdir(parents=True, exist_ok=True)
-        arguments.write.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        old = arguments.write.read_text(encoding="utf-8") if arguments.write.exists() else ""
+        arguments.write.write_text(page({**sections_of(old), **sections}), encoding="utf-8")
         console.print(f"Written to {arguments.write}")
+
+
+def sections_of(text: str) -> dict[str, list[str]]:
+    """The sections of a page: what was not measured this time stays as it was."""
+    found: dict[str, list[str]] = {}
+    for part in text.split("\n## ")[1:]:
+        title, _, body = part.partition("\n")
+        found[title] = body.strip().splitlines()
+    return found
+
+
+def page(sections: dict[str, list[str]]) -> str:
+    """The page of some sections."""
+    lines = ["# Benchmarks", "", "Written by `benchmarks/run.py`, each section by the command above it."]
+    for title, body in sections.items():
+        lines += ["", f"## {title}", "", *body]
+    return "\n".join(lines) + "\n"
 
 
 def command(arguments: argparse.Namespace) -> str:
