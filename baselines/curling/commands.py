@@ -30,21 +30,24 @@ def reproduce(
     if quick:
         simulations, games, ends = 50, 2, 2
     numbers = tuple(int(word) for word in only.split())
+    count = len(numbers) or len(MATCHES)
+    command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends}"
+    command += (f" --only '{only}'" if only else "") + f" --output {output}"
+    played = []
     with progress_bar() as bar:
-        task = bar.add_task("matches", total=len(numbers) or len(MATCHES))
-        played = play_all(simulations, games, ends, lambda name: bar.update(task, description=name, advance=1), numbers)
+        task = bar.add_task("matches", total=count)
+        for row in play_all(simulations, games, ends, lambda name: bar.update(task, description=name), numbers):
+            played.append(row)
+            bar.advance(task)
+            if output is not None:  # after every match: a run that is stopped leaves what it has played
+                output.parent.mkdir(parents=True, exist_ok=True)
+                output.write_text(markdown(played, simulations, ends, command, count), encoding="utf-8")
     table = Table(title="Digital curling: published and ours")
     for column in COLUMNS:
         table.add_column(column, overflow="fold")
     for row in played:
         table.add_row(*row.cells())
     Console().print(table)
-    if output is not None:
-        command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends}"
-        command += f" --only '{only}'" if only else ""
-        output.parent.mkdir(parents=True, exist_ok=True)
-        text = markdown(played, simulations, games, ends, f"{command} --output {output}")
-        output.write_text(text, encoding="utf-8")
 
 
 @app.command()
@@ -139,8 +142,10 @@ def train_dis(
     teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu:width=0",
     against: Annotated[
         str, typer.Option(help="Whom it plays, separated by blanks.")
-    ] = "ayumu:simulations=100 gccs:simulations=100 rule_based",
-    shots: Annotated[int, typer.Option(min=200, help="Shots to throw; 12 % are kept for judging.")] = 16_000,
+    ] = "jiritsu:width=0 gccs:simulations=25 rule_based tee_draw",
+    shots: Annotated[
+        int, typer.Option(min=200, help="To throw. The last 1,920 judge; the published network learns from 14,080.")
+    ] = 48_000,
     steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 10_000,
     data: Annotated[Path | None, typer.Option(help="Keep the shots here, and use them if they are there.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of the networks; the package's own if not given.")] = None,
@@ -150,13 +155,13 @@ def train_dis(
     """Makes shots, trains the published network and the mixture version, and saves both."""
     import numpy as np
 
-    from asobiba.baselines.curling.imitation import features, path_of, save, train
+    from asobiba.baselines.curling.imitation import FEATURES, path_of, save, train
     from asobiba.baselines.curling.matches import shots_of
     from asobiba.core import game
 
     if data is not None and data.exists():
         with np.load(data) as found:
-            inputs, targets = found["inputs"], found["targets"]
+            kept = dict(found)
     else:
         with progress_bar() as bar:
             task = bar.add_task("shots", total=shots)
@@ -164,14 +169,15 @@ def train_dis(
                 game("curling").ruleset(ends=ends), teacher, against.split(), shots, seed,
                 lambda n: bar.update(task, completed=n),
             )  # fmt: skip
-        inputs = np.array([features(view) for view in views])
+        kept = {kind: np.array([features(view) for view in views]) for kind, features in FEATURES.items()}
+        kept["targets"] = targets
         if data is not None:
             data.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(data, inputs=inputs, targets=targets)
-    for kind in ("mean", "mixture"):
-        weights, errors = train(inputs, targets, kind, steps, seed)
+            np.savez_compressed(data, **kept)
+    for kind in FEATURES:
+        weights, errors = train(kept[kind], kept["targets"], kind, steps, seed)
         path = path_of(kind) if output is None else output / path_of(kind).name
-        save(weights, path, {"teacher": teacher, "against": against, "shots": len(inputs), "steps": steps, **errors})
+        save(weights, path, {"teacher": teacher, "against": against, "steps": steps, **errors})
         typer.echo(f"{kind}: {errors}; wrote {path}")
 
 
