@@ -179,7 +179,7 @@ def test_a_match_counts_both_seats():
     assert 0 <= low <= result.rate <= high <= 1
 
 
-def test_the_papers_matches_are_played_again_and_written_down():
+def test_the_papers_matches_are_played_again_and_written_down(tmp_path):
     """The quick mode: one match of every kind of player that needs no trained network."""
     players = {"gccs", "ayumu", "through", "end_plan:shots=8", "kr_uct"}
     numbers = tuple(k for k, match in enumerate(reproduction.MATCHES) if {match.one, match.two} <= players)
@@ -187,12 +187,17 @@ def test_the_papers_matches_are_played_again_and_written_down():
     played = list(reproduction.play_all(10, 2, 1, lambda name: None, numbers))
     assert [row.match for row in played] == [reproduction.MATCHES[k] for k in numbers]
     assert all(row.result.games == 2 == len(row.result.margins) for row in played)
-    text = reproduction.markdown(played, 10, 1, "asobiba reproduce curling --quick", 4)
+    text = reproduction.markdown(played, 10, 1, "asobiba reproduce curling --quick")
     assert text.count("\n| ") == 5
     assert "0.550 of 500" in text
     assert "8 games, 10 simulations" in text
-    assert "Stopped" not in text
-    assert "Stopped after 4 of 5" in reproduction.markdown(played, 10, 1, "", 5)
+    assert f"4 of {len(reproduction.MATCHES)} matches" in text
+    settings = {"simulations": 10, "games": 2, "ends": 1}
+    reproduction.save(played, tmp_path / "page.json", settings)
+    again = reproduction.load(tmp_path / "page.json", settings)
+    assert [(row.match, row.cells()) for row in again] == [(row.match, row.cells()) for row in played]
+    assert list(reproduction.play_all(10, 2, 1, lambda name: None, numbers, again)) == []
+    assert reproduction.load(tmp_path / "page.json", {**settings, "ends": 2}) == []
     assert reproduction.with_budget("end_plan:shots=8", 10) == "end_plan:shots=8,simulations=10"
     assert reproduction.with_budget("dis", 10) == "dis"
 

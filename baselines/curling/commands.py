@@ -15,33 +15,40 @@ app = typer.Typer(help="Digital curling: published matches, tables, the opening 
 @app.command()
 def reproduce(
     simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 300,
-    games: Annotated[int, typer.Option(min=0, help="A match; 0: 10 to 100, as on the published page.")] = 0,
+    games: Annotated[int, typer.Option(min=0, help="At most, a match; 0: 10 to 100.")] = 0,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
 ) -> None:
-    """The papers' matches, theirs beside ours, with intervals."""
+    """The papers' matches, theirs beside ours, with intervals.
+
+    Beside the page lies a record of its games (.json); a run that was stopped, or that played some matches `--only`, goes on
+    from there when it is called again with the same settings.
+    """
+    from functools import partial
+
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.curling.reproduction import COLUMNS, MATCHES, markdown, play_all
+    from asobiba.baselines.curling.reproduction import COLUMNS, MATCHES, load, markdown, play_all, save
 
     if quick:
         simulations, games, ends = 50, 2, 2
     numbers = tuple(int(word) for word in only.split())
-    count = len(numbers) or len(MATCHES)
-    command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends}"
-    command += (f" --only '{only}'" if only else "") + f" --output {output}"
-    played = []
+    settings = {"simulations": simulations, "games": games, "ends": ends}
+    command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends} --output {output}"
+    played = load(output.with_suffix(".json"), settings) if output is not None else []
     with progress_bar() as bar:
-        task = bar.add_task("matches", total=count)
-        for row in play_all(simulations, games, ends, lambda name: bar.update(task, description=name), numbers):
+        task = bar.add_task("matches", total=len(numbers) or len(MATCHES))
+        tell = partial(bar.update, task)
+        for row in play_all(simulations, games, ends, lambda name: tell(description=name), numbers, tuple(played)):
             played.append(row)
             bar.advance(task)
             if output is not None:  # after every match: a run that is stopped leaves what it has played
                 output.parent.mkdir(parents=True, exist_ok=True)
-                output.write_text(markdown(played, simulations, ends, command, count), encoding="utf-8")
+                save(played, output.with_suffix(".json"), settings)
+                output.write_text(markdown(played, simulations, ends, command), encoding="utf-8")
     table = Table(title="Digital curling: published and ours")
     for column in COLUMNS:
         table.add_column(column, overflow="fold")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from asobiba.baselines.curling.matches import Result, play_match
 from asobiba.core import game
@@ -92,25 +94,58 @@ COLUMNS = ("match", "published win rate", "ours: wins / draws / losses", "win ra
 
 
 def play_all(
-    simulations: int, games: int, ends: int, report: Callable[[str], None], only: tuple[int, ...] = ()
+    simulations: int,
+    games: int,
+    ends: int,
+    report: Callable[[str], None],
+    only: tuple[int, ...] = (),
+    kept: Sequence[Played] = (),
 ) -> Iterator[Played]:
     """Plays the matches, one after another.
 
     Args:
-        simulations: a shot, of players that search. games: a match; 0: as many as `Match.games`. ends: of a game.
-        only: numbers of the matches to play; none: all.
+        simulations: a shot, of players that search. games: at most so many a match; 0: as many as `Match.games`.
+        ends: of a game. only: numbers of the matches to play; none: all.
+        kept: matches that need not be played again.
     """
+    done = [row.match for row in kept]
     for number, match in enumerate(MATCHES):
-        if only and number not in only:
-            continue
-        ruleset = game("curling").ruleset(ends=ends, **match.rules)
-        report(f"{match.one} : {match.two}")
-        one, two = (with_budget(player, simulations) for player in (match.one, match.two))
-        yield Played(match, play_match(ruleset, one, two, games or match.games, seed=1000 * number))
+        if match not in done and (not only or number in only):
+            report(f"{match.one} : {match.two}")
+            ruleset = game("curling").ruleset(ends=ends, **match.rules)
+            one, two = (with_budget(player, simulations) for player in (match.one, match.two))
+            count = min(games, match.games) if games else match.games
+            yield Played(match, play_match(ruleset, one, two, count, seed=1000 * number))
 
 
-def markdown(played: list[Played], simulations: int, ends: int, command: str, matches: int) -> str:
-    """The page; says so where fewer than `matches` matches have been played."""
+def save(played: Sequence[Played], path: Path, settings: dict[str, int]) -> None:
+    """Writes what has been played, so that `load` finds it."""
+    rows = [
+        {"one": row.match.one, "two": row.match.two, "margins": row.result.margins}
+        for row in sorted(played, key=lambda row: MATCHES.index(row.match))
+    ]
+    lines = ",\n".join("    " + json.dumps(row) for row in rows)
+    path.write_text(f'{{\n  "settings": {json.dumps(settings)},\n  "matches": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+
+
+def load(path: Path, settings: dict[str, int]) -> list[Played]:
+    """What has been played with the same settings; nothing where the file is missing or of other settings."""
+    if not path.exists():
+        return []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if record["settings"] != settings:
+        return []
+    known = {(match.one, match.two): match for match in MATCHES}
+    return [
+        Played(known[row["one"], row["two"]], Result.of(row["one"], row["two"], row["margins"]))
+        for row in record["matches"]
+        if (row["one"], row["two"]) in known
+    ]
+
+
+def markdown(played: Sequence[Played], simulations: int, ends: int, command: str) -> str:
+    """The page."""
+    played = sorted(played, key=lambda row: MATCHES.index(row.match))
     total = sum(row.result.games for row in played)
     lines = [
         "# Digital curling: published matches beside ours",
@@ -124,6 +159,6 @@ def markdown(played: list[Played], simulations: int, ends: int, command: str, ma
         "|---|---|---|--:|---|--:|",
         *(f"| {' | '.join(row.cells())} |" for row in played),
     ]
-    if len(played) < matches:
-        lines += ["", f"Stopped after {len(played)} of {matches} matches."]
+    if len(played) < len(MATCHES):
+        lines += ["", f"{len(played)} of {len(MATCHES)} matches have been played."]
     return "\n".join(lines) + "\n"
