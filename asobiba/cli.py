@@ -1,8 +1,9 @@
 """The command line: `asobiba --help`.
 
 Commands are found late: those of a game lie in the package of its agents (`commands.py`, a `typer.Typer` called `app`)
-and are called as `asobiba GAME VERB` or `asobiba VERB GAME`; other packages add commands by entry points of the group
-`asobiba.commands`. Nothing but typer is imported before a command runs.
+and are called as `asobiba GAME VERB` or `asobiba VERB GAME`; a command VERB-WHAT also as `asobiba VERB GAME-WHAT`, so that a
+game may have more to train than its policy. Other packages add commands by entry points of the group `asobiba.commands`.
+Nothing but typer is imported before a command runs.
 """
 
 from __future__ import annotations
@@ -173,6 +174,15 @@ class _Asobiba(TyperGroup):
         if _games_with(cmd_name):
             return _Verb(name=cmd_name, help=f"{cmd_name}, for one of the games that have it.", no_args_is_help=True)
         return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        # VERB GAME-WHAT is the game's VERB-WHAT, whatever else VERB is.
+        if len(args) > 1:
+            game, _, what = args[1].partition("-")
+            name = f"{args[0]}-{what}"
+            if what and game in _game_packages() and name in verbs_of(game):
+                return f"{args[0]} {args[1]}", _game_group(game).commands[name], args[2:]
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(dict.fromkeys([*super().list_commands(ctx), *_late()]))

@@ -1,26 +1,13 @@
-"""Shots per second of both simulators of digital curling, beside a plain integration in frames of a millisecond.
-
-    python benchmarks/curling.py [--batches 20]
-
-Batches of 1024 shots at random speeds into random positions of eight stones. One thread is measured by its own CPU time,
-so that other work on the machine does not count; two threads by the clock. On two cores of an AMD EPYC that were not
-quite idle (2026-11-22):
-
-| simulator | one thread, shots/s of CPU time | all threads, shots/s | 1 ms frames, shots/s of CPU time |
-|---|--:|--:|--:|
-| cs2 | 385,204 | 388,770 (2) | 2,027 |
-| fcv1 | 242,020 | 218,087 (2) | 320 |
-"""
+"""Shots of both simulators of digital curling, beside a plain integration in frames of a millisecond."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from pathlib import Path
 
 import numba
 import numpy as np
+from timing import Burst
 
 from asobiba.core import compiled
 from asobiba.envs.curling.simulation import run_shot
@@ -47,34 +34,33 @@ def all_threads(model, side, back, release, stones, in_play, shots):
         run_shot(model, side, back, release, stones[i], in_play[i], 8, shots[i, 0], shots[i, 1], shots[i, 2], trace)
 
 
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batches", type=int, default=20)
-    batches = parser.parse_args().batches
-    print("| simulator | one thread, shots/s of CPU time | all threads, shots/s | 1 ms frames, shots/s of CPU time |")
-    print("|---|--:|--:|--:|")
-    for name, sim in SIMULATORS.items():
-        generator = np.random.default_rng(1)
-        stones, in_play = random_positions(generator, BATCH, STONES)
-        shots = random_shots(generator, sim, BATCH)
-        sheet = sim.model, sim.side, sim.back, sim.release
-        figures = []
-        for run, clock in ((one_thread, time.thread_time), (all_threads, time.perf_counter)):
-            run(*sheet, stones[:2].copy(), in_play[:2].copy(), shots)
-            copies = [(stones.copy(), in_play.copy()) for _ in range(batches)]
-            begin = clock()
-            for places, here in copies:
-                run(*sheet, places, here, shots)
-            figures.append(batches * BATCH / (clock() - begin))
-        begin = time.thread_time()
-        for k in range(100):
-            play(name == "cs2", sim.release, sim.side, sim.back, stones[k], in_play[k], 8, *shots[k])
-            if k == 0:
-                begin = time.thread_time()  # compiled by now
-        figures.append(99 / (time.thread_time() - begin))
-        print(f"| {name} | {figures[0]:,.0f} | {figures[1]:,.0f} ({numba.get_num_threads()}) | {figures[2]:,.0f} |")
+def events(name: str, threads: int) -> Burst:
+    """Batches of 1024 shots, each into a fresh copy of its position."""
+    sim, stones, in_play, shots = _drawn(name)
+    run = one_thread if threads == 1 else all_threads
+
+    def burst() -> int:
+        if threads > 1:
+            numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        run(sim.model, sim.side, sim.back, sim.release, stones.copy(), in_play.copy(), shots)
+        return BATCH
+
+    return burst
 
 
-if __name__ == "__main__":
-    main()
+def frames(name: str) -> Burst:
+    """The same shots, 50 of them, in frames of 1 ms."""
+    sim, stones, in_play, shots = _drawn(name)
+
+    def burst() -> int:
+        for k in range(50):
+            play(name == "cs2", sim.release, sim.side, sim.back, stones[k].copy(), in_play[k].copy(), STONES, *shots[k])
+        return 50
+
+    return burst
+
+
+def _drawn(name: str):
+    generator = np.random.default_rng(1)
+    stones, in_play = random_positions(generator, BATCH, STONES)
+    return SIMULATORS[name], stones, in_play, random_shots(generator, SIMULATORS[name], BATCH)

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import bare
+import curling
 import frames
 import games
 import league
@@ -104,6 +105,21 @@ def sb3_cases() -> list[Case]:
     ]
 
 
+def curling_cases() -> list[Case]:
+    """Shots of digital curling at random speeds into positions of eight stones, 1024 at once, beside frames of 1 ms."""
+    cases = []
+    for name in curling.SIMULATORS:
+        for threads in (1, 2):
+            cases.append(
+                Case(
+                    f"asobiba {name}, {threads} thread{'s' * (threads > 1)}",
+                    lambda name=name, threads=threads: curling.events(name, threads),
+                )
+            )
+        cases.append(Case(f"{name} in frames of 1 ms, 1 thread", lambda name=name: curling.frames(name)))
+    return cases
+
+
 TABLES: dict[str, Callable[[], list[Case]]] = {
     "aec": aec_cases,
     "single": single_cases,
@@ -111,6 +127,7 @@ TABLES: dict[str, Callable[[], list[Case]]] = {
     "flat": flat_cases,
     "sb3": sb3_cases,
     "games": game_cases,
+    "curling": curling_cases,
 }
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 from asobiba import cli
 
@@ -37,6 +38,19 @@ def test_commands_read_from_the_source_are_those_that_there_are(game):
     group = cli._game_group(game)
     assert set(cli.verbs_of(game)) == (set(group.commands) if group else set())
     assert all(cli.verbs_of(game).values())
+
+
+def test_a_game_may_have_more_to_train_than_its_policy():
+    """`asobiba train curling-dis` is the command train-dis of curling, and keeps what comes after it."""
+    group = typer.main.get_command(cli.app)
+    context = typer.Context(group)
+    name, command, rest = group.resolve_command(context, ["train", "curling-dis", "--shots", "200"])
+    assert name == "train curling-dis"
+    assert command is cli._game_group("curling").commands["train-dis"]
+    assert rest == ["--shots", "200"]
+    for words in (["train", "curling"], ["train", "curling-nothing"], ["train", "nothing-dis"]):
+        name, command, _ = group.resolve_command(context, words)
+        assert (name, command.name) == ("train", "train")
 
 
 def test_late_commands_have_their_help():

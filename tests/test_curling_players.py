@@ -179,18 +179,40 @@ def test_a_match_counts_both_seats():
     assert 0 <= low <= result.rate <= high <= 1
 
 
-def test_the_papers_matches_are_played_again_and_written_down():
+def test_the_papers_matches_are_played_again_and_written_down(tmp_path):
     """The quick mode: one match of every kind of player that needs no trained network."""
-    numbers = (0, 1, 3, 14)
-    played = reproduction.play_all(10, 2, 1, lambda name: None, numbers)
+    players = {"gccs", "ayumu", "through", "end_plan:shots=8", "kr_uct"}
+    numbers = tuple(k for k, match in enumerate(reproduction.MATCHES) if {match.one, match.two} <= players)
+    assert len(numbers) == 4
+    played = list(reproduction.play_all(10, 2, 1, lambda name: None, numbers))
     assert [row.match for row in played] == [reproduction.MATCHES[k] for k in numbers]
     assert all(row.result.games == 2 == len(row.result.margins) for row in played)
-    text = reproduction.markdown(played, 10, 2, 1, "asobiba reproduce curling --quick")
+    text = reproduction.markdown(played, 10, 1, "asobiba reproduce curling --quick")
     assert text.count("\n| ") == 5
     assert "0.550 of 500" in text
-    assert "10 simulations" in text
+    assert "8 games, 10 simulations" in text
+    assert f"4 of {len(reproduction.MATCHES)} matches" in text
+    settings = {"simulations": 10, "games": 2, "ends": 1}
+    reproduction.save(played, tmp_path / "page.json", settings)
+    again = reproduction.load(tmp_path / "page.json", settings)
+    assert [(row.match, row.cells()) for row in again] == [(row.match, row.cells()) for row in played]
+    assert list(reproduction.play_all(10, 2, 1, lambda name: None, numbers, again)) == []
+    assert reproduction.load(tmp_path / "page.json", {**settings, "ends": 2}) == []
     assert reproduction.with_budget("end_plan:shots=8", 10) == "end_plan:shots=8,simulations=10"
     assert reproduction.with_budget("dis", 10) == "dis"
+
+
+def test_the_networks_tell_a_stone_on_the_tee_from_none():
+    for kind, features in imitation.FEATURES.items():
+        empty, tee = features(position({}, 4)), features(position({1: (0.0, 0.0)}, 4))
+        assert np.abs(empty - tee).max() >= 1.0, kind
+    lying = {0: (1.0, 0.5), 2: (0.1, 0.0), 1: (-0.4, -3.0)}
+    view, mirror = position(lying, 5), position({row: (-x, y) for row, (x, y) in lying.items()}, 5)
+    assert (imitation.mirrored(imitation.sorted_features(view)[None])[0] == imitation.sorted_features(mirror)).all()
+    assert imitation.published_features(view)[[0, 16]] == pytest.approx([3.375, 4.38])  # cs2's frame
+    stones = imitation.sorted_features(view)[:64].reshape(2, 8, 4)
+    assert stones[0, 0, :2].tolist() == [-0.4, -3.0]  # who throws the sixth stone threw row 1
+    assert stones[1, :2, :2].tolist() == [[0.1, 0.0], [1.0, 0.5]]
 
 
 def test_imitation_learns_what_it_is_shown():
@@ -198,20 +220,20 @@ def test_imitation_learns_what_it_is_shown():
     torch = pytest.importorskip("torch")
     torch.set_num_threads(1)
     generator = np.random.default_rng(0)
-    inputs = np.zeros((1200, 35))
-    inputs[:, :32] = generator.normal(0, 1, (1200, 32)) * (generator.random((1200, 32)) < 0.3)
-    inputs[:, 33] = generator.integers(0, 16, 1200)
-    side = generator.choice([-1.0, 1.0], 1200)
-    targets = np.stack([side, 29.0 + inputs[:, 33] / 8, side], axis=1)
-    weights, errors = imitation.train(inputs, targets, "mixture", 120, 0)
-    share, mean, _ = imitation.components(weights, inputs[:50])
-    chosen = mean[np.arange(50), share.argmax(axis=1)]
-    assert np.abs(np.abs(chosen[:, 0]) - 1).mean() < 0.3
+    views = [position({row: (generator.normal(), generator.normal()) for row in range(shot)}, shot) for shot in
+             generator.integers(0, 16, 800)]  # fmt: skip
+    side = generator.choice([-1.0, 1.0], len(views))
+    targets = np.stack([side, 29.0 + np.array([view["shot"] for view in views]) / 8, side], axis=1)
+    inputs = {kind: np.array([features(view) for view in views]) for kind, features in imitation.FEATURES.items()}
+    weights, errors = imitation.train(inputs["mixture"], targets, "mixture", 150, 0)
+    found = imitation.deliveries(weights, "mixture", inputs["mixture"][:50])
+    assert np.abs(np.abs(found[:, 0]) - 1).mean() < 0.3
+    assert (np.sign(found[:, 0]) == found[:, 2]).mean() > 0.9
     assert errors["forward, m/s"] < 0.3
-    weights, errors = imitation.train(inputs, targets, "mean", 60, 0)
-    plain = imitation.forward(weights, inputs[:50]) / imitation.PRIORITIES + weights["centre"]
-    assert np.abs(plain[:, 0]).mean() < 0.5
-    with pytest.raises(AsobibaError, match="train-dis"):
+    weights, errors = imitation.train(inputs["mean"], targets, "mean", 60, 0)
+    assert np.abs(imitation.deliveries(weights, "mean", inputs["mean"][:50])[:, 0]).mean() < 0.5
+    assert errors["learned shots"] == 704
+    with pytest.raises(AsobibaError, match="train curling-dis"):
         imitation.load("nowhere.npz")
 
 
@@ -222,3 +244,36 @@ def test_wrong_settings_are_refused_by_name():
     ):  # fmt: skip
         with pytest.raises(GameParameterError, match=words):
             make_agent(game("curling"), text)
+
+
+def test_the_policy_throws_the_same_shots_in_both_games():
+    pytest.importorskip("sb3_contrib")
+    discrete = game("curling_discrete").ruleset()
+    one, two = make_agent(discrete.game, "ppo"), make_agent(game("curling"), "ppo")
+    one.begin(discrete, (1,), (0,))
+    two.begin(RULES, (1,), (0,))
+    for stones in ({}, {0: (0.0, 0.1)}, {0: (-0.9, 0.3), 2: (0.4, -3.0), 1: (0.3, 0.9)}):
+        view = position(stones, 15)
+        number = one.act(view.view(discrete.dtype), np.ones(discrete.mask_shape, np.int8))
+        vx, vy, spin = discrete.params["shots"][0][number]
+        expected = to_action(RULES, vx, vy, spin)
+        assert two.act(view, np.ones(RULES.mask_shape, np.int8)).tolist() == expected.tolist()
+
+
+def over_one_end(opponent, ends):
+    """The policy's results over single ends, half of them with the hammer; a blank end counts half."""
+    pytest.importorskip("sb3_contrib")
+    from asobiba.learn.evaluation import evaluate
+
+    ruleset = game("curling_discrete").ruleset(stop_after=1)
+    return evaluate(make_agent(ruleset.game, "ppo"), ruleset, [opponent], ends, seed=12345)[-1]
+
+
+def test_the_policy_beats_the_tee_draw_over_one_end():
+    assert over_one_end("tee_draw", 300).score > 0.55
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opponent", ["tee_draw", "rule_based"])
+def test_the_policy_beats_both_simple_players_over_four_thousand_ends(opponent):
+    assert over_one_end(opponent, 4000).low > 0.5

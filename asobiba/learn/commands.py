@@ -39,6 +39,8 @@ def train(
     (tensorboard --logdir FOLDER). A run that was stopped goes on from its last checkpoint when the command is given again.
 
     The policy joins the league as the agent sb3:FOLDER/policy.safetensors.
+
+    Where a game has more to train, WHAT in its command train-WHAT, that is `asobiba train GAME-WHAT`.
     """
     try:
         from asobiba.learn import training

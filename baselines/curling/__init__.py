@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asobiba.baselines.curling.imitation import Imitation, prior_of
 from asobiba.baselines.curling.jiritsu import Jiritsu
+from asobiba.baselines.curling.learned import ppo, ppo_continuous
 from asobiba.baselines.curling.player import Clock
 from asobiba.baselines.curling.regression import KernelRegression
 from asobiba.baselines.curling.searchers import Ayumu, EndPlan, Gccs, Through
@@ -90,16 +91,20 @@ PLAYERS = (
         "dis_mixture", dis_mixture, "imitation by a mixture of deliveries", deterministic=True, league=False
     ),
 )
+_PPO = "imitation of rule_based, then MaskablePPO: `asobiba train curling_discrete`; needs the extra sb3"
+_POLICIES = "baselines/curling/policies"
 _TEE_DRAW = "draws to the tee, whatever lies there"
 _RULES, _SAMPLE = "draw, hit or guard by who lies nearest", "sample player of Digital Curling 3"
 CONTINUOUS = (
     AgentDeclaration("tee_draw", tee_draw, _TEE_DRAW, deterministic=True),
     AgentDeclaration("rule_based", rule_based, _RULES, _SAMPLE),
     *PLAYERS,
+    AgentDeclaration("ppo", ppo_continuous, _PPO, _POLICIES, league=False),
 )
 DISCRETE = (
     AgentDeclaration("tee_draw", tee_draw_discrete, _TEE_DRAW, deterministic=True),
     AgentDeclaration("rule_based", rule_based_discrete, _RULES, _SAMPLE),
     *PLAYERS,
+    AgentDeclaration("ppo", ppo, _PPO, _POLICIES, league=False),
 )
 AGENTS = {"curling": CONTINUOUS, "curling_discrete": DISCRETE, "curling_end": CONTINUOUS}

@@ -15,36 +15,46 @@ app = typer.Typer(help="Digital curling: published matches, tables, the opening 
 @app.command()
 def reproduce(
     simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 300,
-    games: Annotated[int, typer.Option(min=0, help="A match; 0: 10 to 100, as on the published page.")] = 0,
+    games: Annotated[int, typer.Option(min=0, help="At most, a match; 0: 10 to 100.")] = 0,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
 ) -> None:
-    """The papers' matches, theirs beside ours, with intervals."""
+    """The papers' matches, theirs beside ours, with intervals.
+
+    Beside the page lies a record of its games (.json); a run that was stopped, or that played some matches `--only`, goes on
+    from there when it is called again with the same settings.
+    """
+    from functools import partial
+
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.curling.reproduction import COLUMNS, MATCHES, markdown, play_all
+    from asobiba.baselines.curling.reproduction import COLUMNS, MATCHES, load, markdown, play_all, save
 
     if quick:
         simulations, games, ends = 50, 2, 2
     numbers = tuple(int(word) for word in only.split())
+    settings = {"simulations": simulations, "games": games, "ends": ends}
+    command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends} --output {output}"
+    played = load(output.with_suffix(".json"), settings) if output is not None else []
     with progress_bar() as bar:
         task = bar.add_task("matches", total=len(numbers) or len(MATCHES))
-        played = play_all(simulations, games, ends, lambda name: bar.update(task, description=name, advance=1), numbers)
+        tell = partial(bar.update, task)
+        for row in play_all(simulations, games, ends, lambda name: tell(description=name), numbers, tuple(played)):
+            played.append(row)
+            bar.advance(task)
+            if output is not None:  # after every match: a run that is stopped leaves what it has played
+                output.parent.mkdir(parents=True, exist_ok=True)
+                save(played, output.with_suffix(".json"), settings)
+                output.write_text(markdown(played, simulations, ends, command), encoding="utf-8")
     table = Table(title="Digital curling: published and ours")
     for column in COLUMNS:
         table.add_column(column, overflow="fold")
     for row in played:
         table.add_row(*row.cells())
     Console().print(table)
-    if output is not None:
-        command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends}"
-        command += f" --only '{only}'" if only else ""
-        output.parent.mkdir(parents=True, exist_ok=True)
-        text = markdown(played, simulations, games, ends, f"{command} --output {output}")
-        output.write_text(text, encoding="utf-8")
 
 
 @app.command()
@@ -139,8 +149,10 @@ def train_dis(
     teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu:width=0",
     against: Annotated[
         str, typer.Option(help="Whom it plays, separated by blanks.")
-    ] = "ayumu:simulations=100 gccs:simulations=100 rule_based",
-    shots: Annotated[int, typer.Option(min=200, help="Shots to throw; 12 % are kept for judging.")] = 16_000,
+    ] = "jiritsu:width=0 gccs:simulations=25 rule_based tee_draw",
+    shots: Annotated[
+        int, typer.Option(min=200, help="To throw. The last 1,920 judge; the published network learns from 14,080.")
+    ] = 48_000,
     steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 10_000,
     data: Annotated[Path | None, typer.Option(help="Keep the shots here, and use them if they are there.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of the networks; the package's own if not given.")] = None,
@@ -150,13 +162,13 @@ def train_dis(
     """Makes shots, trains the published network and the mixture version, and saves both."""
     import numpy as np
 
-    from asobiba.baselines.curling.imitation import features, path_of, save, train
+    from asobiba.baselines.curling.imitation import FEATURES, path_of, save, train
     from asobiba.baselines.curling.matches import shots_of
     from asobiba.core import game
 
     if data is not None and data.exists():
         with np.load(data) as found:
-            inputs, targets = found["inputs"], found["targets"]
+            kept = dict(found)
     else:
         with progress_bar() as bar:
             task = bar.add_task("shots", total=shots)
@@ -164,14 +176,15 @@ def train_dis(
                 game("curling").ruleset(ends=ends), teacher, against.split(), shots, seed,
                 lambda n: bar.update(task, completed=n),
             )  # fmt: skip
-        inputs = np.array([features(view) for view in views])
+        kept = {kind: np.array([features(view) for view in views]) for kind, features in FEATURES.items()}
+        kept["targets"] = targets
         if data is not None:
             data.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(data, inputs=inputs, targets=targets)
-    for kind in ("mean", "mixture"):
-        weights, errors = train(inputs, targets, kind, steps, seed)
+            np.savez_compressed(data, **kept)
+    for kind in FEATURES:
+        weights, errors = train(kept[kind], kept["targets"], kind, steps, seed)
         path = path_of(kind) if output is None else output / path_of(kind).name
-        save(weights, path, {"teacher": teacher, "against": against, "shots": len(inputs), "steps": steps, **errors})
+        save(weights, path, {"teacher": teacher, "against": against, "steps": steps, **errors})
         typer.echo(f"{kind}: {errors}; wrote {path}")
 
 

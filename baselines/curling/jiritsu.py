@@ -195,16 +195,30 @@ def weight_at(offset, step, deviation):
     return 0.5 * (math.erf((offset + 0.5) * step / root) - math.erf((offset - 0.5) * step / root))
 
 
+REACH = 8
+"""How many cells to either side noise is followed."""
+
+
 @kernel
-def expected(raw, stride, sx, sy, far, out):
-    """The mean of `raw` over the cells that each cell's noise reaches, into `out`. `far`: the take-outs' deviation."""
+def chances(stride, sx, sy, far, out):
+    """Probabilities of being carried so many cells aside, along and, among take-outs, aside: the rows of `out`."""
+    for offset in range(-REACH, REACH + 1):
+        out[0, offset + REACH] = weight_at(offset, stride * STEP_X, sx)
+        out[1, offset + REACH] = weight_at(offset, stride * STEP_Y, sy)
+    for offset in range(TAKE_OUTS):
+        out[2, offset] = weight_at(offset, stride * STEP_X, far)
+
+
+@kernel
+def expected(raw, stride, chance, out):
+    """The mean of `raw` over the cells that each cell's noise reaches, into `out`. `chance`: as of `chances`."""
     takes = (TAKE_OUTS + stride - 1) // stride
     rows, columns = (ROWS + stride - 1) // stride, (COLUMNS + stride - 1) // stride
     for turn in range(2):
         for a in range(takes):
             total, value = 0.0, 0.0
             for b in range(takes):
-                weight = weight_at(b - a, stride * STEP_X, far)
+                weight = chance[2, abs(b - a)]
                 if weight >= LEAST or a == b:
                     total += weight
                     value += weight * raw[2 * b + turn]
@@ -212,12 +226,12 @@ def expected(raw, stride, sx, sy, far, out):
         for column in range(columns):
             for row in range(rows):
                 total, value = 0.0, 0.0
-                for dc in range(-8, 9):
-                    wx = weight_at(dc, stride * STEP_X, sx)
+                for dc in range(-REACH, REACH + 1):
+                    wx = chance[0, dc + REACH]
                     if wx < LEAST and dc != 0:
                         continue
-                    for dr in range(-8, 9):
-                        weight = wx * weight_at(dr, stride * STEP_Y, sy)
+                    for dr in range(-REACH, REACH + 1):
+                        weight = wx * chance[1, dr + REACH]
                         if weight < LEAST and (dc != 0 or dr != 0):
                             continue
                         c, r = min(max(column + dc, 0), columns - 1), min(max(row + dr, 0), rows - 1)
@@ -245,7 +259,9 @@ def choose_cell(
     trace = np.zeros((0, 10))
     sign = 1.0 if shot % 2 == 0 else -1.0
     sweep(p, stones, in_play, shot, grid, values, w, front, back, board, here, before, before_in, trace, raw)
-    expected(raw, grid, deviations[0], deviations[1], deviations[2], mean)
+    chance = np.zeros((3, TAKE_OUTS))
+    chances(grid, deviations[0], deviations[1], deviations[2], chance)
+    expected(raw, grid, chance, mean)
     cells = cell_count(grid)
     work[0] += cells
     best = 0
@@ -256,6 +272,7 @@ def choose_cell(
         return best
     replies, smooth = np.zeros(cell_count(stride)), np.zeros(cell_count(stride))
     tried = np.zeros(cells, np.uint8)
+    chances(stride, deviations[0], deviations[1], deviations[2], chance)
     top, answer = -1e30, best
     for _ in range(width):
         cell, most = -1, -1e30
@@ -302,7 +319,7 @@ def choose_cell(
                     trace,
                     replies,
                 )
-                expected(replies, stride, deviations[0], deviations[1], deviations[2], smooth)
+                expected(replies, stride, chance, smooth)
                 work[0] += cell_count(stride)
                 reply = -1e30
                 for k in range(cell_count(stride)):

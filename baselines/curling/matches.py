@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +26,21 @@ class Result:
     losses: int = 0
     draws: int = 0
     margins: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, one: str, two: str, margins: Sequence[int]) -> Result:
+        """The result of games with these margins."""
+        result = cls(one, two)
+        for margin in margins:
+            result.add(margin)
+        return result
+
+    def add(self, margin: int) -> None:
+        """Counts a game that the first player won by `margin` points."""
+        self.margins.append(margin)
+        self.wins += margin > 0
+        self.losses += margin < 0
+        self.draws += margin == 0
 
     @property
     def games(self) -> int:
@@ -74,11 +89,7 @@ def play_match(
     for number in range(games):
         swapped = number % 2
         last = play_game(ruleset, pair[::-1] if swapped else pair, seed + number)
-        margin = int(last["total"][swapped] - last["total"][1 - swapped])
-        result.margins.append(margin)
-        result.wins += margin > 0
-        result.losses += margin < 0
-        result.draws += margin == 0
+        result.add(int(last["total"][swapped] - last["total"][1 - swapped]))
         report()
     return result
 

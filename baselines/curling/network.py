@@ -3,7 +3,8 @@
 What a shot at a target does depends on the stones near it and on the way there, wherever on the sheet it lies. So each of
 the 104 targets is described by what lies at, before and behind it, and the same layers make its eight logits (four
 weights, two spins) from that description and from one of the whole position. There is nothing to learn in the
-descriptions.
+descriptions. End and score are not looked at: the policy plays each end of any game as the single one that it was trained
+on.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NO_STONE = 4.0
 """m, the distance from the tee of a side's nearest stone where it has none."""
 _HOUSE = 1.9
 _PER_TARGET = len(WEIGHTS) * len(SPINS)
-_LOCAL, _GLOBAL = 24, 30
+_LOCAL, _GLOBAL = 26, 26
 
 
 class TargetNetwork(nn.Module):
@@ -86,8 +87,8 @@ class TargetNetwork(nn.Module):
         points = (inside[:, 0] * (distance[:, 0] < other)).sum(1) - (inside[:, 1] * (distance[:, 1] < own)).sum(1)
         guards = (here * (distance >= _HOUSE) * (place[..., 1] < 0)).sum(2)
         start = self.sizes["stones"]
-        rest = observation[:, start : start + 20]  # shot, end, ends left, score, hammer
-        whole = [rest, nearest / _NO_STONE, (nearest < _HOUSE).float(), inside.sum(2) / 4, guards / 4]
+        shot = observation[:, start : start + 16]  # tells who has the hammer, too
+        whole = [shot, nearest / _NO_STONE, (nearest < _HOUSE).float(), inside.sum(2) / 4, guards / 4]
         return torch.cat([*whole, points[:, None] / 4, (own < other).float()], 1), place, distance, here
 
     def describe_targets(self, place: torch.Tensor, distance: torch.Tensor, here: torch.Tensor) -> torch.Tensor:
@@ -121,6 +122,7 @@ class TargetNetwork(nn.Module):
             meet(bell(dx, _WIDE) * here, bell(dy, _WIDE_Y)),
             meet(near[0] * first, near[1]),
             meet(near[0] * best, near[1]),
+            meet(near[0] * dx / _NEAR, near[1]),  # on which side of the target it lies
             meet(path, before),
             meet(path, behind),
             *curved,

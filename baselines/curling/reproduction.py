@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from asobiba.baselines.curling.matches import Result, play_match
 from asobiba.core import game
@@ -41,14 +43,18 @@ MATCHES = (
     Match("dis", "ayumu", GAT, "0 of 10, -8.7 points a game", 10),
     Match("dis", _JIRITSU, GAT, "0 of 10, -26.2 points a game", 10),
     Match("dis", "rule_based", GAT, "(not in the paper, whose other opponents are not published)", 40),
+    Match("dis", "tee_draw", GAT, "(not in the paper; against Take 4 wins, 2 draws, 4 losses, -0.3 points a game)", 40),
     Match("dis_mixture", "gccs", GAT, "(not in the paper)", 10),
     Match("dis_mixture", "ayumu", GAT, "(not in the paper)", 10),
+    Match("dis_mixture", _JIRITSU, GAT, "(not in the paper)", 10),
     Match("dis_mixture", "rule_based", GAT, "(not in the paper)", 40),
+    Match("dis_mixture", "tee_draw", GAT, "(not in the paper)", 40),
     Match("dis_mixture", "dis", GAT, "(not in the paper)", 40),
     Match(_JIRITSU, "ayumu", GAT, "(not in the paper; GAT 2018: Jiritsu-kun second, GCCS third)", 20),
     Match("kr_uct", "ayumu", GAT, "(the authors' table was not at hand)", 20),
+    Match("kr_uct_prior", "kr_uct", GAT, "(the authors' table was not at hand)", 20),
 )
-_SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct")
+_SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct", "kr_uct_prior")
 
 
 def with_budget(player: str, simulations: int) -> str:
@@ -88,36 +94,71 @@ COLUMNS = ("match", "published win rate", "ours: wins / draws / losses", "win ra
 
 
 def play_all(
-    simulations: int, games: int, ends: int, report: Callable[[str], None], only: tuple[int, ...] = ()
-) -> list[Played]:
-    """Plays the matches.
+    simulations: int,
+    games: int,
+    ends: int,
+    report: Callable[[str], None],
+    only: tuple[int, ...] = (),
+    kept: Sequence[Played] = (),
+) -> Iterator[Played]:
+    """Plays the matches, one after another.
 
     Args:
-        simulations: a shot, of players that search. games: a match; 0: as many as `Match.games`. ends: of a game.
-        only: numbers of the matches to play; none: all.
+        simulations: a shot, of players that search. games: at most so many a match; 0: as many as `Match.games`.
+        ends: of a game. only: numbers of the matches to play; none: all.
+        kept: matches that need not be played again.
     """
-    played = []
+    done = [row.match for row in kept]
     for number, match in enumerate(MATCHES):
-        if only and number not in only:
-            continue
-        ruleset = game("curling").ruleset(ends=ends, **match.rules)
-        report(f"{match.one} : {match.two}")
-        one, two = (with_budget(player, simulations) for player in (match.one, match.two))
-        played.append(Played(match, play_match(ruleset, one, two, games or match.games, seed=1000 * number)))
-    return played
+        if match not in done and (not only or number in only):
+            report(f"{match.one} : {match.two}")
+            ruleset = game("curling").ruleset(ends=ends, **match.rules)
+            one, two = (with_budget(player, simulations) for player in (match.one, match.two))
+            count = min(games, match.games) if games else match.games
+            yield Played(match, play_match(ruleset, one, two, count, seed=1000 * number))
 
 
-def markdown(played: list[Played], simulations: int, games: int, ends: int, command: str) -> str:
+def save(played: Sequence[Played], path: Path, settings: dict[str, int]) -> None:
+    """Writes what has been played, so that `load` finds it."""
+    rows = [
+        {"one": row.match.one, "two": row.match.two, "margins": row.result.margins}
+        for row in sorted(played, key=lambda row: MATCHES.index(row.match))
+    ]
+    lines = ",\n".join("    " + json.dumps(row) for row in rows)
+    path.write_text(f'{{\n  "settings": {json.dumps(settings)},\n  "matches": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+
+
+def load(path: Path, settings: dict[str, int]) -> list[Played]:
+    """What has been played with the same settings; nothing where the file is missing or of other settings."""
+    if not path.exists():
+        return []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if record["settings"] != settings:
+        return []
+    known = {(match.one, match.two): match for match in MATCHES}
+    return [
+        Played(known[row["one"], row["two"]], Result.of(row["one"], row["two"], row["margins"]))
+        for row in record["matches"]
+        if (row["one"], row["two"]) in known
+    ]
+
+
+def markdown(played: Sequence[Played], simulations: int, ends: int, command: str) -> str:
     """The page."""
+    played = sorted(played, key=lambda row: MATCHES.index(row.match))
+    total = sum(row.result.games for row in played)
     lines = [
         "# Digital curling: published matches beside ours",
         "",
-        f"Written by `{command}`: {simulations} simulations a shot for players that search, {ends} ends, simulator cs2; "
-        "noise of the UEC Cup for gccs against ayumu and through, else of GAT. The papers' players had seconds instead "
-        "(about 1.7 million playouts a shot for gccs and ayumu). Win rates leave drawn games out, as in the papers; "
-        "intervals are Wilson's, of 95 %.",
+        f"Written by `{command}`: {total:,} games, {simulations} simulations a shot for players that search, {ends} ends, "
+        "simulator cs2; noise of the UEC Cup for gccs against ayumu and through, else of GAT. The papers' players had seconds "
+        "instead (about 1.7 million playouts a shot for gccs and ayumu). Win rates leave drawn games out, as in the papers; "
+        "intervals are Wilson's, of 95 %. Points are those of the player named first less the other's.",
         "",
         f"| {' | '.join(COLUMNS)} |",
         "|---|---|---|--:|---|--:|",
+        *(f"| {' | '.join(row.cells())} |" for row in played),
     ]
-    return "\n".join([*lines, *(f"| {' | '.join(row.cells())} |" for row in played)]) + "\n"
+    if len(played) < len(MATCHES):
+        lines += ["", f"{len(played)} of {len(MATCHES)} matches have been played."]
+    return "\n".join(lines) + "\n"
