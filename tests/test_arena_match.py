@@ -44,6 +44,30 @@ def test_replay_of_a_record_gives_the_same_bytes(name, seats, parameters):
         assert sum(record.decisions) == record.moves * (len(seats) if name == "toy_push" else 1)
 
 
+def test_who_is_replaced_for_good_is_not_asked_again():
+    ruleset = game("toy_village").ruleset()
+
+    class Babbler(Agent):
+        asked = 0
+
+        def reset(self, ruleset, seat, seed):
+            pass
+
+        def act(self, view, legal):
+            Babbler.asked += 1
+            return 10_000
+
+    most = 0
+    for seed in range(10):
+        Babbler.asked = 0
+        seats = ["babbler", *["random"] * (ruleset.num_players - 1)]
+        agents = [Babbler(), *(make_agent(ruleset.game, text) for text in seats[1:])]
+        record = play_match(Match.of(ruleset, seats, seed), agents)
+        assert record.decisions[0] == Babbler.asked
+        most = max(most, Babbler.asked)
+    assert most == ruleset.game.fault_limit
+
+
 @pytest.mark.parametrize(
     ("agent", "reason", "detail"),
     [

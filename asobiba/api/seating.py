@@ -268,10 +268,12 @@ class Seating(Batch):
     def decide(self, seat: int, select: np.ndarray) -> None:
         """Asks the agents at `seat` for their actions in the games where `select` (`(n,)` bool) is set.
 
-        The actions are written into `actions`; games in which that seat does not act, or is the learner's, are left
-        alone.
+        The actions are written into `actions`; games in which that seat does not act, is the learner's, or is replaced
+        for good (`Game.fault_limit`), are left alone.
         """
         turn = select & self.acts(seat) & (self.learners != seat)
+        if self.ruleset.game.fault_limit:
+            turn &= self.states["faults"][:, seat] < self.ruleset.game.fault_limit
         if not turn.any():
             return
         if self._hand is not None:

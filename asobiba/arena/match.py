@@ -242,6 +242,11 @@ class Table:
         """The seats to be asked for an action now."""
         return self.ruleset.actors(self.states[0]).tolist()
 
+    def replaced_for_good(self, seat: int) -> bool:
+        """Whether the rules play for this seat from now on (`Game.fault_limit`)."""
+        limit = self.ruleset.game.fault_limit
+        return limit > 0 and int(self.states["faults"][0][seat]) >= limit
+
     def begin(self, seed: int) -> None:
         """Deals the game of this seed."""
         self._batch.seed(seed)
@@ -341,6 +346,9 @@ def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None 
     while not table.over and ending is None:
         action = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
         for seat in table.movers:
+            if table.replaced_for_good(seat):
+                action[seat if ruleset.simultaneous else ...] = no_action(ruleset)
+                continue
             answer = _ask(match, agents[seat], seat, table, thinking, tally)
             if isinstance(answer, _Ending):
                 if ruleset.game.faults == "end":

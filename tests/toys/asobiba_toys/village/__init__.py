@@ -82,7 +82,7 @@ GAME = Game(
     leaves=True,
     teams="wolf",
     faults="replace",
-    fault_limit=3,
+    fault_limit=1,
     evidence="counting by hand",
 )
 env, raw_env, parallel_env = expose(GAME)
