@@ -294,7 +294,9 @@ def page(results: dict[Meeting, int]) -> str:
         f"({', '.join(sorted({m.map for m in results}))}).",
         "Points in percent of the row's agent against the column's, a draw counting half, with the 95 % interval. The",
         "labels behind F-UCT's fuzzy sets were derived by deep search (`baselines/tactics/labels/made.yml`); the authors' own,",
-        "made by a person, are not public.",
+        "made by a person, are not public. Corrected, the enemy is an enemy, and F-UCT follows the paper where its program does",
+        "not: several nearest samples count, staying is no member of its own, and children of low membership, whom the program",
+        "tries first, wait. Small maps were played first; a dash stands where no game was.",
         *_sets_section(),
     ]
     for budget in _budgets(results):
@@ -347,7 +349,7 @@ def page(results: dict[Meeting, int]) -> str:
     if rows:
         lines += ["", f"## Variants of the corrected M-UCT against itself, {_VARIANTS_BUDGET:,} playouts", ""]
         lines += _table(["", "points", "games"], rows)
-    rows = []
+    rows, better = [], []
     for change, what in CHANGES:
         found_at = [
             score(results, f"{plain},{change}", plain)
@@ -356,7 +358,10 @@ def page(results: dict[Meeting, int]) -> str:
         if any(found_at):
             games = "/".join(str(found.games if found else 0) for found in found_at)
             rows.append([f"`{change}`", what, *map(_cell, found_at), games])
+            if any(found and found.interval()[0] > 0.5 for found in found_at):
+                better.append(f"`{change}`")
     if rows:
         lines += ["", "## The tuning of uct_plus: one setting changed, against itself", ""]
+        lines += [f"Better beyond the interval: {', '.join(better) or 'none'}.", ""]
         lines += _table(["", "", *(f"{budget:,} playouts" for budget in TUNING_BUDGETS), "games"], rows)
     return "\n".join(lines) + "\n"
