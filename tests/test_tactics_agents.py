@@ -159,6 +159,9 @@ def test_published_switches():
     assert agent.settings["final"] == "mean"
     corrected = make_agent(GAME, "m_uct_corrected")
     assert not corrected.settings["cooperative"]
+    assert make_agent(GAME, "uct_plus:widening=4").settings["widening"] == (4, 0.4)
+    fuzzy = make_agent(GAME, "f_uct_corrected").settings
+    assert (fuzzy["expand_after"], fuzzy["settings"]["rules_of_thumb"]) == (21, False)
     with pytest.raises(GameParameterError, match="variant is one of plain, widening"):
         make_agent(GAME, "m_uct:variant=best")
     with pytest.raises(GameParameterError, match="holds no fuzzy sets"):
@@ -295,6 +298,17 @@ def test_derived_labels_tell_good_actions_from_others():
     )
     few = labelling.balanced(samples, 4, 0)
     assert max(sum(s.kind == kind and s.good == g for s in few) for kind in range(6) for g in (True, False)) <= 4
+
+
+def test_lists_that_do_not_fit():
+    runner = CliRunner()
+    for arguments, named in (
+        (["derive-labels", "x", "--sizes", "8"], "'8'"),
+        (["reproduce", "--rounds", "1,2"], "'1,2'"),
+    ):
+        asked = runner.invoke(commands.app, arguments)
+        assert asked.exit_code == 2
+        assert named in asked.output
 
 
 def test_orders_are_measured_position_by_position():

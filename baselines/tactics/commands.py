@@ -15,6 +15,14 @@ MapName = Annotated[str, typer.Option("--map", help="A shipped map, a .tbsmap fi
 Size = Annotated[int, typer.Option(help="The board: 8, 10 or 14; 0 is the smallest that holds the map.")]
 
 
+def _paired(keys: str, values: str, what: str) -> dict[int, int]:
+    """Two lists of whole numbers, such as 8,10 and 800,60, as a dictionary."""
+    try:
+        return dict(zip(map(int, keys.split(",")), map(int, values.split(",")), strict=True))
+    except ValueError:
+        raise typer.BadParameter(f"{what}: {keys!r} and {values!r} are not two lists of as many numbers") from None
+
+
 @app.command()
 def label(
     folder: Annotated[Path, typer.Argument(help="Where the judgements and the fuzzy sets of them are kept.")],
@@ -79,7 +87,7 @@ def derive_labels(
     of fresh positions."""
     from asobiba.baselines.tactics.labelling import derive_everywhere, write_derived
 
-    boards = dict(zip(map(int, sizes.split(",")), map(int, positions.split(",")), strict=True))
+    boards = _paired(sizes, positions, "--sizes and --positions")
     fresh = {size: -(-number // 4) for size, number in boards.items()}
     with progress_bar(counted=True) as bar:
         task = bar.add_task("searching", total=sum(boards.values()) + sum(fresh.values()))
@@ -111,7 +119,7 @@ def reproduce(
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
     from asobiba.baselines.tactics.reproduction import page, planned, play_all, tuning_meetings
 
-    wanted = dict(zip(map(int, budgets.split(",")), map(int, rounds.split(",")), strict=True))
+    wanted = _paired(budgets, rounds, "--budgets and --rounds")
     boards = [int(part) for part in sizes.split(",")]
     parts = planned(wanted, boards)
     if tuning:
