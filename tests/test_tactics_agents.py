@@ -159,6 +159,9 @@ def test_published_switches():
     assert agent.settings["final"] == "mean"
     corrected = make_agent(GAME, "m_uct_corrected")
     assert not corrected.settings["cooperative"]
+    assert make_agent(GAME, "uct_plus:widening=4").settings["widening"] == (4, 0.4)
+    fuzzy = make_agent(GAME, "f_uct_corrected").settings
+    assert (fuzzy["expand_after"], fuzzy["settings"]["rules_of_thumb"]) == (21, False)
     with pytest.raises(GameParameterError, match="variant is one of plain, widening"):
         make_agent(GAME, "m_uct:variant=best")
     with pytest.raises(GameParameterError, match="holds no fuzzy sets"):
@@ -280,22 +283,78 @@ def test_label_asks_and_makes_sets(tmp_path):
     again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\nq\n")
     assert "1 judgements now, 6 in all" in again.output
     assert yaml.safe_load((tmp_path / "made.yml").read_text())["by"].startswith("a person")
-    assert agents.knowledge(str(tmp_path)).shape[1] == 24
+    assert agents.knowledge(str(tmp_path)).shape[0] == 24
     (tmp_path / labelling.SAMPLES).write_text("type\nknight,1,2,1\n")
     with pytest.raises(GameParameterError, match=r"line 2: .* is no sample"):
         labelling.read_samples(tmp_path)
 
 
 def test_derived_labels_tell_good_actions_from_others():
-    samples = list(labelling.derive(FLAT, 3, 4000, seed=2))
-    good = sum(sample.good for sample in samples)
-    assert 3 <= good < 0.8 * len(samples)
+    samples = list(labelling.derive(FLAT, 12, 1000, seed=2))
+    good = [sample for sample in samples if sample.good]
+    assert 3 <= len(good) < 0.3 * len(samples)
+    assert min(s.visits for s in good) > max(
+        np.median([t.visits for t in samples if t.position == s.position]) for s in good
+    )
     few = labelling.balanced(samples, 4, 0)
     assert max(sum(s.kind == kind and s.good == g for s in few) for kind in range(6) for g in (True, False)) <= 4
 
 
+def test_lists_that_do_not_fit():
+    runner = CliRunner()
+    for arguments, named in (
+        (["derive-labels", "x", "--sizes", "8"], "'8'"),
+        (["reproduce", "--rounds", "1,2"], "'1,2'"),
+    ):
+        asked = runner.invoke(commands.app, arguments)
+        assert asked.exit_code == 2
+        assert named in asked.output
+
+
+def test_orders_are_measured_position_by_position():
+    """Two positions of three and two actions; in the first the better of two good ones stands behind the bad one."""
+    vector = np.zeros(22, np.float32)
+    told = [(0, True, 50), (0, False, 20), (0, True, 30), (1, False, 5), (1, True, 40), (2, None, 9)]
+    samples = [labelling.Sample(5, vector, good, position, visits) for position, good, visits in told]
+    order = labelling.order_by(np.array([0.5, 0.6, 0.9, 0.1, 0.7, 0.3]), samples)
+    # Position 0: ranks 1, 2, 3 beside 3, 1, 2 (Spearman: 1 - 6 * (4 + 1 + 1) / 24 = -0.5), one of two pairs is right.
+    assert order == labelling.Order(2, correlation=0.25, area=0.75, top=1.0, chance=round((2 / 3 + 1 / 2) / 2, 3))
+
+
+def test_the_shipped_sets_know_good_actions():
+    """Of positions that they were not made of."""
+    samples = list(labelling.derive(FLAT, 25, 1000, seed=77))
+    order = labelling.order_by(labelling.memberships_of(agents._sets(agents.LABELS), samples, 10), samples)
+    assert order.positions >= 5
+    assert order.area > 0.65
+    assert order.top > 2 * order.chance
+
+
+def test_corrected_priors_leave_the_others_for_later():
+    """Children of memberships below a tenth are tried first as published, and last when corrected."""
+    state, positions = states.new_state(FLAT, 3), labelling.Positions(FLAT)
+    tried = {}
+    for name in ("f_uct", "f_uct_corrected"):
+        agent = make_agent(GAME, f"{name}:simulations=10")
+        agent.begin(FLAT, [0], [0])
+        agent.act(states.view_of(FLAT, state, 0), states.action_mask(FLAT, state))
+        settings = agent.settings["settings"]
+        outside = []
+        for action, visits in agent.last.visits.items():
+            order = orders.order_of(FLAT, state, action)
+            kind, stays = state["kind"][0, order.unit], order.goal == state["cell"][0, order.unit]
+            member = agents._sets(agents.LABELS)[kind].membership(
+                positions.vector(state, action), settings["neighbours"] if not settings["rules_of_thumb"] else 1
+            )
+            if member < 0.1 and not (settings["rules_of_thumb"] and stays):
+                outside.append(visits)
+        assert len(outside) > 10
+        tried[name] = sum(outside)
+    assert tried == {"f_uct": 10, "f_uct_corrected": 0}
+
+
 def test_the_round_robin_swaps_colours_and_goes_on_where_it_stopped(tmp_path):
-    (part,) = reproduction.planned([100], 1, [8])
+    (part,) = reproduction.planned({100: 1}, [8])
     meetings = [m for m in part if m.map == "skirmish"]
     assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
     few = [
@@ -305,12 +364,12 @@ def test_the_round_robin_swaps_colours_and_goes_on_where_it_stopped(tmp_path):
     ]
     kept = tmp_path / "games.jsonl"
     results = reproduction.play_all([few], kept, None, lambda n: None)
-    assert len(results) == len(few) == 2
+    assert len(results) == len(few) == 4  # the claim's pairs meet once more
     lines = kept.read_text()
     assert reproduction.play_all([few], kept, None, lambda n: None) == results
     assert kept.read_text() == lines
     found = reproduction.score(results, "f_uct:simulations=10", "m_uct:simulations=10")
-    assert found.games == 2
+    assert found.games == 4
 
 
 def test_the_page_counts_points_from_both_colours():

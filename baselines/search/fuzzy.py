@@ -129,63 +129,62 @@ class FuzzySet:
 
 
 def as_knowledge(sets: Sequence[FuzzySet | None]) -> np.ndarray:
-    """Fuzzy sets as the table that the kernel `membership` reads: `(rows, 2 + features)` float32.
+    """Fuzzy sets as the table that the kernel `membership` reads: `(2 + features, columns)` float32.
 
-    Row `number` holds where the samples of that set begin and end; each sample's row holds its membership, room for
-    its distance, which `membership` writes, and its vector. A set that is `None` has no samples.
+    Each sample has a column: its membership, room for its distance, which `membership` writes, and its vector. Samples
+    lie side by side for each feature, so that the processor measures several distances at once. Rows 2 and 3 of column
+    `number`, before the samples, hold where those of that set begin and end (a set that is `None` has none); row 1 is
+    room for the distances of the nearest.
     """
     width = max(len(fuzzy.names) for fuzzy in sets if fuzzy is not None)
-    rows = [np.zeros((len(sets), 2 + width), np.float32)]
-    start = len(sets)
+    start = max(len(sets), MOST_NEIGHBOURS)
+    parts = [np.zeros((2 + max(2, width), start), np.float32)]
     for number, fuzzy in enumerate(sets):
         count = 0 if fuzzy is None else len(fuzzy.vectors)
-        rows[0][number, :2] = start, start + count
+        parts[0][2:4, number] = start, start + count
         start += count
         if fuzzy is not None:
-            rows.append(np.column_stack([fuzzy.memberships, np.zeros(count), fuzzy.vectors]).astype(np.float32))
-    return np.ascontiguousarray(np.concatenate(rows))
+            part = np.zeros((len(parts[0]), count), np.float32)
+            part[0], part[2 : 2 + width] = fuzzy.memberships, fuzzy.vectors.T
+            parts.append(part)
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 @kernel
 def membership(knowledge, number, vector, neighbours):
     """`FuzzySet.membership` of set `number` of a table of `as_knowledge`; 0.5 where the set is empty."""
-    first, last = np.int64(knowledge[number, 0]), np.int64(knowledge[number, 1])
+    first, last = np.int64(knowledge[2, number]), np.int64(knowledge[3, number])
     if first == last:
         return 0.5
-    size = vector.shape[0]
-    whole = size - size % 4
-    for row in range(first, last):
-        # Four sums, which the processor adds up side by side.
-        a, b, c, d = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
-        for k in range(0, whole, 4):
-            e, f = knowledge[row, 2 + k] - vector[k], knowledge[row, 3 + k] - vector[k + 1]
-            g, h = knowledge[row, 4 + k] - vector[k + 2], knowledge[row, 5 + k] - vector[k + 3]
-            a, b, c, d = a + e * e, b + f * f, c + g * g, d + h * h
-        for k in range(whole, size):
-            e = knowledge[row, 2 + k] - vector[k]
-            a += e * e
-        gap = (a + b) + (c + d)
-        if gap == 0:
-            return np.float64(knowledge[row, 0])
-        knowledge[row, 1] = gap
-    # The distance of the `neighbours`-th nearest is found by passes over the samples: few are asked for.
-    below = np.float32(-1.0)
-    found = 0
-    while found < neighbours and found < last - first:
-        nearest = np.float32(1e30)
-        alike = 0
-        for row in range(first, last):
-            gap = knowledge[row, 1]
-            if gap > below and gap <= nearest:
-                alike = 1 if gap < nearest else alike + 1
-                nearest = gap
-        found += alike
-        below = nearest
+    for column in range(first, last):
+        knowledge[1, column] = 0
+    for feature in range(vector.shape[0]):
+        asked = vector[feature]
+        for column in range(first, last):
+            gap = knowledge[2 + feature, column] - asked
+            knowledge[1, column] += gap * gap
+    # The nearest distances in order, by insertion.
+    known = 0
+    for column in range(first, last):
+        gap = knowledge[1, column]
+        if known < neighbours or gap < knowledge[1, known - 1]:
+            place = min(known, neighbours - 1)
+            while place > 0 and knowledge[1, place - 1] > gap:
+                knowledge[1, place] = knowledge[1, place - 1]
+                place -= 1
+            knowledge[1, place] = gap
+            known = min(known + 1, neighbours)
+    furthest = knowledge[1, known - 1]
+    exact = knowledge[1, 0] == 0
     total, weights = 0.0, 0.0
-    for row in range(first, last):
-        gap = knowledge[row, 1]
-        if gap <= below:
+    for column in range(first, last):
+        gap = knowledge[1, column]
+        if gap <= furthest:
+            if exact:
+                if gap == 0:
+                    return np.float64(knowledge[0, column])
+                continue
             weight = 1.0 / np.sqrt(np.float64(gap))
-            total += weight * knowledge[row, 0]
+            total += weight * knowledge[0, column]
             weights += weight
     return total / weights

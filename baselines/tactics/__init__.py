@@ -69,7 +69,7 @@ def f_uct(
     attack_share: float = 0.8,
     exploration: float = 0.3,
     weight: float = 10.0,
-    neighbours: int = 5,
+    neighbours: int = 10,
     labels: str | None = None,
 ) -> Agent:
     """F-UCT, as published or corrected; `labels` is a folder of fuzzy sets, the shipped ones by default."""
@@ -88,7 +88,8 @@ def uct_plus(
     bargain: float = 0.02,
     caution: float = 0.5,
     mean: float = 0.2,
-    neighbours: int = 5,
+    neighbours: int = 10,
+    widening: float = 0.0,
     transpositions: bool = True,
     reuse: bool = True,
 ) -> Agent:
@@ -106,6 +107,7 @@ def uct_plus(
         caution,
         mean,
         neighbours,
+        widening,
         transpositions,
         reuse,
     )

@@ -20,6 +20,7 @@ from asobiba.envs.tactics.units import NAMES
 LABELS = Path(__file__).parent / "labels"
 VARIANTS = ("plain", "widening", "reuse", "transpositions")
 _EXPLORATION, _UNVISITED, _EXPAND_AFTER = 0.3, 199.0, 11
+_WIDENING_POWER = 0.4
 _TREE = 1 << 17
 
 
@@ -40,7 +41,7 @@ def _variant(variant: str) -> dict[str, Any]:
     if variant not in VARIANTS:
         raise GameParameterError(f"variant is one of {', '.join(VARIANTS)}, not {variant!r}")
     return {
-        "widening": (2.0, 0.4) if variant == "widening" else None,
+        "widening": (2.0, _WIDENING_POWER) if variant == "widening" else None,
         "reuse": variant == "reuse",
         "transpositions": variant == "transpositions",
     }
@@ -71,18 +72,20 @@ def f_uct(
 ) -> UctAgent:  # fmt: skip
     """F-UCT: M-UCT whose new children begin with `weight` x membership visits that all were won.
 
-    With `published` the nearest samples alone count, and children of membership below a tenth, who begin without
-    visits, are tried first. Corrected, every child begins with at least one visit, and the most visited is played: the
-    best mean would be that of a child that was never tried.
+    With `published` the nearest sample alone counts, staying without an attack is a full member, the visits of the prior
+    count for the expansion threshold, and children of membership below a tenth, who begin without visits, are tried
+    first. Corrected, memberships are the paper's (equation 4), the threshold counts playouts, those without visits wait
+    until the others have proved worse than a draw ("search those of high membership first"), and the most visited is
+    played: the best mean would be that of a child that was never tried.
     """
     return UctAgent(
         simulations,
         name="f_uct",
         exploration=exploration,
         tree_size=_TREE,
-        expand_after=_EXPAND_AFTER,
+        expand_after=_EXPAND_AFTER if published else _EXPAND_AFTER + round(weight),
         log_count="root",
-        urgency=_UNVISITED,
+        urgency=_UNVISITED if published else 0.0,
         cooperative=published,
         final="mean" if published else "visits",
         playout=True,
@@ -92,7 +95,7 @@ def f_uct(
             "late_turn": published,
             "weight": weight,
             "neighbours": 1 if published else neighbours,
-            "lowest": 0 if published else 1,
+            "rules_of_thumb": published,
         },
         **_variant(variant),
     )
@@ -109,6 +112,7 @@ def uct_plus(
     caution: float,
     mean: float,
     neighbours: int,
+    widening: float,
     transpositions: bool,
     reuse: bool,
 ) -> UctAgent:
@@ -132,6 +136,7 @@ def uct_plus(
             "attack_share": attack_share, "choosy": choosy, "weight": weight, "mean": mean, "lowest": 1,
             "neighbours": neighbours, "rules_of_thumb": False, "bargain": bargain, "caution": caution,
         },
+        widening=(widening, _WIDENING_POWER) if widening else None,
         transpositions=transpositions,
         reuse=reuse,
     )  # fmt: skip

@@ -15,6 +15,14 @@ MapName = Annotated[str, typer.Option("--map", help="A shipped map, a .tbsmap fi
 Size = Annotated[int, typer.Option(help="The board: 8, 10 or 14; 0 is the smallest that holds the map.")]
 
 
+def _paired(keys: str, values: str, what: str) -> dict[int, int]:
+    """Two lists of whole numbers, such as 8,10 and 800,60, as a dictionary."""
+    try:
+        return dict(zip(map(int, keys.split(",")), map(int, values.split(",")), strict=True))
+    except ValueError:
+        raise typer.BadParameter(f"{what}: {keys!r} and {values!r} are not two lists of as many numbers") from None
+
+
 @app.command()
 def label(
     folder: Annotated[Path, typer.Argument(help="Where the judgements and the fuzzy sets of them are kept.")],
@@ -66,30 +74,32 @@ def label(
 @app.command("derive-labels")
 def derive_labels(
     folder: Annotated[Path, typer.Argument(help="Where the fuzzy sets are written.")],
-    positions: Annotated[int, typer.Option(min=1, help="Positions to search.")] = 400,
-    simulations: Annotated[int, typer.Option(min=100, help="Playouts of each search.")] = 4000,
-    most: Annotated[int, typer.Option(min=1, help="Samples of a unit type and judgement that are kept.")] = 250,
-    map: MapName = "all",
-    size: Size = 0,
+    positions: Annotated[str, typer.Option(help="Positions to search on each board.")] = "800,60",
+    sizes: Annotated[str, typer.Option(help="The boards.")] = "8,10",
+    simulations: Annotated[int, typer.Option(min=100, help="Playouts of each of the two searches.")] = 6000,
+    most: Annotated[int, typer.Option(min=1, help="Samples of a unit type and judgement that are kept.")] = 400,
+    distance: Annotated[
+        float | None, typer.Option(min=0, help="Standard distance.  [default: what orders actions best]")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the positions.")] = 1,
 ) -> None:
-    """Makes fuzzy sets where no person sat down: deep search judges the actions."""
-    from asobiba.baselines.tactics.labelling import balanced, derive, write_sets
-    from asobiba.core import game
+    """Makes fuzzy sets where no person sat down: deep search judges the actions, and how well the sets order the actions
+    of fresh positions."""
+    from asobiba.baselines.tactics.labelling import derive_everywhere, write_derived
 
-    ruleset = game("tactics").ruleset(map=map, size=size)
+    boards = _paired(sizes, positions, "--sizes and --positions")
+    fresh = {size: -(-number // 4) for size, number in boards.items()}
     with progress_bar(counted=True) as bar:
-        task = bar.add_task("searching", total=positions)
-        samples = list(derive(ruleset, positions, simulations, seed, lambda: bar.advance(task, 1)))
-    made = {
-        "by": "deep search: good is what UCT (right sign, attack-first playouts, no priors) visits at least half as "
-        "often as the action that it visits most",
-        "command": f"asobiba tactics derive-labels FOLDER --map {map} --size {size} --positions {positions} "
-        f"--simulations {simulations} --most {most} --seed {seed}",
-        "judged": len(samples),
-    }
-    write_sets(balanced(samples, most, seed), folder, made)
+        task = bar.add_task("searching", total=sum(boards.values()) + sum(fresh.values()))
+        samples = derive_everywhere(boards, simulations, seed, lambda: bar.advance(task, 1))
+        others = derive_everywhere(fresh, simulations, seed + 1, lambda: bar.advance(task, 1))
+    command = (
+        f"asobiba tactics derive-labels FOLDER --positions {positions} --sizes {sizes} --simulations {simulations} "
+        f"--most {most} --seed {seed}" + ("" if distance is None else f" --distance {distance:g}")
+    )
+    order = write_derived(samples, others, folder, command, most, distance, seed)
     typer.echo(f"{len(samples)} actions judged; fuzzy sets: {folder}")
+    typer.echo(f"On {order.positions} fresh positions: rank correlation {order.correlation}, best is good {order.top}")
 
 
 @app.command()
@@ -99,7 +109,9 @@ def reproduce(
         "runs/reproduce-tactics.jsonl"
     ),
     budgets: Annotated[str, typer.Option(help="Playouts of an action.")] = "100,1000,5000",
-    rounds: Annotated[int, typer.Option(min=1, help="Times that each pair meets on each map with each colour.")] = 1,
+    rounds: Annotated[
+        str, typer.Option(help="Times that each pair meets on each map with each colour, for each budget.")
+    ] = "4,2,1",
     sizes: Annotated[str, typer.Option(help="Boards whose maps are played.")] = "8,10,14",
     tuning: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets itself with changes.")] = 1,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
@@ -107,9 +119,9 @@ def reproduce(
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
     from asobiba.baselines.tactics.reproduction import page, planned, play_all, tuning_meetings
 
-    wanted = [int(part) for part in budgets.split(",")]
+    wanted = _paired(budgets, rounds, "--budgets and --rounds")
     boards = [int(part) for part in sizes.split(",")]
-    parts = planned(wanted, rounds, boards)
+    parts = planned(wanted, boards)
     if tuning:
         parts.append(tuning_meetings(tuning))
     total = sum(map(len, parts))

@@ -10,23 +10,27 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+import yaml
 from scipy.stats import binomtest
 
+from asobiba.baselines.tactics.agents import LABELS
 from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step, view_of
 from asobiba.envs.tactics.maps import shipped_maps
 
 SEARCHES = ("m_uct", "m_uct_corrected", "f_uct", "f_uct_corrected", "uct_plus")
+ALL = (*SEARCHES, "rhea", "max_act_eval")
+"""The round robin's agents."""
 RATIOS = (2, 4, 8)
 """How many times F-UCT's playouts M-UCT gets, to find where both are equally strong."""
-TUNING_BUDGETS = (100, 1000)
+TUNING_BUDGETS = (300,)
 CHANGES = (
     ("weight=0", "no priors"),
     ("weight=5", "priors of 5 visits, which expand new leaves at once"),
@@ -40,6 +44,7 @@ CHANGES = (
     ("choosy=1", "playouts that choose the best attack"),
     ("expand_after=1", "leaves expanded at once"),
     ("expand_after=11", "leaves expanded as in M-UCT"),
+    ("widening=4", "progressive widening"),
     ("transpositions=false", "no transpositions"),
     ("reuse=false", "a new tree for each action"),
 )
@@ -70,34 +75,43 @@ def _with_budget(name: str, budget: int) -> str:
 
 
 def _claims(budget: int) -> list[tuple[str, str]]:
-    """The pairs that the claims are about: what fuzzy priors and the right sign are worth, and what the priors save."""
-    m, m_right, f, f_right, plus = (_with_budget(name, budget) for name in SEARCHES)
-    found = [(f, m), (f_right, m_right), (m_right, m), (f_right, f), (plus, m_right), (plus, f_right)]
+    """The pairs of equal playouts that the claims are about: what fuzzy priors and the right sign are worth."""
+    m, m_right, f, f_right, _ = (_with_budget(name, budget) for name in SEARCHES)
+    return [(f, m), (f_right, m_right), (m_right, m), (f_right, f)]
+
+
+def _savings(budget: int) -> list[tuple[str, str]]:
+    """F-UCT against M-UCT of more playouts, at the smallest budget; variants of M-UCT at the middle one."""
+    found = []
     if budget == _SAVING_BUDGET:
         for kind in ("", "_corrected"):
             fuzzy = _with_budget("f_uct" + kind, budget)
             found += [(fuzzy, _with_budget("m_uct" + kind, ratio * budget)) for ratio in RATIOS]
     if budget == _VARIANTS_BUDGET:
-        found += [(f"{m_right},variant={variant}", m_right) for variant in _VARIANTS]
+        plain = _with_budget("m_uct_corrected", budget)
+        found += [(f"{plain},variant={variant}", plain) for variant in _VARIANTS]
     return found
 
 
 def _round_robin(budget: int) -> list[tuple[str, str]]:
-    """The pairs of the round robin that are not among the claims."""
-    names = [_with_budget(name, budget) for name in (*SEARCHES, "rhea", "max_act_eval")]
-    known = {frozenset(pair) for pair in _claims(budget)}
-    return [pair for pair in itertools.combinations(names, 2) if frozenset(pair) not in known]
+    return list(itertools.combinations([_with_budget(name, budget) for name in ALL], 2))
 
 
-def planned(budgets: Iterable[int], rounds: int, sizes: Iterable[int]) -> list[list[Meeting]]:
-    """For each budget the meetings in their order: the claims' pairs before the others, small boards before large ones;
-    every pair on every map, each colour once a round."""
+def planned(rounds: Mapping[int, int], sizes: Iterable[int]) -> list[list[Meeting]]:
+    """For each budget the meetings in their order: every pair on every map, each colour once a round; the claims' pairs
+    have as many rounds again.
+
+    Args:
+        rounds: how many for each budget.
+        sizes: boards whose maps are played, small ones first.
+    """
     maps = sorted((m for m in shipped_maps().values() if m.size in set(sizes)), key=lambda m: m.size)
     parts = []
-    for budget in sorted(budgets):
+    for budget in sorted(rounds):
         part = []
-        for pairs in (_claims(budget), _round_robin(budget)):
-            for number, map_, (a, b) in itertools.product(range(rounds), maps, pairs):
+        pairs = [*_round_robin(budget), *_savings(budget)]
+        for number in range(2 * rounds[budget]):
+            for map_, (a, b) in itertools.product(maps, pairs if number < rounds[budget] else _claims(budget)):
                 part += [Meeting(map_.name, a, b, number), Meeting(map_.name, b, a, number)]
         parts.append(part)
     return parts
@@ -216,8 +230,9 @@ def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _budgets(results: dict[Meeting, int]) -> list[int]:
-    found = {int(m.red.partition("simulations=")[2].partition(",")[0]) for m in results if m.red.startswith("uct_plus")}
-    return sorted(found)
+    """The round robin's; the tuning has others."""
+    against_others = [m.red for m in results if m.red.startswith("uct_plus") and not m.blue.startswith("uct_plus")]
+    return sorted({int(text.partition("simulations=")[2]) for text in against_others})
 
 
 def equal_ratio(results: dict[Meeting, int], kind: str) -> str:
@@ -238,9 +253,38 @@ def equal_ratio(results: dict[Meeting, int], kind: str) -> str:
     return f"more than {2 ** points[-1][0]:.0f} times"
 
 
+def _sets_section() -> list[str]:
+    """How the shipped fuzzy sets order actions, as found when they were made."""
+    made = yaml.safe_load((LABELS / "made.yml").read_text(encoding="utf-8"))
+    orders = made["fresh_positions"]
+    rows = [
+        [
+            what,
+            f"{order['correlation']:.2f}",
+            f"{100 * order['area']:.0f}",
+            f"{100 * order['top']:.0f}",
+            f"{100 * order['chance']:.0f}",
+        ]
+        for what, order in orders.items()
+    ]
+    positions = next(iter(orders.values()))["positions"]
+    return [
+        "",
+        "## What the fuzzy sets know",
+        "",
+        f"On {positions} positions that were not used for them: how memberships order the actions of a position beside",
+        "the visits of a deep search.",
+        "",
+        *_table(
+            ["samples", "rank correlation", "good before not good, %", "best is good, %", "good actions, %"],
+            rows,
+        ),
+    ]
+
+
 def page(results: dict[Meeting, int]) -> str:
     """The results as Markdown."""
-    names: list[Any] = [*SEARCHES, "rhea", "max_act_eval"]
+    names: list[Any] = list(ALL)
     lines = [
         "# Turn-based tactics: M-UCT and F-UCT",
         "",
@@ -248,10 +292,12 @@ def page(results: dict[Meeting, int]) -> str:
         "with fuzzy priors, needs less search; it prints no figures. Written by `asobiba reproduce tactics`: pairs meet on the",
         f"shipped maps, colours swapped; {len(results):,} games on {len({m.map for m in results})} maps "
         f"({', '.join(sorted({m.map for m in results}))}).",
-        "The pairs that the claims are about come first, so that they have most games; where the time was over a dash stands.",
         "Points in percent of the row's agent against the column's, a draw counting half, with the 95 % interval. The",
         "labels behind F-UCT's fuzzy sets were derived by deep search (`baselines/tactics/labels/made.yml`); the authors' own,",
-        "made by a person, are not public.",
+        "made by a person, are not public. Corrected, the enemy is an enemy, and F-UCT follows the paper where its program does",
+        "not: several nearest samples count, staying is no member of its own, and children of low membership, whom the program",
+        "tries first, wait. Small maps were played first; a dash stands where no game was.",
+        *_sets_section(),
     ]
     for budget in _budgets(results):
         texts = [_with_budget(name, budget) for name in names]
@@ -260,6 +306,13 @@ def page(results: dict[Meeting, int]) -> str:
         for name, text in zip(names, texts):
             rows.append([name, *("" if text == other else _cell(score(results, text, other)) for other in texts)])
         lines += _table(["", *names], rows)
+        pairs = [{a, b} for a, b in itertools.combinations(texts, 2)]
+        played = [m for m in results if {m.red, m.blue} in pairs]
+        counts = [sum({m.red, m.blue} == pair for m in played) for pair in pairs]
+        lines += [
+            "",
+            f"Games of a pair: {min(counts)} to {max(counts)}, on {', '.join(sorted({m.map for m in played}))}.",
+        ]
     rows = []
     for budget in _budgets(results):
         for kind, what in (("", "as published"), ("_corrected", "corrected")):
@@ -296,7 +349,7 @@ def page(results: dict[Meeting, int]) -> str:
     if rows:
         lines += ["", f"## Variants of the corrected M-UCT against itself, {_VARIANTS_BUDGET:,} playouts", ""]
         lines += _table(["", "points", "games"], rows)
-    rows = []
+    rows, better = [], []
     for change, what in CHANGES:
         found_at = [
             score(results, f"{plain},{change}", plain)
@@ -305,7 +358,10 @@ def page(results: dict[Meeting, int]) -> str:
         if any(found_at):
             games = "/".join(str(found.games if found else 0) for found in found_at)
             rows.append([f"`{change}`", what, *map(_cell, found_at), games])
+            if any(found and found.interval()[0] > 0.5 for found in found_at):
+                better.append(f"`{change}`")
     if rows:
         lines += ["", "## The tuning of uct_plus: one setting changed, against itself", ""]
+        lines += [f"Better beyond the interval: {', '.join(better) or 'none'}.", ""]
         lines += _table(["", "", *(f"{budget:,} playouts" for budget in TUNING_BUDGETS), "games"], rows)
     return "\n".join(lines) + "\n"
