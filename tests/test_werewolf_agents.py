@@ -95,3 +95,31 @@ def test_a_figure_that_is_off_names_the_reading_that_would_move_it():
     assert "the paper has C > basic > A > E > D > B" in text
     assert "* basic is -7.15 points off." in text
     assert percent(found.theories["basic"]) == 60.0
+
+
+def test_a_day_is_told_in_plain_english_and_what_all_did_at_once_in_words():
+    from asobiba.arena.match import Match, play_match
+    from asobiba.arena.person import move_text
+    from asobiba.arena.replay import replay
+    from asobiba.core import game, make_agent
+    from asobiba.envs.werewolf.draw import svg
+    from asobiba.envs.werewolf.notation import plain_story
+
+    village = game("werewolf").ruleset(players=5, seats=5, rules="0.6")
+    names = ["basic"] * 5
+    agents = [make_agent(village.game, name) for name in names]
+    games = (list(replay(play_match(Match.of(village, names, seed), agents))) for seed in range(20))
+    *steps, (final, _) = next(played for played in games if played[-1][0]["victim"][1])
+    told = plain_story(final, 1)
+    gone, victim = int(final["executed"][1]), int(final["victim"][1])
+    ballot = final["votes"][1, 1] if final["votes"][1, 1].any() else final["votes"][1, 0]
+    assert told[-2:] == [
+        f"agent {gone} is executed, with {(ballot == gone).sum()} vote{'s' if (ballot == gone).sum() != 1 else ''}",
+        f"agent {victim} is killed in the night",
+    ]
+    assert any(line.endswith("I am the seer") for line in told)
+    picture = svg(village, final)
+    assert all(line in picture for line in told[-2:])
+    state, action = next((s, a) for s, a in steps if s["phase"] == 3)
+    assert move_text(village, state, action).startswith("Agent[01] VOTE Agent[0")
+    assert move_text(village, state, np.where(np.arange(5) == 0, -1, action)).startswith("Agent[01] ?; Agent[02] VOTE")

@@ -13,7 +13,7 @@ from asobiba import game
 from asobiba.arena.commands import ruleset_of
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic
-from asobiba.baselines.werewolf.hosting import accept_peers, play_set
+from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set
 from asobiba.baselines.werewolf.joining import join
 from asobiba.protocols.aiwolf import ClientError
 
@@ -204,6 +204,31 @@ def test_a_server_that_talks_nonsense_is_left(line):
         with pytest.raises(ClientError):
             join(*server.getsockname()[:2], basic(), "ours")
         thread.join(5)
+
+
+def test_a_server_that_hangs_up_in_the_middle_of_a_game_is_told_of():
+    beginning = {
+        "request": "INITIALIZE",
+        "gameInfo": {"agent": 1, "day": 0, "statusMap": dict.fromkeys("12345", "ALIVE"), "roleMap": {"1": "SEER"}},
+        "gameSetting": {"playerNum": 5, "maxSkip": 2},
+    }
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            connection.sendall(json.dumps(beginning).encode() + b"\n")
+            connection.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(ClientError, match="in the middle of a game"):
+            join(*server.getsockname()[:2], basic(), "ours")
+        thread.join(5)
+
+
+def test_faults_are_told_once_each():
+    assert in_short(["no reply within 1 s"]) == "no reply within 1 s"
+    assert in_short(["a", "b", "a", *"cdef"]) == "a (2 times); b; c; d; and 2 others"
 
 
 def asobiba(*arguments):

@@ -114,3 +114,28 @@ def test_the_committed_policy_plays_every_role_of_its_village_and_refuses_others
     assert roles == {"VILLAGER", "SEER", "POSSESSED", "WEREWOLF"}
     with pytest.raises(AsobibaError, match="was trained on"):
         policy.begin(declared.ruleset(), (0,), (0,))
+
+
+def test_a_learner_is_shown_the_decisions_of_all_who_act_at_once():
+    pytest.importorskip("sb3_contrib")
+    from asobiba.api.seating import Seating
+    from asobiba.learn.imitation import demonstrate
+
+    village, games = game("werewolf").ruleset(players=5, seats=5, rules="0.6"), 20
+    seating = Seating(village, games, opponent="basic", seat=None, autoreset="disabled", threads=1)
+    shown = demonstrate(seating, 3, 1.0)
+    assert shown.masks[np.arange(len(shown.actions)), shown.actions].all()
+    channels = village.channels(shown.observations)
+    assert not channels["phase"][:, layout.WAIT].any()  # nobody is shown who was not asked
+    # Every ballot of the records was somebody's decision, seen from his own seat.
+    voting = channels["phase"][:, layout.VOTE] != 0
+    assert voting.sum() == (seating.states["votes"] != 0).sum()
+    target = (shown.actions - layout.BLOCKS) % SEATS
+    assert not channels["seat"][np.flatnonzero(voting), target[voting]].any()
+    night = channels["phase"][:, layout.NIGHT] != 0
+    first = night & (channels["time"][:, 0] == 0)
+    assert first.sum() == games  # the seer's divination of day 0
+    assert set(np.unique(shown.values)) == {-1.0, 1.0}
+    assert shown.values[first].tolist() == [
+        float(s["win_reward"][np.flatnonzero(s["role"] == layout.SEER)[0]]) for s in seating.states
+    ]

@@ -124,12 +124,13 @@ class Person(Agent):
 
 
 def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
-    """An action in the game's notation, or as numbers."""
-    if not ruleset.discrete or ruleset.simultaneous:
-        return str(np.asarray(action).tolist())
-    if ruleset.game.notation is None or not 0 <= int(action) < ruleset.num_actions:
-        return str(int(action))
-    return ruleset.notation.action_to_text(ruleset, state, int(action))
+    """An action, or those of all players who act at once, in the game's notation, or as numbers."""
+    given = np.asarray(action)
+    if not ruleset.discrete or ruleset.game.notation is None:
+        return str(given.tolist())
+    if given.ndim == 0 and not 0 <= int(given) < ruleset.num_actions:
+        return str(int(given))
+    return ruleset.notation.action_to_text(ruleset, state, given if given.ndim else int(given))
 
 
 class _Announced(Agent):

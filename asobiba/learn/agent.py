@@ -19,11 +19,11 @@ __all__ = ["PolicyAgent", "PolicyFileError", "load_agent", "load_policy", "obser
 _WORTH_THREADS = 64
 
 
-def observe(ruleset: Ruleset, views: np.ndarray) -> np.ndarray:
-    """What the player to move observes in each view record `(n,)`: `(n, observation_size)`."""
+def observe(ruleset: Ruleset, views: np.ndarray, seats: np.ndarray | None = None) -> np.ndarray:
+    """What the players at `seats` `(n,)`, or else those to move, observe in each record `(n,)`: `(n, observation_size)`."""
     out = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
-    movers = np.maximum(views["to_move"], 0)
-    ruleset.engine.observe_all(np.ascontiguousarray(views), ruleset.params, movers, out)
+    seats = np.maximum(views["to_move"], 0) if seats is None else seats.astype(np.int8)
+    ruleset.engine.observe_all(np.ascontiguousarray(views), ruleset.params, seats, out)
     return out
 
 

@@ -40,7 +40,7 @@ class Decisions(NamedTuple):
 def demonstrate(
     seating: Seating, seed: int, gamma: float, student: PolicyAgent | None = None, share: float = 0.0
 ) -> Decisions:
-    """Plays the games of a seating without learners to their ends; what its agents decide, for all players.
+    """Plays the games of a seating without learners to their ends; what its agents decide, for all players who act.
 
     A decision's value is what its player got in the rest of the game, discounted by `gamma` for each further decision of
     that player.
@@ -64,19 +64,21 @@ def demonstrate(
     while running.any():
         for seat in range(players):
             seating.decide(seat, running)
-        rows = np.flatnonzero(running)
-        movers = seating.states["to_move"][rows].astype(np.int64)
-        made[rows, movers] += 1
-        seen = observe(seating.ruleset, seating.states[rows])  # a game without learners is not observed by its steps
-        parts.append((seen, seating.masks[rows], seating.actions[rows], rows, movers, made[rows, movers]))
-        own = taken[rows, movers]
+        rows, seats = np.nonzero(np.stack([running & seating.acts(seat) for seat in range(players)], 1))
+        where: Any = (rows, seats) if seating.ruleset.simultaneous else rows
+        made[rows, seats] += 1
+        seen = observe(seating.ruleset, seating.states[rows], seats)  # without learners, steps do not observe
+        parts.append((seen, seating.masks[where], seating.actions[where], rows, seats, made[rows, seats]))
+        own = taken[rows, seats]
         if student is not None and own.any():
-            seating.actions[rows[own]] = student.choose(seen[own], seating.masks[rows[own]])
+            chosen = seating.actions[where]
+            chosen[own] = student.choose(seen[own], seating.masks[where][own])
+            seating.actions[where] = chosen
         seating.advance(running)
-        returns[rows] += seating.rewards[rows]
+        returns[running] += seating.rewards[running]
         running &= (seating.states["terminated"] | seating.states["truncated"]) == 0
-    observations, masks, actions, rows, movers, order = (np.concatenate(column) for column in zip(*parts, strict=True))
-    values = returns[rows, movers] * gamma ** (made[rows, movers] - order)
+    observations, masks, actions, rows, seats, order = (np.concatenate(column) for column in zip(*parts, strict=True))
+    values = returns[rows, seats] * gamma ** (made[rows, seats] - order)
     return Decisions(observations, masks, actions, values.astype(np.float32))
 
 
@@ -85,18 +87,16 @@ def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) 
 
     Args:
         model: MaskablePPO.
-        ruleset: the game; one player moves at a time, actions are discrete.
+        ruleset: the game; its actions are discrete.
         config: of the run; `imitation` says who teaches what.
         folder: of the run.
 
     Raises:
-        ConfigError: for a game of another kind.
+        ConfigError: for a game of continuous actions.
     """
     settings = config["imitation"]
-    if ruleset.simultaneous or not ruleset.discrete:
-        raise ConfigError(
-            f"imitation needs a game of discrete actions in which one moves at a time, not {ruleset.game.id}"
-        )
+    if not ruleset.discrete:
+        raise ConfigError(f"imitation needs a game of discrete actions, not {ruleset.game.id}")
     policy, generator = model.policy, np.random.Generator(np.random.Philox(config["seed"]))
     optimizer = torch.optim.Adam(policy.parameters(), lr=settings["learning_rate"])
     size = int(config["learner"]["batch_size"])

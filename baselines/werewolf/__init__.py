@@ -28,12 +28,15 @@ def basic(theory: str = "basic", village: str = "") -> KernelAgent:
 
 def ppo() -> Agent:
     """The policy in `policies/`, trained by `asobiba train werewolf` in the village of five: it plays with
-    `players=5, seats=5, rules="0.6"` only. Needs the extra `sb3`."""
+    `players=5, seats=5, rules="0.6"` only. It draws from its distribution: who always does what is likeliest gives away
+    what he is, and never gets round to what he would say in every third turn. Needs the extra `sb3`."""
     from pathlib import Path
 
     from asobiba.learn.agent import PolicyAgent, load_policy
 
-    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+    return PolicyAgent(
+        load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo", deterministic=False
+    )
 
 
 AGENTS = (

@@ -13,25 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import KernelAgent, kernel, random_below, random_uniform
-from asobiba.envs.werewolf.layout import (
-    ATTACK,
-    BODYGUARD,
-    CLAIMS,
-    DIVINATION,
-    DIVINED,
-    GUARD,
-    HUMAN,
-    IDENTIFIED,
-    MEDIUM,
-    POSSESSED,
-    SEER,
-    TALK,
-    VOTE,
-    VOTING,
-    WEREWOLF,
-    WHISPER,
-    WOLF,
-)
+from asobiba.envs.werewolf import layout as game
 from asobiba.envs.werewolf.sentences import encode
 
 OPEN_POINTS = {
@@ -101,7 +83,7 @@ def is_fake(s, p, m, seer):
             continue
         told, agreed = 0, True
         for medium in range(p.players):
-            if s.claimed[medium] == MEDIUM:
+            if s.claimed[medium] == game.MEDIUM:
                 result = np.int64(s.identified[medium, t])
                 if result == 0:
                     agreed = agreed and m.silent_mediums == 0
@@ -119,7 +101,7 @@ def confirmed_seer(s, p, m):
     """The seat of the confirmed seer, or -1."""
     claims, left, found = 0, 0, -1
     for k in range(p.players):
-        if s.claimed[k] == SEER:
+        if s.claimed[k] == game.SEER:
             claims += 1
             if not is_fake(s, p, m, k) and (m.dead_seers != 0 or s.left[k] == 0):
                 left += 1
@@ -134,16 +116,16 @@ def write_levels(s, p, m):
         m.level[k] = 0
     honest = 0
     for seer in range(p.players):
-        if s.claimed[seer] != SEER:
+        if s.claimed[seer] != game.SEER:
             continue
         if is_fake(s, p, m, seer):
             m.level[seer] += m.fake_black
             continue
         honest += 1
         for t in range(p.players):
-            if s.reported[seer, t] == HUMAN:
+            if s.reported[seer, t] == game.HUMAN:
                 m.level[t] -= 1
-            elif s.reported[seer, t] == WOLF:
+            elif s.reported[seer, t] == game.WOLF:
                 m.level[t] += 1
     confirmed = confirmed_seer(s, p, m)
     if confirmed >= 0:
@@ -156,17 +138,17 @@ def _use_own_knowledge(s, p, m, me):
     # What this player knows for certain outweighs every level.
     role = s.role[me]
     for day in range(s.day):
-        if role == SEER and s.divine[day] > 0:
-            m.level[s.divine[day] - 1] = 100 if s.divine_result[day] == WOLF else -100
-        if role == MEDIUM and s.executed[day] > 0:
+        if role == game.SEER and s.divine[day] > 0:
+            m.level[s.divine[day] - 1] = 100 if s.divine_result[day] == game.WOLF else -100
+        if role == game.MEDIUM and s.executed[day] > 0:
             for k in range(p.players):
                 told = s.reported[k, s.executed[day] - 1]
                 if told > 0 and told != s.medium_result[day]:
                     m.level[k] = 90
     for k in range(p.players):
-        if k != me and role < POSSESSED and s.claimed[k] == role and role != 1:
+        if k != me and role < game.POSSESSED and s.claimed[k] == role and role != 1:
             m.level[k] = 90
-        if role < POSSESSED and s.claimed[k] == SEER and s.reported[k, me] == WOLF:
+        if role < game.POSSESSED and s.claimed[k] == game.SEER and s.reported[k, me] == game.WOLF:
             m.level[k] = 90
 
 
@@ -234,9 +216,20 @@ def wolves(s, p):
     """The wolves that a wolf knows, himself included, as bits."""
     found = np.int64(0)
     for k in range(p.players):
-        if s.role[k] == WEREWOLF:
+        if s.role[k] == game.WEREWOLF:
             found |= np.int64(1) << k
     return found
+
+
+@kernel
+def own_result(s, me, target):
+    """What a seer or medium found out about a target: 0, HUMAN or WOLF."""
+    for day in range(s.day):
+        if s.role[me] == game.SEER and s.divine[day] == target + 1:
+            return np.int64(s.divine_result[day])
+        if s.role[me] == game.MEDIUM and s.executed[day] == target + 1:
+            return np.int64(s.medium_result[day])
+    return 0
 
 
 @kernel
@@ -246,11 +239,11 @@ def vote(s, p, m, me):
     write_levels(s, p, m)
     if m.own_knowledge != 0:
         _use_own_knowledge(s, p, m, me)
-    if s.role[me] < POSSESSED:
-        seers = claimants(s, p, SEER)
+    if s.role[me] < game.POSSESSED:
+        seers = claimants(s, p, game.SEER)
         if m.counter_fake != 0:
             for k in range(p.players):
-                if (others >> k) & 1 and s.claimed[k] == SEER and s.reported[k, me] == WOLF:
+                if (others >> k) & 1 and s.claimed[k] == game.SEER and s.reported[k, me] == game.WOLF:
                     m.level[k] = 80
         if m.roller != 0 and s.day >= 2 and seers & (seers - 1) != 0:
             for k in range(p.players):
@@ -258,14 +251,14 @@ def vote(s, p, m, me):
                     m.level[k] += 20
         if m.follow_black != 0:
             for seer in range(p.players):
-                if s.claimed[seer] == SEER and not is_fake(s, p, m, seer):
+                if s.claimed[seer] == game.SEER and not is_fake(s, p, m, seer):
                     for t in range(p.players):
-                        if s.reported[seer, t] == WOLF:
+                        if s.reported[seer, t] == game.WOLF:
                             m.level[t] = max(np.int64(m.level[t]), 10)
-    if s.role[me] != WEREWOLF:
+    if s.role[me] != game.WEREWOLF:
         top = _blackest(m, others, p.players, False)
         if m.claim_grey != 0:
-            rest = top & ~(claimants(s, p, SEER) | claimants(s, p, MEDIUM))
+            rest = top & ~(claimants(s, p, game.SEER) | claimants(s, p, game.MEDIUM))
             top = rest if rest != 0 else top
         return pick(m, top, p.players)
     mates = wolves(s, p)
@@ -279,7 +272,7 @@ def vote(s, p, m, me):
 def _divine_target(s, p, m, me, mine):
     # Random among those who neither claim seer nor were divined by this player (`mine`, as bits).
     others = living_others(s, p, me)
-    among = others & ~claimants(s, p, SEER) & ~mine
+    among = others & ~claimants(s, p, game.SEER) & ~mine
     if among == 0 and m.run_out != 0:
         among = others & ~mine if others & ~mine != 0 else others
     return among
@@ -299,7 +292,7 @@ def reported_by(s, p, me):
 def _wolf_reports(table, p, me):
     count = 0
     for t in range(p.players):
-        count += table[me, t] == WOLF
+        count += table[me, t] == game.WOLF
     return count
 
 
@@ -309,10 +302,10 @@ def _lies_wolf(s, p, m, me, table):
     seen = 0
     for t in range(p.players):
         for k in range(p.players):
-            if k != me and s.claimed[k] == MEDIUM and s.identified[k, t] == WOLF:
+            if k != me and s.claimed[k] == game.MEDIUM and s.identified[k, t] == game.WOLF:
                 seen += 1
                 break
-    left = np.int64(p.roles[WEREWOLF]) - _wolf_reports(table, p, me) - seen
+    left = np.int64(p.roles[game.WEREWOLF]) - _wolf_reports(table, p, me) - seen
     if m.whole_numbers != 0:
         return left // _living(s, p) > 0
     return random_uniform(m) * _living(s, p) < left
@@ -321,8 +314,8 @@ def _lies_wolf(s, p, m, me, table):
 @kernel
 def _talk_as_fake_seer(s, p, m, me):
     seats, day = s.left.shape[0], np.int64(s.day)
-    if s.claimed[me] != SEER:
-        return CLAIMS + SEER - 1 if day >= m.first_day else 0
+    if s.claimed[me] != game.SEER:
+        return game.CLAIMS + game.SEER - 1 if day >= m.first_day else 0
     if day == 0 or m.told_day >= day:
         return 0
     m.told_day = day
@@ -330,29 +323,29 @@ def _talk_as_fake_seer(s, p, m, me):
     if m.dead_targets != 0:
         fresh = np.int64(0)
         for gone in (s.executed[day - 1], s.victim[day - 1]):
-            if gone > 0 and gone - 1 != me and s.claimed[gone - 1] != SEER and s.reported[me, gone - 1] == 0:
+            if gone > 0 and gone - 1 != me and s.claimed[gone - 1] != game.SEER and s.reported[me, gone - 1] == 0:
                 fresh |= np.int64(1) << np.int64(gone - 1)
         among |= fresh
-    if s.role[me] == WEREWOLF:
+    if s.role[me] == game.WEREWOLF:
         mates = wolves(s, p) & among
         if m.mate_first != 0 and reported_by(s, p, me) == 0 and mates != 0:
             among = mates
         elif m.wolf_targets != 0 and among & ~mates != 0:
             among &= ~mates
         target = pick(m, among, p.players)
-        return 0 if target < 0 else encode(seats, DIVINED, target, HUMAN)
+        return 0 if target < 0 else encode(seats, game.DIVINED, target, game.HUMAN)
     target = pick(m, among, p.players)
     if target < 0:
         return 0
-    return encode(seats, DIVINED, target, WOLF if _lies_wolf(s, p, m, me, s.reported) else HUMAN)
+    return encode(seats, game.DIVINED, target, game.WOLF if _lies_wolf(s, p, m, me, s.reported) else game.HUMAN)
 
 
 @kernel
 def _talk_as_fake_medium(s, p, m, me):
     day = np.int64(s.day)
-    claimed = s.claimed[me] == MEDIUM
+    claimed = s.claimed[me] == game.MEDIUM
     if not claimed and m.medium_day != 0:
-        return CLAIMS + MEDIUM - 1 if day >= max(np.int64(m.first_day), 1) else 0
+        return game.CLAIMS + game.MEDIUM - 1 if day >= max(np.int64(m.first_day), 1) else 0
     gone = np.int64(s.executed[day - 1]) - 1 if day > 1 else -1
     if gone < 0 or m.told_day >= day:
         return 0
@@ -361,19 +354,19 @@ def _talk_as_fake_medium(s, p, m, me):
         if not lie:
             m.told_day = day
             return 0
-        return CLAIMS + MEDIUM - 1
+        return game.CLAIMS + game.MEDIUM - 1
     m.told_day = day
-    return encode(s.left.shape[0], IDENTIFIED, gone, WOLF if lie else HUMAN)
+    return encode(s.left.shape[0], game.IDENTIFIED, gone, game.WOLF if lie else game.HUMAN)
 
 
 @kernel
 def _talk_as_seer(s, p, m, me):
-    if s.claimed[me] != SEER:
-        return CLAIMS + SEER - 1 if s.day >= m.first_day else 0
+    if s.claimed[me] != game.SEER:
+        return game.CLAIMS + game.SEER - 1 if s.day >= m.first_day else 0
     for day in range(s.day):
         target = np.int64(s.divine[day]) - 1
         if target >= 0 and s.reported[me, target] == 0:
-            return encode(s.left.shape[0], DIVINED, target, np.int64(s.divine_result[day]))
+            return encode(s.left.shape[0], game.DIVINED, target, np.int64(s.divine_result[day]))
     return 0
 
 
@@ -381,18 +374,18 @@ def _talk_as_seer(s, p, m, me):
 def _talk_as_medium(s, p, m, me):
     first = -1  # the day on whose execution the medium claims
     for day in range(1, s.day):
-        if first < 0 and s.medium_result[day] == WOLF:
+        if first < 0 and s.medium_result[day] == game.WOLF:
             first = day
     if m.medium_first != 0:
         first = 1
     elif first < 0:
         return 0
-    if s.claimed[me] != MEDIUM:
-        return CLAIMS + MEDIUM - 1 if s.day >= 1 else 0
+    if s.claimed[me] != game.MEDIUM:
+        return game.CLAIMS + game.MEDIUM - 1 if s.day >= 1 else 0
     for day in range(1 if m.backlog != 0 else first, s.day):
         target = np.int64(s.executed[day]) - 1
         if target >= 0 and s.identified[me, target] == 0:
-            return encode(s.left.shape[0], IDENTIFIED, target, np.int64(s.medium_result[day]))
+            return encode(s.left.shape[0], game.IDENTIFIED, target, np.int64(s.medium_result[day]))
     return 0
 
 
@@ -400,16 +393,16 @@ def _talk_as_medium(s, p, m, me):
 def talk(s, p, m, me):
     """What the basic play says; Over (action 0) when there is nothing to say."""
     role = s.role[me]
-    if role == SEER:
+    if role == game.SEER:
         return _talk_as_seer(s, p, m, me)
-    if role == MEDIUM:
+    if role == game.MEDIUM:
         return _talk_as_medium(s, p, m, me)
-    if role == POSSESSED:
+    if role == game.POSSESSED:
         return _talk_as_fake_medium(s, p, m, me) if m.fake_medium != 0 else _talk_as_fake_seer(s, p, m, me)
-    if role == WEREWOLF and m.wolf_seers > 0:
+    if role == game.WEREWOLF and m.wolf_seers > 0:
         before = 0
         for k in range(me):
-            before += s.role[k] == WEREWOLF
+            before += s.role[k] == game.WEREWOLF
         if before < m.wolf_seers:
             return _talk_as_fake_seer(s, p, m, me)
     return 0
@@ -422,8 +415,8 @@ def guard(s, p, m, me):
     confirmed, _ = write_levels(s, p, m)
     if confirmed >= 0 and (others >> confirmed) & 1:
         return confirmed
-    mediums = claimants(s, p, MEDIUM) & others
-    claims = claimants(s, p, SEER) & others | mediums
+    mediums = claimants(s, p, game.MEDIUM) & others
+    claims = claimants(s, p, game.SEER) & others | mediums
     if m.guard_medium != 0 and mediums != 0:
         claims = mediums
     return pick(m, claims if claims != 0 else _blackest(m, others, p.players, True), p.players)
@@ -434,13 +427,13 @@ def attack(s, p, m, me):
     """Whom a wolf attacks."""
     food = living_others(s, p, me) & ~wolves(s, p)
     confirmed, honest = write_levels(s, p, m)
-    seers, mediums = claimants(s, p, SEER), claimants(s, p, MEDIUM)
+    seers, mediums = claimants(s, p, game.SEER), claimants(s, p, game.MEDIUM)
     if confirmed < 0 or s.left[confirmed] != 0:
         among = food & ~(seers | mediums)
         return pick(m, among if among != 0 else food, p.players)
     certain = np.int64(0)
     for k in range(p.players):
-        if m.level[k] <= -honest and honest > 0 and s.claimed[k] != SEER:
+        if m.level[k] <= -honest and honest > 0 and s.claimed[k] != game.SEER:
             certain |= np.int64(1) << k
     among = food & (seers | mediums | certain) if _living(s, p) <= 7 else np.int64(0)
     if among == 0:
@@ -454,7 +447,7 @@ def attack(s, p, m, me):
 def night(s, p, m, me):
     """The choice of seer, bodyguard or wolf."""
     seats, role = s.left.shape[0], s.role[me]
-    if role == SEER:
+    if role == game.SEER:
         if s.day < m.first_divination:
             return 1
         mine = np.int64(0)
@@ -466,26 +459,26 @@ def night(s, p, m, me):
             write_levels(s, p, m)
             among = _blackest(m, among, p.players, False)
         target = pick(m, among, p.players)
-        return 1 if target < 0 else encode(seats, DIVINATION, target, 0)
-    if role == BODYGUARD:
-        return encode(seats, GUARD, guard(s, p, m, me), 0)
+        return 1 if target < 0 else encode(seats, game.DIVINATION, target, 0)
+    if role == game.BODYGUARD:
+        return encode(seats, game.GUARD, guard(s, p, m, me), 0)
     if m.agree != 0:
         for k in range(me):
-            if s.role[k] == WEREWOLF and s.left[k] == 0:
+            if s.role[k] == game.WEREWOLF and s.left[k] == 0:
                 return 1  # the first of them decides
-    return encode(seats, ATTACK, attack(s, p, m, me), 0)
+    return encode(seats, game.ATTACK, attack(s, p, m, me), 0)
 
 
 @kernel
 def basic_policy(view, p, legal, memory):
     """Kanda and Ito's basic play, with the theory and the readings that the memory record names."""
     me = np.int64(view.to_move)
-    if view.phase == TALK:
+    if view.phase == game.TALK:
         return talk(view, p, memory, me)
-    if view.phase == WHISPER:
+    if view.phase == game.WHISPER:
         return 0
-    if view.phase == VOTE:
-        return encode(view.left.shape[0], VOTING, vote(view, p, memory, me), 0)
+    if view.phase == game.VOTE:
+        return encode(view.left.shape[0], game.VOTING, vote(view, p, memory, me), 0)
     return night(view, p, memory, me)
 
 

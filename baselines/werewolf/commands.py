@@ -132,13 +132,14 @@ def serve(
     import socket
 
     from asobiba.arena.store import Store
-    from asobiba.baselines.werewolf.hosting import Hosted, accept_peers, play_set
+    from asobiba.baselines.werewolf.hosting import Hosted, accept_peers, in_short, play_set
     from asobiba.core import AsobibaError, game, make_agent
 
     try:
         declared = game("werewolf")
         ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
-        make_agent(declared, fill)
+        # A game of our own comes first: what is compiled then costs no client his time.
+        play_set(ruleset, [], lambda: make_agent(declared, fill), fill, 1, seed, lambda number, hosted: None)
         results = Store(store) if store is not None else None
         if clients > players:
             raise typer.BadParameter(f"{clients} clients do not fit into a village of {players}")
@@ -159,7 +160,7 @@ def serve(
             results.write([hosted.record])
         typer.echo(f"game {number + 1}: {hosted.log[-1]}")
         for seat, faults in hosted.faults.items():
-            typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {'; '.join(faults)}")
+            typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {in_short(faults)}")
 
     play_set(ruleset, peers, lambda: make_agent(declared, fill), fill, games, seed, done)
     for peer in peers:

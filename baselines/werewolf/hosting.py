@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +33,14 @@ class Hosted:
     record: Record
     log: list[str]
     faults: dict[int, list[str]] = field(default_factory=dict)
+
+
+def in_short(faults: Sequence[str], most: int = 4) -> str:
+    """Faults as one line: each once, with how often it came, and of more than `most` kinds only how many they are."""
+    kinds = Counter(faults)
+    told = [text if times == 1 else f"{text} ({times} times)" for text, times in kinds.most_common(most)]
+    others = len(faults) - sum(times for _, times in kinds.most_common(most))
+    return "; ".join([*told, f"and {others} others"] if others else told)
 
 
 class HostedGame:
@@ -100,7 +109,7 @@ class HostedGame:
         data = np.array(actions, action_dtype(self.ruleset)).tobytes()
         record = finished_record(match, self.ruleset, table.state, data, returns, decisions, seconds, {})
         if faults := {seat: found for seat, found in faults.items() if found}:
-            told = "; ".join(f"agent {seat + 1}: {', '.join(found)}" for seat, found in faults.items())
+            told = "; ".join(f"agent {seat + 1}: {in_short(found)}" for seat, found in faults.items())
             record = replace(record, detail=told[:500])
         return Hosted(record, self.log.lines, faults)
 

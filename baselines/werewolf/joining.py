@@ -53,6 +53,11 @@ class RemoteGame:
             raise ClientError("the server asked before it sent INITIALIZE")
         return self._ruleset
 
+    @property
+    def begun(self) -> bool:
+        """Whether the server has sent INITIALIZE."""
+        return self._ruleset is not None
+
     def initialize(self, info: dict[str, Any], setting: dict[str, Any]) -> None:
         """A new game begins."""
         players = int(setting.get("playerNum") or len(info.get("statusMap") or ()))
@@ -157,6 +162,20 @@ class RemoteGame:
         return target_reply(target + 1)
 
 
+def rehearse(agent: Agent) -> None:
+    """Has an agent answer once in either generation, so that all is compiled before a server counts the seconds.
+
+    Raises:
+        GameParameterError: if the agent plays neither.
+    """
+    heard = {"idx": 0, "day": 1, "turn": 0, "agent": 2, "text": "COMINGOUT Agent[02] SEER"}
+    known = {"agent": 1, "day": 1, "statusMap": dict.fromkeys("12345", "ALIVE"), "roleMap": {"1": "VILLAGER"}}
+    for setting in ({"playerNum": 5}, {"playerNum": 5, "maxSkip": 2}):
+        rehearsal = RemoteGame(agent, 0)
+        rehearsal.initialize({**known, "talkList": [heard]}, setting)
+        rehearsal.answer("TALK")
+
+
 def join(
     host: str,
     port: int,
@@ -170,8 +189,10 @@ def join(
     """Plays `agent` on a server until it hangs up, or for `games` games. Returns the number of games.
 
     Raises:
-        ClientError: if the server cannot be reached or does not keep to the protocol.
+        ClientError: if the server cannot be reached, does not keep to the protocol, or hangs up in the middle of a game.
+        GameParameterError: if the agent does not play on servers.
     """
+    rehearse(agent)
     try:
         connection = socket.create_connection((host, port), timeout=10)
     except OSError as error:
@@ -183,7 +204,11 @@ def join(
             try:
                 line = lines.receive(None)
             except ClientError:
-                break  # the server closed: the set is over
+                if current.begun:
+                    raise ClientError(
+                        "the server hung up in the middle of a game: it may have found us too slow"
+                    ) from None
+                break  # the set is over
             found = read_packet(line)
             request = found["request"]
             try:

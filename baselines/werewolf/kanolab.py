@@ -9,29 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from asobiba.baselines.werewolf.basic_play import claimants, living_others, pick, wolves
+from asobiba.baselines.werewolf.basic_play import claimants, living_others, own_result, pick, wolves
 from asobiba.core import KernelAgent, kernel, random_below, random_uniform
-from asobiba.envs.werewolf.layout import (
-    ATTACK,
-    BODYGUARD,
-    CLAIMS,
-    DIVINATION,
-    DIVINED,
-    ESTIMATE,
-    GUARD,
-    HUMAN,
-    IDENTIFIED,
-    MEDIUM,
-    POSSESSED,
-    SEER,
-    TALK,
-    VILLAGER,
-    VOTE,
-    VOTING,
-    WEREWOLF,
-    WHISPER,
-    WOLF,
-)
+from asobiba.envs.werewolf import layout as game
 from asobiba.envs.werewolf.sentences import encode
 
 RULES = (
@@ -71,24 +51,14 @@ MEMORY = [
 
 
 @kernel
-def _own_result(s, me, target):
-    for day in range(s.day):
-        if s.role[me] == SEER and s.divine[day] == target + 1:
-            return np.int64(s.divine_result[day])
-        if s.role[me] == MEDIUM and s.executed[day] == target + 1:
-            return np.int64(s.medium_result[day])
-    return 0
-
-
-@kernel
 def _rule(s, p, me, n, rule):
     # The value of one rule of `RULES` for player n.
     value = 0.0
     if rule == 0 or rule == 1:
         for k in range(p.players):
-            value += s.claimed[k] == SEER and s.reported[k, n] == (WOLF if rule == 0 else HUMAN)
+            value += s.claimed[k] == game.SEER and s.reported[k, n] == (game.WOLF if rule == 0 else game.HUMAN)
     elif rule == 2:
-        if s.claimed[n] == SEER or s.claimed[n] == MEDIUM:
+        if s.claimed[n] == game.SEER or s.claimed[n] == game.MEDIUM:
             for k in range(p.players):
                 value += k != n and s.claimed[k] == s.claimed[n]
     elif rule == 3:
@@ -98,24 +68,28 @@ def _rule(s, p, me, n, rule):
                     return 1.0
     elif rule == 4:
         for day in range(s.day):
-            if s.victim[day] > 0 and s.reported[n, s.victim[day] - 1] == WOLF:
+            if s.victim[day] > 0 and s.reported[n, s.victim[day] - 1] == game.WOLF:
                 return 1.0
-    elif rule == 5 and n != me and s.role[me] <= BODYGUARD:
-        if s.role[me] != VILLAGER and s.claimed[n] == s.role[me]:
+    elif rule == 5 and n != me and s.role[me] <= game.BODYGUARD:
+        if s.role[me] != game.VILLAGER and s.claimed[n] == s.role[me]:
             return 1.0
-        if s.reported[n, me] == WOLF:
+        if s.reported[n, me] == game.WOLF:
             return 1.0
         for t in range(p.players):
-            known = _own_result(s, me, t)
+            known = own_result(s, me, t)
             if known > 0 and s.reported[n, t] > 0 and s.reported[n, t] != known:
                 return 1.0
     elif rule == 6 or rule == 7:
-        return 1.0 if _own_result(s, me, n) == (WOLF if rule == 6 else HUMAN) else 0.0
+        return 1.0 if own_result(s, me, n) == (game.WOLF if rule == 6 else game.HUMAN) else 0.0
     elif rule >= 8:
         for day in range(1, s.day):
             gone = np.int64(s.executed[day]) - 1
             for k in range(p.players):
-                if gone >= 0 and s.claimed[k] == MEDIUM and s.identified[k, gone] == (HUMAN if rule == 8 else WOLF):
+                if (
+                    gone >= 0
+                    and s.claimed[k] == game.MEDIUM
+                    and s.identified[k, gone] == (game.HUMAN if rule == 8 else game.WOLF)
+                ):
                     value += s.votes[day, 0, n] == gone + 1
     return value
 
@@ -125,9 +99,9 @@ def _line(s, p, a, b):
     # How much of b's score belongs to a, by `PAIR_RULES`.
     value = 0.0
     for one, other in ((a, b), (b, a)):
-        if s.reported[one, other] == HUMAN:
+        if s.reported[one, other] == game.HUMAN:
             value += _PAIRS[0]
-        elif s.reported[one, other] == WOLF:
+        elif s.reported[one, other] == game.WOLF:
             value += _PAIRS[1]
         for day in range(1, s.day):
             if s.votes[day, 0, one] == other + 1:
@@ -167,10 +141,10 @@ def _extreme(m, among, players, sign):
 def _divine_target(s, p, m, me, seen):
     # The highest score among those without a claim, then the mediums, then the rivals.
     fresh = living_others(s, p, me) & ~seen
-    claims = claimants(s, p, SEER) | claimants(s, p, MEDIUM)
+    claims = claimants(s, p, game.SEER) | claimants(s, p, game.MEDIUM)
     among = fresh & ~claims
     if among == 0:
-        among = fresh & ~claimants(s, p, SEER)
+        among = fresh & ~claimants(s, p, game.SEER)
     return _extreme(m, among if among != 0 else fresh, p.players, 1.0)
 
 
@@ -179,22 +153,22 @@ def _certain_black(s, p, n):
     # Every claimed seer alive who spoke of n called him a werewolf, and one did.
     found = False
     for k in range(p.players):
-        if s.claimed[k] == SEER and s.reported[k, n] == HUMAN:
+        if s.claimed[k] == game.SEER and s.reported[k, n] == game.HUMAN:
             return False
-        found = found or (s.claimed[k] == SEER and s.reported[k, n] == WOLF)
+        found = found or (s.claimed[k] == game.SEER and s.reported[k, n] == game.WOLF)
     return found
 
 
 @kernel
 def _vote(s, p, m, me):
     others = living_others(s, p, me)
-    if s.role[me] == WEREWOLF:
+    if s.role[me] == game.WEREWOLF:
         mates = wolves(s, p) & others
         for k in range(p.players):
             if (mates >> k) & 1 and _certain_black(s, p, k):
                 return k
         return _extreme(m, others & ~mates if others & ~mates != 0 else others, p.players, 1.0)
-    if s.role[me] != POSSESSED:
+    if s.role[me] != game.POSSESSED:
         return _extreme(m, others, p.players, 1.0)
     total, least = 0.0, 1e30
     for k in range(p.players):
@@ -228,20 +202,20 @@ def _claim(s, p, m, me):
     role = s.role[me]
     if s.day == 0:
         return 0
-    if role == SEER:
-        return SEER
-    if role == MEDIUM:
+    if role == game.SEER:
+        return game.SEER
+    if role == game.MEDIUM:
         declared = 0
         for k in range(p.players):
             declared += s.declared[k] == me + 1
-        return MEDIUM if s.day > 1 or _count(s, p, MEDIUM) > 0 or declared >= 3 else 0
-    if role != POSSESSED:
+        return game.MEDIUM if s.day > 1 or _count(s, p, game.MEDIUM) > 0 or declared >= 3 else 0
+    if role != game.POSSESSED:
         return 0
-    seers = _count(s, p, SEER)
+    seers = _count(s, p, game.SEER)
     if seers >= 2:
-        return MEDIUM
+        return game.MEDIUM
     if seers == 1 and m.heard_seer != 0:
-        return SEER  # nobody has contested the seer since the last time that this player spoke
+        return game.SEER  # nobody has contested the seer since the last time that this player spoke
     m.heard_seer = 1 if seers == 1 else 0
     return 0
 
@@ -253,7 +227,7 @@ def _invent(s, p, m, me):
         return
     m.fake_day = s.day
     target = -1
-    if m.part == SEER:
+    if m.part == game.SEER:
         seen = np.int64(0)
         for t in range(p.players):
             if m.fake[t] > 0:
@@ -262,7 +236,7 @@ def _invent(s, p, m, me):
     elif s.day > 1:
         target = np.int64(s.executed[s.day - 1]) - 1
     if target >= 0:
-        m.fake[target] = WOLF if random_below(m, 2) == 0 else HUMAN
+        m.fake[target] = game.WOLF if random_below(m, 2) == 0 else game.HUMAN
 
 
 @kernel
@@ -270,10 +244,10 @@ def _report(s, p, m, me):
     # The next result that has not been told, as an action, or 0.
     seats = s.left.shape[0]
     for t in range(p.players):
-        result = np.int64(m.fake[t]) if s.role[me] == POSSESSED else _own_result(s, me, t)
-        told = np.int64(s.reported[me, t] if m.part == SEER else s.identified[me, t])
+        result = np.int64(m.fake[t]) if s.role[me] == game.POSSESSED else own_result(s, me, t)
+        told = np.int64(s.reported[me, t] if m.part == game.SEER else s.identified[me, t])
         if result > 0 and told == 0 and t != me:
-            return encode(seats, DIVINED if m.part == SEER else IDENTIFIED, t, result)
+            return encode(seats, game.DIVINED if m.part == game.SEER else game.IDENTIFIED, t, result)
     return 0
 
 
@@ -290,30 +264,30 @@ def _opinion(s, p, m, me):
         if m.told == 1:
             target = _vote(s, p, m, me)
             if target >= 0:
-                return encode(seats, VOTING, target, 0)
+                return encode(seats, game.VOTING, target, 0)
         elif m.told == 2:
-            if s.role[me] == SEER:
+            if s.role[me] == game.SEER:
                 white = np.int64(0)
                 for t in range(p.players):
-                    if _own_result(s, me, t) == HUMAN:
+                    if own_result(s, me, t) == game.HUMAN:
                         white |= np.int64(1) << t
                 top = _extreme(m, others, p.players, 1.0)
                 if top >= 0 and (white >> top) & 1:
-                    return encode(seats, ESTIMATE, top, POSSESSED)
-            elif s.role[me] == MEDIUM:
+                    return encode(seats, game.ESTIMATE, top, game.POSSESSED)
+            elif s.role[me] == game.MEDIUM:
                 for k in range(p.players):
-                    if (others >> k) & 1 and s.claimed[k] == SEER and _rule(s, p, me, k, 5) > 0:
-                        return encode(seats, ESTIMATE, k, POSSESSED)
+                    if (others >> k) & 1 and s.claimed[k] == game.SEER and _rule(s, p, me, k, 5) > 0:
+                        return encode(seats, game.ESTIMATE, k, game.POSSESSED)
         elif m.told == 3:
             target = _extreme(m, others, p.players, -1.0)
             if target >= 0 and s.claimed[target] == 0:
-                return encode(seats, ESTIMATE, target, VILLAGER)
+                return encode(seats, game.ESTIMATE, target, game.VILLAGER)
         else:
-            for role in (SEER, MEDIUM):
+            for role in (game.SEER, game.MEDIUM):
                 if _count(s, p, role) > 1 and s.role[me] != role:
                     target = _extreme(m, claimants(s, p, role) & others, p.players, -1.0)
                     if target >= 0:
-                        return encode(seats, ESTIMATE, target, role)
+                        return encode(seats, game.ESTIMATE, target, role)
     return 0
 
 
@@ -322,9 +296,9 @@ def _talk(s, p, m, me):
     claim = _claim(s, p, m, me)
     if m.part == 0 and claim != 0:
         m.part = claim
-        return CLAIMS + claim - 1
+        return game.CLAIMS + claim - 1
     if m.part != 0:
-        if s.role[me] == POSSESSED:
+        if s.role[me] == game.POSSESSED:
             _invent(s, p, m, me)
         report = _report(s, p, m, me)
         if report > 0:
@@ -336,7 +310,7 @@ def _talk(s, p, m, me):
 def _guard(s, p, m, me):
     others = living_others(s, p, me)
     among = others
-    for role in (SEER, MEDIUM):
+    for role in (game.SEER, game.MEDIUM):
         claims = claimants(s, p, role)
         if claims == 0:
             continue
@@ -358,7 +332,7 @@ def _attack(s, p, m, me):
         alive += 1 - s.left[k]
     if alive == 7 or alive == 5:  # whom the village would execute next, so that an even number is left
         return _extreme(m, food, p.players, 1.0)
-    claims = (claimants(s, p, SEER) | claimants(s, p, MEDIUM)) & food
+    claims = (claimants(s, p, game.SEER) | claimants(s, p, game.MEDIUM)) & food
     # A claimant may be guarded; the fewer are alive, the likelier the bodyguard is dead.
     if claims != 0 and random_uniform(m) * p.players >= alive * 0.7:
         food = claims
@@ -369,23 +343,23 @@ def _attack(s, p, m, me):
 def kanolab_policy(view, p, legal, memory):
     """Scores everybody, then acts as the rules of its role say."""
     me, seats = np.int64(view.to_move), view.left.shape[0]
-    if view.phase == WHISPER:
+    if view.phase == game.WHISPER:
         return 0
     _evaluate(view, p, memory, me)
-    if view.phase == TALK:
+    if view.phase == game.TALK:
         return _talk(view, p, memory, me)
-    if view.phase == VOTE:
-        return encode(seats, VOTING, _vote(view, p, memory, me), 0)
-    if view.role[me] == SEER:
+    if view.phase == game.VOTE:
+        return encode(seats, game.VOTING, _vote(view, p, memory, me), 0)
+    if view.role[me] == game.SEER:
         seen = np.int64(0)
         for day in range(view.day):
             if view.divine[day] > 0:
                 seen |= np.int64(1) << np.int64(view.divine[day] - 1)
         target = _divine_target(view, p, memory, me, seen)
-        return 1 if target < 0 else encode(seats, DIVINATION, target, 0)
-    if view.role[me] == BODYGUARD:
-        return encode(seats, GUARD, _guard(view, p, memory, me), 0)
-    return encode(seats, ATTACK, _attack(view, p, memory, me), 0)
+        return 1 if target < 0 else encode(seats, game.DIVINATION, target, 0)
+    if view.role[me] == game.BODYGUARD:
+        return encode(seats, game.GUARD, _guard(view, p, memory, me), 0)
+    return encode(seats, game.ATTACK, _attack(view, p, memory, me), 0)
 
 
 def kanolab_agent() -> KernelAgent:

@@ -116,7 +116,7 @@ def game_setting(ruleset: Ruleset, reply_seconds: float) -> dict[str, Any]:
     return {
         "enableNoAttack": False,
         "enableNoExecution": False,
-        "enableRoleRequest": True,
+        "enableRoleRequest": False,
         "maxAttackRevote": int(p["revotes"]),
         "maxRevote": int(p["revotes"]),
         "maxSkip": int(p["max_skip"]),

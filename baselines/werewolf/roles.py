@@ -107,6 +107,8 @@ def markdown(ruleset: Ruleset, games: Games, command: str) -> str:
             low, high = wilson(wins, total)
             row.append(f"{100 * wins / max(total, 1):.1f} ({100 * low:.1f} to {100 * high:.1f}) of {total}")
         shares.append(row)
+    even = _even(games, ruleset.num_players)
+    rest = "" if even else " when all of them are played; here some are still to come"
     return "\n".join(
         [
             f"# {ruleset.game.title}: the league by role",
@@ -115,7 +117,7 @@ def markdown(ruleset: Ruleset, games: Games, command: str) -> str:
             f"{100 * games.wolves_won.mean():.1f} % of them.",
             "",
             "Every group of agents plays each deal once in every rotation of its seats, so that every agent plays every role "
-            "equally often.",
+            f"equally often{rest}.",
             "",
             "## Ratings",
             "",
@@ -133,6 +135,14 @@ def markdown(ruleset: Ruleset, games: Games, command: str) -> str:
             "",
         ]
     )
+
+
+def _even(games: Games, players: int) -> bool:
+    # Whether every agent has had every role in the proportion in which a village has it.
+    village = {k: count for k, count in enumerate(VILLAGES[players]) if count}
+    agents = range(len(games.agents))
+    had = np.array([[((games.seats == agent) & (games.roles == k)).sum() for k in village] for agent in agents])
+    return bool((had * players == had.sum(1, keepdims=True) * list(village.values())).all())
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

@@ -9,28 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from asobiba.baselines.werewolf.basic_play import claimants, living_others, pick, wolves
+from asobiba.baselines.werewolf.basic_play import claimants, living_others, own_result, pick, wolves
 from asobiba.core import KernelAgent, kernel, random_below, random_uniform
-from asobiba.envs.werewolf.layout import (
-    ATTACK,
-    BODYGUARD,
-    CLAIMS,
-    DIVINATION,
-    DIVINED,
-    GUARD,
-    HUMAN,
-    IDENTIFIED,
-    MEDIUM,
-    POSSESSED,
-    SEER,
-    TALK,
-    VILLAGER,
-    VOTE,
-    VOTING,
-    WEREWOLF,
-    WHISPER,
-    WOLF,
-)
+from asobiba.envs.werewolf import layout as game
 from asobiba.envs.werewolf.sentences import encode
 
 MEMORY = [
@@ -50,9 +31,9 @@ def _begin(s, m, me):
     role = s.role[me]
     m.claim_day = 1 + random_below(m, 3)
     m.part = role
-    if role >= POSSESSED:
+    if role >= game.POSSESSED:
         draw = random_below(m, 3)
-        m.part = SEER if draw == 0 else (MEDIUM if draw == 1 else VILLAGER)
+        m.part = game.SEER if draw == 0 else (game.MEDIUM if draw == 1 else game.VILLAGER)
 
 
 @kernel
@@ -60,7 +41,7 @@ def _divined_wolves(s, p):
     found = np.int64(0)
     for k in range(p.players):
         for t in range(p.players):
-            if s.reported[k, t] == WOLF:
+            if s.reported[k, t] == game.WOLF:
                 found |= np.int64(1) << t
     return found
 
@@ -69,10 +50,10 @@ def _divined_wolves(s, p):
 def _presumed_possessed(s, p):
     # A wolf takes a human who told a false divination for the possessed: his seat as a bit.
     for k in range(p.players):
-        if s.role[k] == WEREWOLF:
+        if s.role[k] == game.WEREWOLF:
             continue
         for t in range(p.players):
-            if s.reported[k, t] > 0 and (s.reported[k, t] == WOLF) != (s.role[t] == WEREWOLF):
+            if s.reported[k, t] > 0 and (s.reported[k, t] == game.WOLF) != (s.role[t] == game.WEREWOLF):
                 return np.int64(1) << k
     return np.int64(0)
 
@@ -80,14 +61,9 @@ def _presumed_possessed(s, p):
 @kernel
 def _own_result(s, m, me, target):
     # What the agent says it found out about a target: 0, HUMAN or WOLF.
-    if s.role[me] >= POSSESSED:
+    if s.role[me] >= game.POSSESSED:
         return np.int64(m.fake[target])
-    for day in range(s.day):
-        if s.role[me] == SEER and s.divine[day] == target + 1:
-            return np.int64(s.divine_result[day])
-        if s.role[me] == MEDIUM and s.executed[day] == target + 1:
-            return np.int64(s.medium_result[day])
-    return 0
+    return own_result(s, me, target)
 
 
 @kernel
@@ -98,41 +74,41 @@ def _invent(s, p, m, me):
         return
     m.fake_day = day
     target = -1
-    if m.part == SEER:
+    if m.part == game.SEER:
         told = np.int64(0)
         for t in range(p.players):
             if m.fake[t] > 0:
                 told |= np.int64(1) << t
         target = pick(m, living_others(s, p, me) & ~told, p.players)
-    elif m.part == MEDIUM:
+    elif m.part == game.MEDIUM:
         target = np.int64(s.executed[day - 1]) - 1
     if target < 0:
         return
-    if s.role[me] == POSSESSED:
-        m.fake[target] = WOLF if random_uniform(m) < 0.3 else HUMAN
-    elif s.role[target] == WEREWOLF:
-        m.fake[target] = HUMAN
+    if s.role[me] == game.POSSESSED:
+        m.fake[target] = game.WOLF if random_uniform(m) < 0.3 else game.HUMAN
+    elif s.role[target] == game.WEREWOLF:
+        m.fake[target] = game.HUMAN
     elif s.claimed[target] == 0 or (_presumed_possessed(s, p) >> target) & 1:
-        m.fake[target] = HUMAN if random_uniform(m) < 0.5 else WOLF
+        m.fake[target] = game.HUMAN if random_uniform(m) < 0.5 else game.WOLF
     else:
-        m.fake[target] = WOLF
+        m.fake[target] = game.WOLF
 
 
 @kernel
 def _suspects(s, p, m, me):
     # Whom the agent wants executed, as bits; 0 if nobody in particular.
     others = living_others(s, p, me)
-    if m.part == SEER or m.part == MEDIUM:
+    if m.part == game.SEER or m.part == game.MEDIUM:
         found = claimants(s, p, m.part)
         for t in range(p.players):
             result = _own_result(s, m, me, t)
-            if m.part == SEER and result == WOLF:
+            if m.part == game.SEER and result == game.WOLF:
                 found |= np.int64(1) << t
-            if m.part == MEDIUM and result > 0:
+            if m.part == game.MEDIUM and result > 0:
                 for k in range(p.players):
                     if s.reported[k, t] > 0 and s.reported[k, t] != result:
                         found |= np.int64(1) << k
-        if found & others == 0 and m.part == MEDIUM:
+        if found & others == 0 and m.part == game.MEDIUM:
             found = _divined_wolves(s, p)
         return found & others
     return _divined_wolves(s, p) & others
@@ -148,7 +124,7 @@ def _plan(s, p, m, me):
                 return
     found = _suspects(s, p, m, me)
     allowed = others
-    if s.role[me] == WEREWOLF:
+    if s.role[me] == game.WEREWOLF:
         allowed = others & ~wolves(s, p)
         if allowed == 0:
             allowed = others
@@ -164,21 +140,21 @@ def _talk(s, p, m, me):
     seats = s.left.shape[0]
     if s.day == 0:
         return 0
-    if s.role[me] >= POSSESSED:
+    if s.role[me] >= game.POSSESSED:
         _invent(s, p, m, me)
-    if m.part == SEER or m.part == MEDIUM:
+    if m.part == game.SEER or m.part == game.MEDIUM:
         if s.claimed[me] != m.part:
             if s.day >= m.claim_day:
-                return CLAIMS + m.part - 1
+                return game.CLAIMS + m.part - 1
         else:
             for t in range(p.players):
                 result = _own_result(s, m, me, t)
-                told = np.int64(s.reported[me, t] if m.part == SEER else s.identified[me, t])
+                told = np.int64(s.reported[me, t] if m.part == game.SEER else s.identified[me, t])
                 if result > 0 and told == 0 and t != me:
-                    return encode(seats, DIVINED if m.part == SEER else IDENTIFIED, t, result)
+                    return encode(seats, game.DIVINED if m.part == game.SEER else game.IDENTIFIED, t, result)
     _plan(s, p, m, me)
     if m.plan > 0 and s.declared[me] != m.plan:
-        return encode(seats, VOTING, np.int64(m.plan) - 1, 0)
+        return encode(seats, game.VOTING, np.int64(m.plan) - 1, 0)
     return 0
 
 
@@ -186,24 +162,24 @@ def _talk(s, p, m, me):
 def _night(s, p, m, me):
     seats, role = s.left.shape[0], s.role[me]
     others = living_others(s, p, me)
-    claims = claimants(s, p, SEER) | claimants(s, p, MEDIUM)
-    if role == SEER:
+    claims = claimants(s, p, game.SEER) | claimants(s, p, game.MEDIUM)
+    if role == game.SEER:
         seen = np.int64(0)
         for day in range(s.day):
             if s.divine[day] > 0:
                 seen |= np.int64(1) << np.int64(s.divine[day] - 1)
         target = pick(m, others & ~seen, p.players)
-        return 1 if target < 0 else encode(seats, DIVINATION, target, 0)
-    if role == BODYGUARD:
+        return 1 if target < 0 else encode(seats, game.DIVINATION, target, 0)
+    if role == game.BODYGUARD:
         among = claims & others
         if among == 0 or random_uniform(m) >= 0.8:
             among = others
-        return encode(seats, GUARD, pick(m, among, p.players), 0)
+        return encode(seats, game.GUARD, pick(m, among, p.players), 0)
     food = others & ~wolves(s, p)
     among = claims & food & ~_presumed_possessed(s, p)
     if among == 0 or random_uniform(m) >= 0.8:
         among = food
-    return encode(seats, ATTACK, pick(m, among, p.players), 0)
+    return encode(seats, game.ATTACK, pick(m, among, p.players), 0)
 
 
 @kernel
@@ -212,13 +188,13 @@ def sample_policy(view, p, legal, memory):
     me = np.int64(view.to_move)
     if memory.claim_day == 0:
         _begin(view, memory, me)
-    if view.phase == TALK:
+    if view.phase == game.TALK:
         return _talk(view, p, memory, me)
-    if view.phase == WHISPER:
+    if view.phase == game.WHISPER:
         return 0
-    if view.phase == VOTE:
+    if view.phase == game.VOTE:
         _plan(view, p, memory, me)
-        return encode(view.left.shape[0], VOTING, np.int64(memory.plan) - 1, 0)
+        return encode(view.left.shape[0], game.VOTING, np.int64(memory.plan) - 1, 0)
     return _night(view, p, memory, me)
 
 

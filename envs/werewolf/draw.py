@@ -1,4 +1,5 @@
-"""The village as a picture, in SVG: the players in a circle, claims, votes as arrows, deaths by day, the day's talk."""
+"""The village as a picture, in SVG: the players in a circle, claims, votes as arrows, deaths by day, and
+what was said and done, that day's or, when it is over, the whole game's, as a log in plain English."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ import numpy as np
 
 from asobiba.core import Ruleset
 from asobiba.envs.werewolf.layout import PHASES, ROLES, WOLVES
-from asobiba.envs.werewolf.notation import plain_talk
+from asobiba.envs.werewolf.notation import plain_story
 
 _WIDTH, _HEIGHT, _CENTRE, _RADIUS, _HEAD = 1060, 620, (340, 330), 190, 25
-_LOG = 700
-_INK, _PAPER, _DEAD, _ARROW, _LINES = "#26323f", "#f7f5ef", "#b9b4a8", "#8d5a2b", 20
+_LOG, _TOP, _HEADING = 700, 60, "# "
+_INK, _PAPER, _DEAD, _ARROW, _LINES = "#26323f", "#f7f5ef", "#b9b4a8", "#8d5a2b", 25
 _COLOURS = {
     0: "#e6e2d6",
     1: "#cfe3c4",
@@ -67,14 +68,25 @@ def _label(x: float, y: float, lines: list[str]) -> str:
     )
 
 
-def _deaths(state: np.void) -> list[str]:
+def _story(state: np.void, days: range) -> list[str]:
+    """The log: a heading a day, then what was said and who died; of what does not fit, the end."""
     lines = []
-    for day, (executed, killed) in enumerate(zip(state["executed"], state["victim"], strict=True)):
-        if executed:
-            lines.append(f"day {day}: agent {executed} was executed" + (f", agent {killed} killed" if killed else ""))
-        elif killed:
-            lines.append(f"day {day}: agent {killed} was killed")
-    return lines
+    for day in days:
+        if told := plain_story(state, day):
+            lines += [f"{_HEADING}Day {day}", *told]
+    return lines if len(lines) <= _LINES else ["...", *lines[1 - _LINES :]]
+
+
+def _written(lines: list[str]) -> str:
+    out = []
+    for k, line in enumerate(lines):
+        heading = line.startswith(_HEADING)
+        style = 'font-weight="bold"' if heading else ""
+        out.append(
+            f'<text x="{_LOG if heading else _LOG + 12}" y="{_TOP + 22 * k}" font-size="12" {style}>'
+            f"{escape(line.removeprefix(_HEADING)[:58])}</text>"
+        )
+    return "".join(out)
 
 
 def last_ballot(state: np.void) -> tuple[int, np.ndarray] | None:
@@ -127,11 +139,7 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     if over:
         won = {int(state["team"][k]) for k in range(players) if state["win_reward"][k] > 0}
         title = f"the {'wolves' if WOLVES in won else 'villagers'} have won"
-    heading = "What happened" if over else f"Said on day {day}"
-    shown = _deaths(state) if over else plain_talk(state, day)[-_LINES:]
-    log = "".join(
-        f'<text x="{_LOG}" y="{96 + 24 * k}" font-size="12">{escape(line[:58])}</text>' for k, line in enumerate(shown)
-    )
+    log = _written(_story(state, range(day + 1) if over else range(day, day + 1)))
     votes = f"arrows: the votes of day {ballot[0]}" if ballot is not None else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
@@ -141,5 +149,5 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}"/>'
         f'<text x="24" y="36" font-size="20" font-weight="bold">Day {day} - {title}</text>'
         f'<text x="24" y="58" font-size="12">{votes}</text>'
-        f'<text x="{_LOG}" y="66" font-size="15" font-weight="bold">{heading}</text>{"".join(out)}{log}</svg>'
+        f"{''.join(out)}{log}</svg>"
     )

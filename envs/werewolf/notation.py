@@ -115,11 +115,13 @@ def sentence_text(ruleset: Ruleset, state: np.void, speaker: int, words: Any) ->
 def action_to_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
     """What an action (or the actions of all seats, those who act) says or does.
 
-    A word that an operator opens is followed by an ellipsis.
+    A word that an operator opens is followed by an ellipsis. Among the actions of all seats, one that is none, which the
+    rules replace, is written `?`.
     """
     if np.ndim(action) > 0:
-        acting = [k for k in range(len(action)) if state["acting"][k]]
-        return "; ".join(f"{agent_text(k)} {_one_text(ruleset, state, k, int(action[k]))}" for k in acting)
+        acting = [(k, int(action[k])) for k in range(len(action)) if state["acting"][k]]
+        known = range(ruleset.num_actions)
+        return "; ".join(f"{agent_text(k)} {_one_text(ruleset, state, k, a) if a in known else '?'}" for k, a in acting)
     speakers = np.flatnonzero(state["acting"])
     return _one_text(ruleset, state, int(speakers[0]) if len(speakers) else 0, int(action))
 
@@ -249,8 +251,8 @@ def _one_action(ruleset: Ruleset, state: np.void, player: int, text: str) -> int
 
 
 _PLAIN = {
-    "OVER": "has nothing more to say", "SKIP": "keeps silent for now", "COMINGOUT": "I am the {value}",
-    "ESTIMATE": "I think {target} is the {value}", "DIVINED": "I divined {target}: {value}",
+    "OVER": "has nothing more to say", "SKIP": "keeps silent for now", "COMINGOUT": "I am {value}",
+    "ESTIMATE": "I think {target} is {value}", "DIVINED": "I divined {target}: {value}",
     "IDENTIFIED": "the executed {target} was {value}", "GUARDED": "I guarded {target}", "VOTE": "I will vote for {target}",
     "ATTACK": "let us attack {target}", "AGREE": "I agree with {target}", "DISAGREE": "I disagree with {target}",
     "DIVINATION": "I will divine {target}", "GUARD": "I will guard {target}", "VOTED": "I voted for {target}",
@@ -266,7 +268,8 @@ def plain_words(act: int, target: int, value: int) -> str:
     if act in (DIVINED, IDENTIFIED):
         shown = SPECIES[value - 1].lower()
     elif act in (COMINGOUT, ESTIMATE):
-        shown = ROLES[value - 1].lower()
+        one = "a" if ROLES[value - 1] in ("VILLAGER", "WEREWOLF") else "the"
+        shown = f"{one} {ROLES[value - 1].lower()}"
     return _PLAIN[ACTS[act]].format(target=f"agent {target + 1}", value=shown)
 
 
@@ -284,6 +287,20 @@ def plain_talk(state: np.void, day: int | None = None, whispers: bool = False) -
         else:
             lines.append(f"agent {int(row[2])}: {said}")
         before = row[:3]
+    return lines
+
+
+def plain_story(state: np.void, day: int) -> list[str]:
+    """A day in English: what was said, by whose votes who was executed, whom the wolves killed."""
+    lines = plain_talk(state, day)
+    if day < len(state["executed"]):
+        gone, victim = int(state["executed"][day]), int(state["victim"][day])
+        if gone:
+            ballots = [ballot for ballot in state["votes"][day] if ballot.any()]
+            votes = int((ballots[-1] == gone).sum()) if ballots else 0
+            lines.append(f"agent {gone} is executed, with {votes} vote{'' if votes == 1 else 's'}")
+        if victim:
+            lines.append(f"agent {victim} is killed in the night")
     return lines
 
 
