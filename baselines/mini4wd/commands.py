@@ -34,14 +34,15 @@ def reproduce(
         "",
     ]
     lines += [
-        "Kinds: *measured* by somebody; *formula*: our model contains the same formula, so the row checks the program and not "
+        "Kinds: *measured* by somebody; *fitted*: measured too, and a parameter of ours was fitted to it, so that the row shows what "
+        "is left over; *formula*: our model contains the same formula, so the row checks the program and not "
         "the world; *observed*: what an author saw his car do, as a figure of ours with the range that the words allow.",
         "",
         "| figure | kind | unit | published | range | ours | agrees | source |",
         "|---|---|---|--:|--:|--:|---|---|",
     ]
     with progress_bar() as bar:
-        task = bar.add_task("running", total=24)
+        task = bar.add_task("running", total=35)
         for f in figures():
             cells = [f.name, f.kind, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
             cells += ["yes" if f.agrees else "NO", f.source]
