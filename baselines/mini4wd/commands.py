@@ -303,6 +303,25 @@ def learn(
     typer.echo(text)
 
 
+@app.command("learning-page")
+def learning_page(
+    ctx: typer.Context,
+    sac: Annotated[Path, typer.Option(help="Run folder of SAC on the league's course.")],
+    general: Annotated[Path, typer.Option(help="Run folder on many courses.")],
+    output: Annotated[Path, typer.Option(help="The Markdown file; the curves lie beside it as SVG.")],
+    ppo: Annotated[Path, typer.Option(help="Run folder of PPO on the league's course.")] = Path(
+        "baselines/mini4wd/policies"
+    ),
+) -> None:
+    """Writes the page on learning from the folders of finished runs."""
+    from asobiba.baselines.mini4wd.learning_page import draw_curves, page, read_curve
+
+    picture = output.with_suffix(".svg")
+    draw_curves({"PPO": read_curve(ppo), "SAC": read_curve(sac)}, picture)
+    output.write_text(page(ppo, sac, general, picture.name, _given(ctx)), encoding="utf-8")
+    typer.echo(f"wrote {output} and {picture}")
+
+
 @app.command()
 def export(
     policy: Annotated[Path, typer.Argument(help="A policy that `asobiba train mini4wd` has saved.")],
