@@ -208,6 +208,18 @@ def test_single_values_are_set_by_name():
         read_settings(["learner=1", "learner.n_steps=8"])
 
 
+def test_a_run_may_begin_with_the_weights_of_another(straight, tmp_path):
+    policy = str(straight[0] / "policy.safetensors")
+    model = training.new_model(game("toy_nim").ruleset(), small_config())
+    training._start_from(model.policy, policy)
+    theirs = weights(straight[0])
+    assert all(torch.equal(ours, theirs[name]) for name, ours in model.policy.state_dict().items())
+    with pytest.raises(ConfigError, match="another network"):
+        training._start_from(
+            training.new_model(game("toy_nim").ruleset(), small_config(policy_kwargs={"net_arch": [8]})).policy, policy
+        )
+
+
 def test_an_interrupt_saves_a_checkpoint_and_the_next_start_goes_on(straight, tmp_path):
     said = []
 

@@ -170,7 +170,7 @@ def test_noise_mounting_and_supply_are_fitted(recordings, capsys):
     assert fitted.data["vibration"] == pytest.approx(TRUE["vibration"], rel=0.3)
     assert fitted.data["gyro_vibration"] == pytest.approx(TRUE["gyro_vibration"], rel=0.3)
     assert fitted.data["roll_vibration"] == pytest.approx(TRUE["roll_vibration"], rel=0.4)
-    assert fitted.battery["battery_resistance"] == pytest.approx(0.30, rel=0.4)
+    assert fitted.battery["battery_resistance"] == pytest.approx(0.60, rel=0.4)
     assert load_profile(fitted.data).values["acc_noise"] < 0.02
     with capsys.disabled():
         print(
@@ -194,18 +194,24 @@ def test_what_is_no_recording_is_named(tmp_path):
     assert (parse_axes("+x-y-z") @ [0, 0, -1.0]).tolist() == [0, 0, 1]
 
 
-def test_the_ai_chips_profile_looks_like_its_public_logs():
-    # Figures of data_log_*.csv in github.com/KobaTaii/mini4wd-env-recg: gyro x up to 4.8 rad/s, the bus 0.6 to 0.8 V below its
-    # rest, lateral acceleration of 0.2 to 1.4 g at yaw rates of 6 to 7 rad/s.
+def test_the_ai_chips_frames_have_the_axes_and_the_supply_of_its_public_logs():
+    # Frames of data_log_*.csv in github.com/KobaTaii/mini4wd-env-recg, full duty: in curves x reads 1.60 +- 0.42 g towards the
+    # centre and y -0.07 +- 0.19 g, at rest z reads -1.04 g, and the bus lies 0.69 V below its rest.
     env = HardwareEnv("sim", codec="aichip", clock=VirtualClock(), randomise="none", car="alkaline", lane=1, laps=40)
     env.reset(seed=5)
-    frames = []
-    for k in range(500):
-        observation, *_ = env.step([0.0 if k < 30 else 0.8, 0.0])
+    frames, still = [], []
+    matrix = parse_axes(env.profile.axes)
+    for k in range(300):
+        observation, *_ = env.step([0.0 if k < 30 else 1.0, 0.0])
         parts = env.ruleset.channels(observation)
-        frames.append([*parts["imu"][-1], parts["voltage"][0]])
+        newest = parts["imu"][-1]
+        row = [*(matrix.T @ newest[:3]), *(matrix.T @ newest[3:]), parts["voltage"][0]]
+        (still if k < 28 else frames).append(row)
     env.close()
-    data = np.array(frames)
-    running = data[80:]
-    assert 3.5 < np.abs(running[:, 3]).max() < 7.0
-    assert 0.3 < np.median(data[:28, 6]) - running[:, 6].min() < 1.2
+    rest, running = np.array(still), np.array(frames)[40:]
+    curve = np.abs(running[:, 5]) > 4
+    assert curve.sum() > 50
+    assert rest[:, 2].mean() == pytest.approx(-1.0, abs=0.15)
+    assert np.mean(running[curve, 0] * np.sign(running[curve, 5])) == pytest.approx(1.60, abs=0.9)
+    assert np.mean(running[curve, 1]) == pytest.approx(0.0, abs=0.4)
+    assert np.median(rest[:, 6]) - running[:, 6].mean() == pytest.approx(0.69, abs=0.15)

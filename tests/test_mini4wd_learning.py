@@ -14,6 +14,7 @@ from conftest import debian_program
 from mini4wd_rig import FIRMWARE, Bench, build_firmware
 
 from asobiba.baselines.mini4wd.export import IntegerPolicy, integer_policy
+from asobiba.baselines.mini4wd.generalise import environments, new_learner
 from asobiba.baselines.mini4wd.learned import POLICY
 from asobiba.baselines.mini4wd.network import CarPolicy, scales
 from asobiba.baselines.mini4wd.sides import Setting, simulated, through_the_link
@@ -173,3 +174,13 @@ def test_an_integer_policy_is_what_its_header_says(policy):
     weights = re.search(r"weights_3\[64\] PROGMEM = \{([-0-9,]+)\}", text).group(1)
     assert np.array_equal(np.array(weights.split(","), int), integers.layers[2].weights.ravel())
     assert isinstance(integers, IntegerPolicy)
+
+
+def test_sac_begins_by_driving():
+    model = new_learner("sac", environments(["junior_hill"], 4, 0), 0)
+    observations = model.env.reset()
+    duty, mode = model.predict(observations, deterministic=True)[0].T
+    assert duty == pytest.approx([0.6] * 4, abs=0.15)
+    assert np.all(mode > 0)  # the drive mode
+    model.learn(40)  # before it learns, its own actions are kept: uniform ones are 0 on the mean
+    assert model.replay_buffer.actions[:10, :, 0].mean() == pytest.approx(0.6, abs=0.15)

@@ -31,7 +31,8 @@ from asobiba.core.agents import Agent, make_agent
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.registry import game as find_game
-from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.agent import PolicyAgent, load_policy
+from asobiba.learn.config import ConfigError
 from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import Evaluation, evaluate
 from asobiba.learn.imitation import imitate
@@ -95,6 +96,8 @@ def train(
         else:
             practice = _practice(ruleset, config)
             model = new_model(practice, config)
+            if config["start"]:
+                _start_from(model.policy, config["start"])
             if config["imitation"]["decisions"]:
                 imitate(model, practice, config, folder)
         model.tensorboard_log = str(folder / "tensorboard")
@@ -132,6 +135,17 @@ def train(
     with contextlib.suppress(MissingExtra):
         draw_curve(folder)
     return results
+
+
+def _start_from(policy: Any, path: str) -> None:
+    """Takes over a saved policy's weights, those of its value function included; how widely it explores begins anew."""
+    weights = load_policy(path).state_dict()
+    if "log_std" in weights:
+        weights["log_std"] = policy.state_dict()["log_std"]
+    shapes, wanted = ({name: tuple(w.shape) for name, w in each.items()} for each in (weights, policy.state_dict()))
+    if shapes != wanted:
+        raise ConfigError(f"start: the policy {path} is another network than policy and policy_kwargs describe")
+    policy.load_state_dict(weights)
 
 
 def _practice(ruleset: Ruleset, config: dict[str, Any]) -> Ruleset:

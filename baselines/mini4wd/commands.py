@@ -34,14 +34,15 @@ def reproduce(
         "",
     ]
     lines += [
-        "Kinds: *measured* by somebody; *formula*: our model contains the same formula, so the row checks the program and not "
+        "Kinds: *measured* by somebody; *fitted*: measured too, and a parameter of ours was fitted to it, so that the row shows what "
+        "is left over; *formula*: our model contains the same formula, so the row checks the program and not "
         "the world; *observed*: what an author saw his car do, as a figure of ours with the range that the words allow.",
         "",
         "| figure | kind | unit | published | range | ours | agrees | source |",
         "|---|---|---|--:|--:|--:|---|---|",
     ]
     with progress_bar() as bar:
-        task = bar.add_task("running", total=24)
+        task = bar.add_task("running", total=35)
         for f in figures():
             cells = [f.name, f.kind, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
             cells += ["yes" if f.agrees else "NO", f.source]
@@ -300,6 +301,25 @@ def learn(
     text = scores_table(scores)
     (out / "scores.md").write_text(text, encoding="utf-8")
     typer.echo(text)
+
+
+@app.command("learning-page")
+def learning_page(
+    ctx: typer.Context,
+    sac: Annotated[Path, typer.Option(help="Run folder of SAC on the league's course.")],
+    general: Annotated[Path, typer.Option(help="Run folder on many courses.")],
+    output: Annotated[Path, typer.Option(help="The Markdown file; the curves lie beside it as SVG.")],
+    ppo: Annotated[Path, typer.Option(help="Run folder of PPO on the league's course.")] = Path(
+        "baselines/mini4wd/policies"
+    ),
+) -> None:
+    """Writes the page on learning from the folders of finished runs."""
+    from asobiba.baselines.mini4wd.learning_page import draw_curves, page, read_curve
+
+    picture = output.with_suffix(".svg")
+    draw_curves({"PPO": read_curve(ppo), "SAC": read_curve(sac)}, picture)
+    output.write_text(page(ppo, sac, general, picture.name, _given(ctx)), encoding="utf-8")
+    typer.echo(f"wrote {output} and {picture}")
 
 
 @app.command()

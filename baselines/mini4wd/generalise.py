@@ -53,9 +53,10 @@ def new_learner(algorithm: str, env: Any, seed: int) -> Any:
     Raises:
         GameParameterError: for another algorithm.
     """
-    from stable_baselines3 import PPO, SAC
+    from stable_baselines3 import PPO
 
-    from asobiba.baselines.mini4wd.network import CarPolicy
+    from asobiba.baselines.mini4wd.network import CarPolicy, Scaled
+    from asobiba.baselines.mini4wd.sac import DrivingSAC, drive_at_first
 
     choice(algorithm, ALGORITHMS, "algorithm", "mini4wd")
     if algorithm == "ppo":
@@ -63,11 +64,16 @@ def new_learner(algorithm: str, env: Any, seed: int) -> Any:
             CarPolicy, env, seed=seed, device="cpu", n_steps=256, batch_size=2048, n_epochs=4, gamma=0.995, learning_rate=4e-4,
             ent_coef=0.0, policy_kwargs={"channels": dict(env.ruleset.layout.observation)},
         )  # fmt: skip
-    # Its own random beginning would stand and shake: the first actions drive, as PPO's do.
-    return SAC(
-        "MlpPolicy", env, seed=seed, device="cpu", learning_starts=10_000, buffer_size=300_000, batch_size=512, gamma=0.99,
-        train_freq=1, gradient_steps=4, learning_rate=5e-4, policy_kwargs={"net_arch": [64, 64]},
+    channels = dict(env.ruleset.layout.observation)
+    model = DrivingSAC(
+        "MlpPolicy", env, seed=seed, device="cpu", learning_starts=20_000, buffer_size=300_000, batch_size=256, gamma=0.995,
+        train_freq=1, gradient_steps=4, learning_rate=3e-4, ent_coef="auto_0.0005",
+        policy_kwargs={
+            "net_arch": [64, 64], "features_extractor_class": Scaled, "features_extractor_kwargs": {"channels": channels},
+        },
     )  # fmt: skip
+    drive_at_first(model.actor, duty=0.6, spread=0.25)
+    return model
 
 
 def score(model: Any, courses: Sequence[str], runs: int, seed: int, name: str, **changes: Any) -> Score:

@@ -12,7 +12,7 @@ from asobiba.core import compiled
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import GRIP, ROLLER_OFFSET, TREAD, load_car
 from asobiba.envs.mini4wd.course import KINDS, load_course
-from asobiba.envs.mini4wd.physics import CAUSES, FREE, drive
+from asobiba.envs.mini4wd.physics import CAUSES, FREE, GRAVITY, drive
 from asobiba.envs.mini4wd.rules import reset
 from asobiba.envs.mini4wd.simulate import SELECTORS, lap_run, simulate
 
@@ -23,9 +23,9 @@ _JUMP = "ballistic flight, 12 degrees"
 _TIP = "tipping limit at rollers 10 mm below the centre of gravity, tread 60-67 mm"
 
 
-MEASURED, FORMULA, OBSERVED = "measured", "formula", "observed"
-"""What a published figure is: measured by somebody; a formula that our model contains too, so that the row checks the program
-and not the world; or what a paper's author saw his car do."""
+MEASURED, FITTED, FORMULA, OBSERVED = "measured", "fitted", "formula", "observed"
+"""What a published figure is: measured by somebody; measured, and one of our parameters was fitted to it; a formula that our
+model contains too, so that the row checks the program and not the world; or what a paper's author saw his car do."""
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ def observations() -> Iterator[Figure]:
         OBSERVED,
     )
     yield Figure(
-        "5 s off: speed 3 s later over that at the cut", "", "gradually comes to a stop", 0.0, 0.1,
-        float(speed[min(400, len(speed) - 1)] / speed[250]), f"{_GAT}: Kozu", OBSERVED,
+        "5 s off: until it rolls at a tenth of its speed", "s", "gradually comes to a stop", 0.5, 5.0,
+        float(np.argmax(speed[250:] < 0.1 * speed[250]) * 0.02), f"{_GAT}: Kozu", OBSERVED,
     )  # fmt: skip
     full, slow = (
         _speed(car, "home_oval", np.full(400, duty), laps=20, profile=_FREE_OF_LIMITS)[-100:].mean()
@@ -278,10 +278,50 @@ def observations() -> Iterator[Figure]:
     )  # fmt: skip
 
 
+_LOGS = "KobaTaii/mini4wd-env-recg, 28 frames of six logs"
+_CURVE, _STRAIGHT = 4.0, 2.0
+"""Who turns faster than the first is in a curve, slower than the second on a straight, rad/s."""
+
+
+def ai_chip_logs() -> Iterator[Figure]:
+    """What a running AI chip logged at full duty, and what the car `alkaline` reads through the profile `rt_ai_chip`.
+
+    Published: mean or spread of the frames that were read, and the range in which 95 % of bootstrap samples of them lie.
+    """
+    profile = {"base": "rt_ai_chip", "drop_rate": 0.0, "command_loss": 0.0}
+    duties = np.ones(600)
+    frames = []
+    for lane in range(3):
+        log = simulate("alkaline", "junior_hill", duties, profile=profile, laps=100, window=1, lane=lane)
+        volts = log["voltage"][60:, None]
+        frames.append(np.concatenate([log["imu"][60:, -1].astype(float), volts], axis=1))
+    data = np.concatenate(frames)
+    yaw = np.abs(data[:, 5])
+    curve, straight = yaw > _CURVE, yaw < _STRAIGHT
+    inward = data[curve, 1] * np.sign(data[curve, 5])
+    # Least squares through zero: the acceleration is the radius times the square of the rate.
+    radius = float((inward * yaw[curve] ** 2).sum() / (yaw[curve] ** 4).sum() * GRAVITY)
+    for name, unit, published, low, high, ours, kind in (
+        ("yaw rate in curves, mean", "rad/s", 5.66, 5.14, 6.17, yaw[curve].mean(), FITTED),
+        ("acceleration towards the curve's centre, mean", "g", 1.60, 0.69, 2.51, inward.mean(), MEASURED),
+        ("its scatter", "g", 1.64, 0.99, 2.11, inward.std(), MEASURED),
+        ("radius that both say together", "m", 0.44, 0.23, 0.72, radius, MEASURED),
+        ("acceleration ahead in curves, mean", "g", 0.07, -0.33, 0.47, data[curve, 0].mean(), MEASURED),
+        ("acceleration ahead, scatter", "g", 0.58, 0.40, 0.73, data[:, 0].std(), FITTED),
+        ("acceleration up, scatter", "g", 0.89, 0.63, 1.11, data[:, 2].std(), FITTED),
+        ("lateral acceleration on straights, scatter", "g", 0.73, 0.40, 0.96, data[straight, 1].std(), MEASURED),
+        ("roll rate, scatter", "rad/s", 0.77, 0.54, 0.98, data[:, 3].std(), FITTED),
+        ("pitch rate, scatter", "rad/s", 1.56, 0.76, 2.21, data[:, 4].std(), MEASURED),
+        ("bus voltage, mean", "V", 2.38, 2.36, 2.40, data[:, 6].mean(), FITTED),
+    ):
+        yield Figure(f"AI chip: {name}", unit, f"{published:.2f}", low, high, float(ours), _LOGS, kind)
+
+
 def figures() -> Iterator[Figure]:
     """All figures, one by one."""
     yield from lap_times()
     yield lane_changer_exits()
+    yield from ai_chip_logs()
     yield from decelerations()
     yield from jumps()
     yield from corners()

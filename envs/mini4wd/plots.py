@@ -66,5 +66,11 @@ def plot_run(log: Log) -> Any:
         for k in range(int(distance.max() / lap) + 1):
             axis.axvline(k * lap, color="#999", lw=0.8)
     result = f"{log.finish_time:.2f} s" if log.finish_time else log.cause
-    figure.suptitle(f"{log.ruleset!r}: {result}")
+    figure.suptitle(f"{_named(log, 'course')}, {_named(log, 'car')}: {result}")
     return figure
+
+
+def _named(log: Log, parameter: str) -> str:
+    # A course or a car that was made in the program is no text, but has a name.
+    given = log.ruleset.parameters.get(parameter, "")
+    return given if isinstance(given, str) else str(getattr(given, "name", ""))

@@ -294,7 +294,7 @@ def identify(
 @app.command("import")
 def import_(
     file: Annotated[Path, typer.Argument(help="CSV of an AI chip, raw 43-byte frames, or a run log.")],
-    axes: Annotated[str, typer.Option(help="The sensor's axes that point ahead, left and up.")] = "+x-y-z",
+    axes: Annotated[str, typer.Option(help="The sensor's axes that point ahead, left and up.")] = "-y-x-z",
     base: Annotated[str, typer.Option(help="The profile to begin with.")] = "rt_ai_chip",
     car: Annotated[str, typer.Option(help="The car that was driven.")] = "alkaline",
     course: Course = "junior",

@@ -60,7 +60,7 @@ class Recording:
         return len(self.times)
 
 
-def read_recording(path: str | Path, axes: str = "+x-y-z") -> Recording:
+def read_recording(path: str | Path, axes: str = "-y-x-z") -> Recording:
     """Reads a file of any of the three kinds.
 
     Args:

@@ -37,8 +37,12 @@ class Wire:
     def __init__(self, delay: float, loss: float, seed: int):
         self.delay = delay
         self.loss = loss
-        self._random = random.Random(seed)
         self._queue: deque[tuple[float, bytes]] = deque()
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Begins the losses anew. What is under way arrives."""
+        self._random = random.Random(seed)
 
     def put(self, now: float, data: bytes) -> None:
         """Sends a piece."""
@@ -246,16 +250,18 @@ class SimulatedTransport(Transport):
         self.clock = clock or MonotonicClock()
         self._origin = self.clock.now()
         self._stop_key = stop_key
-        self.reseed(seed)
-
-    def reseed(self, seed: int) -> None:
-        """Empties the wire, begins its losses anew, and lets the car's frames fall anywhere between the host's steps."""
-        profile = self.program.profile
+        profile = program.profile
         # The sensor's own sample is half its period old on the mean; the rest of the latency is the wire's.
         up = max(profile.values["latency"] - 0.5 / profile.imu_hz, 0.0)
         self._up = Wire(up, profile.values["drop_rate"], seed)
         self._down = Wire(profile.values["action_delay"], profile.values["command_loss"], seed + 1)
-        self._origin -= random.Random(seed + 2).random() * profile.sample_ms / 1000
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Begins the wire's losses anew, and lets the car's frames fall anywhere between the host's steps."""
+        self._up.reseed(seed)
+        self._down.reseed(seed + 1)
+        self._origin -= random.Random(seed + 2).random() * self.program.profile.sample_ms / 1000
 
     def open(self) -> bool:
         """The car's time goes on from here: what passed before was not its own."""
