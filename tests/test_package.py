@@ -20,7 +20,7 @@ def test_a_wheel_holds_every_file_that_lies_beside_the_modules():
         path
         for folder in folders
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc")
+        if path.is_file() and path.suffix != ".py" and path.parent.name != "__pycache__"
     }
     assert ROOT / "envs" / "tactics" / "units.yml" in present
     assert sorted(present - packed) == []
