@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where PyTorch's CPU build comes from, if your package index would give another one, for example:
 #   make test TORCH_ARGS="--index-url https://download.pytorch.org/whl/cpu"
 TORCH_ARGS ?=
+# Further options of the demo, such as DEMO="--minutes 5".
+DEMO ?=
 
 .PHONY: help demo test test-slow bench lint format clean
 
@@ -33,7 +35,7 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml setup.py constraints.txt
 	@touch $@
 
 demo: $(VENV)/.demo
-	$(BIN)/asobiba league run battleship --demo
+	$(BIN)/asobiba league run battleship --demo $(DEMO)
 
 test: $(VENV)/.dev
 	$(BIN)/ruff check

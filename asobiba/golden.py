@@ -128,7 +128,7 @@ def _simulated(ruleset: Ruleset) -> bool:
 
 def main(arguments: list[str]) -> None:
     """Writes playthroughs."""
-    if not arguments:
+    if not arguments or arguments[0].startswith("-"):
         raise SystemExit("usage: python -m asobiba.golden FOLDER [GAME ...]")
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
