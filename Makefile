@@ -6,7 +6,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Setuptools warns of folders with the name of the package, which is how an editable installation is.
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where PyTorch's CPU build comes from, if your package index would give another one, for example:
 #   make test TORCH_ARGS="--index-url https://download.pytorch.org/whl/cpu"
 TORCH_ARGS ?=
