@@ -18,7 +18,7 @@ def pettingzoo_aec(name: str) -> Burst:
 
 
 def aec(env) -> Burst:
-    """Random legal play of any AEC environment whose observations carry an action mask."""
+    """Random legal play of any AEC environment; legal play where observations carry an action mask."""
     env.reset(seed=0)
     spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
     for i, space in enumerate(spaces.values()):
@@ -30,7 +30,9 @@ def aec(env) -> Burst:
             if terminated or truncated:
                 env.reset()
                 observation, *_ = env.last()
-            env.step(spaces[env.agent_selection].sample(observation["action_mask"]))
+            space = spaces[env.agent_selection]
+            masked = isinstance(observation, dict) and "action_mask" in observation
+            env.step(space.sample(observation["action_mask"]) if masked else space.sample())
         return BURST
 
     return burst
