@@ -106,7 +106,7 @@ def derive_labels(
 def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("docs/reproductions/tactics.md"),
     games: Annotated[Path, typer.Option(help="Keeps the games, so that a run that was stopped goes on.")] = Path(
-        "runs/reproduce-tactics.jsonl"
+        "docs/reproductions/tactics.jsonl"
     ),
     budgets: Annotated[str, typer.Option(help="Playouts of an action.")] = "100,1000,5000",
     rounds: Annotated[
