@@ -113,7 +113,7 @@ def reproduce(
         str, typer.Option(help="Times that each pair meets on each map with each colour, for each budget.")
     ] = "4,2,1",
     sizes: Annotated[str, typer.Option(help="Boards whose maps are played.")] = "8,10,14",
-    tuning: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets itself with changes.")] = 1,
+    tuning: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets itself with changes.")] = 2,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
 ) -> None:
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
