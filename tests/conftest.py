@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Tiny games, found through their entry points as any other package's games are.
 sys.path.insert(0, str(Path(__file__).parent / "toys"))
-_BY_GAME = ("test_conformance.py", "test_ptx.py", "test_jit_disabled.py")
+_BY_GAME = ("test_conformance.py", "test_ptx.py")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
