@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from asobiba.core import kernel
 from asobiba.envs.werewolf.layout import NIGHT, TALK, WEREWOLF, WHISPER, XOR
 
