@@ -40,6 +40,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeParforLowering
 from numba.core.untyped_passes import InlineInlinables
 from numba.extending import intrinsic, overload
 
@@ -48,8 +49,6 @@ LEAN: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "f
 INLINED: dict[str, Any] = {**LEAN, "forceinline": True}
 WOVEN: dict[str, Any] = {**LEAN, "inline": "always"}
 CALLED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "cache": True, "no_cfunc_wrapper": True}
-THREADED: dict[str, Any] = {**CALLED, "parallel": True}
-
 COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
 """Whether anything is compiled; not with `NUMBA_DISABLE_JIT=1`."""
 
@@ -102,11 +101,11 @@ class _Weaving(InlineInlinables):
                 copies[id(scope)] = scope, copy
             return copies[id(scope)][1]
 
-        numba_ir.Scope.__deepcopy__ = copied
+        numba_ir.Scope.__deepcopy__ = copied  # type: ignore[attr-defined]
         try:
             return bool(super().run_pass(state))
         finally:
-            del numba_ir.Scope.__deepcopy__
+            del numba_ir.Scope.__deepcopy__  # type: ignore[attr-defined]
 
 
 class _PartCompiler(Compiler):
@@ -123,12 +122,52 @@ class _PartCompiler(Compiler):
         context.get_executable = lambda library, description, environment: object()
 
     def define_pipelines(self) -> Any:
-        pipelines = super().define_pipelines()
-        for pipeline in pipelines:
-            pipeline.passes = [
-                (_Weaving if each is InlineInlinables else each, description) for each, description in pipeline.passes
-            ]
-        return pipelines
+        return _with_pass(super().define_pipelines(), InlineInlinables, _Weaving)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoopLowering(NativeParforLowering):
+    """Makes the body of a `prange`, and what hands it to the threads, parts of the function that it stands in.
+
+    Numba would optimise the body, with all that it calls, three times more than is needed.
+    """
+
+    _name = "loop_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        context, codegen = state.targetctx, state.targetctx.codegen()
+        executable, libraries = context.get_executable, codegen._library_class
+        if state.library is None:
+            state.library = codegen.create_library(state.func_id.func_qualname)
+            state.library.enable_object_caching()
+
+        def library(codegen: Any, name: str, **named: Any) -> Any:
+            return (_PartLibrary if "gufunc" in name.lower() else libraries)(codegen, name, **named)
+
+        def loaded(library: Any, *description: Any) -> Any:
+            return object() if isinstance(library, _PartLibrary) else executable(library, *description)
+
+        codegen._library_class, context.get_executable = library, loaded
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            codegen._library_class, context.get_executable = libraries, executable
+
+
+class ThreadedCompiler(Compiler):
+    """Compiles functions with `prange`."""
+
+    def define_pipelines(self) -> Any:
+        return _with_pass(super().define_pipelines(), NativeParforLowering, _LoopLowering)
+
+
+def _with_pass(pipelines: Any, old: Any, new: Any) -> Any:
+    for pipeline in pipelines:
+        pipeline.passes = [(new if each is old else each, description) for each, description in pipeline.passes]
+    return pipelines
+
+
+THREADED: dict[str, Any] = {**CALLED, "parallel": True, "pipeline_class": ThreadedCompiler}
 
 
 class _Part(CPUDispatcher):
