@@ -243,9 +243,10 @@ def with_tables(page: str, tables: Sequence[Table], games: int) -> str:
     for table in tables:
         name = table.title.partition(":")[0]
         section = re.compile(rf"^## {name}:.*?(?=^## |^<!--|\Z)", re.MULTILINE | re.DOTALL)
-        page, count = section.subn(lambda _, table=table: table.markdown() + "\n\n", page)
-        if count != 1:
+        found = section.search(page)
+        if found is None:
             raise GameParameterError(f"the page has no section {name!r}")
+        page = f"{page[: found.start()]}{table.markdown()}\n\n{page[found.end() :]}"
     return page.rstrip() + "\n"
 
 
