@@ -106,6 +106,14 @@ def test_the_page_holds_every_picture_of_its_games(tmp_path):
         assert shown
         records = [json.dumps(list(pictures(store.record(result.number)))).encode() for result in results]
         assert set(shown) <= set(records)
+        figures = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
+        assert len(figures) == len(shown)
+        for figure, text in zip(figures, shown):
+            first = base64.b64decode(re.search('src="data:image/svg[+]xml;base64,(.*?)"', figure)[1])
+            assert json.loads(text)[0] == first.decode(), "a game is shown from its first position"
+            assert 'value="0"' in figure
+            assert float(re.search('data-seconds="(.*?)"', figure)[1]) == 0.25
+            assert all(word in figure for word in (">play<", "speed", ">enlarge<"))
 
 
 def test_a_kernel_that_never_returns_is_found_among_games_in_lockstep():
