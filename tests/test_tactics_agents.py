@@ -389,6 +389,22 @@ def test_the_page_counts_points_from_both_colours():
     assert (low, high) == pytest.approx((0.502, 0.691), abs=0.001)
 
 
+def test_the_strongest_meets_all_others_at_equal_time():
+    meetings = reproduction.peer_meetings(1, [8, 14])
+    assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
+    assert {(m.map, m.red) for m in meetings} >= {("duel", "ppo"), ("plains", "alpha_beta:nodes=100000")}
+    assert ("plains", "ppo") not in {(m.map, m.red) for m in meetings}
+    text = reproduction.page(
+        {m: 1 if m.red == reproduction.STRONGEST else 0 for m in meetings if "alpha_beta" in m.red + m.blue},
+        {reproduction.STRONGEST: [3.25, 9.0, 16.0], "alpha_beta": [3.0, 10.0, 17.0]},
+    )
+    # Won as red, drawn as blue.
+    row = next(line for line in text.splitlines() if line.startswith("| alpha_beta |"))
+    assert row.startswith("| alpha_beta | 24,000 / 70,000 / 100,000 nodes | 3.0 / 10.0 / 17.0 | 75.0 (")
+    assert row.endswith("| uct_plus is stronger |")
+    assert "300 playouts" not in text
+
+
 def test_agents_of_the_game_in_words_play_the_flat_game():
     from asobiba.baselines.tactics import LEARNED
 

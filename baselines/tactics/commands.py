@@ -114,22 +114,25 @@ def reproduce(
     ] = "4,2,1",
     sizes: Annotated[str, typer.Option(help="Boards whose maps are played.")] = "8,10,14",
     tuning: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets itself with changes.")] = 2,
+    peers: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets all others at equal time.")] = 2,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
 ) -> None:
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
-    from asobiba.baselines.tactics.reproduction import page, planned, play_all, tuning_meetings
+    from asobiba.baselines.tactics import reproduction
 
     wanted = _paired(budgets, rounds, "--budgets and --rounds")
     boards = [int(part) for part in sizes.split(",")]
-    parts = planned(wanted, boards)
+    parts = reproduction.planned(wanted, boards)
     if tuning:
-        parts.append(tuning_meetings(tuning))
+        parts.append(reproduction.tuning_meetings(tuning))
+    if peers:
+        parts.append(reproduction.peer_meetings(peers, boards))
     total = sum(map(len, parts))
     with progress_bar(counted=True) as bar:
         task = bar.add_task("games", total=total)
-        results = play_all(parts, games, minutes, lambda n: bar.advance(task, n))
+        results = reproduction.play_all(parts, games, minutes, lambda n: bar.advance(task, n))
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page(results), encoding="utf-8")
+    output.write_text(reproduction.page(results, reproduction.peer_times() if peers else {}), encoding="utf-8")
     typer.echo(f"{len(results)} games of {total}; the page: {output}")
 
 
