@@ -282,6 +282,8 @@ def test_label_asks_and_makes_sets(tmp_path):
     assert [sample.good for sample in samples] == [True, False, True, False, True]
     again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\nq\n")
     assert "1 judgements now, 6 in all" in again.output
+    distinct = {(sample.kind, sample.vector.tobytes()) for sample in labelling.read_samples(tmp_path)}
+    assert len(distinct) == 6  # what was judged is not asked again
     assert yaml.safe_load((tmp_path / "made.yml").read_text())["by"].startswith("a person")
     assert agents.knowledge(str(tmp_path)).shape[0] == 24
     (tmp_path / labelling.SAMPLES).write_text("type\nknight,1,2,1\n")
