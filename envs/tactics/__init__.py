@@ -56,7 +56,8 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 
 ## Starting State
 
-The map's units; red moves first. Of several maps one is drawn.
+The map's units; red moves first. Of several maps one is drawn. Units that the map marks as having moved cannot act in
+their side's first turn.
 
 ## Episode End
 
