@@ -307,6 +307,7 @@ def test_lists_that_do_not_fit():
     for arguments, named in (
         (["derive-labels", "x", "--sizes", "8"], "'8'"),
         (["reproduce", "--rounds", "1,2"], "'1,2'"),
+        (["reproduce", "--sizes", "8,9"], "'8,9'"),
     ):
         asked = runner.invoke(commands.app, arguments)
         assert asked.exit_code == 2

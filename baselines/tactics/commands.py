@@ -124,14 +124,17 @@ def reproduce(
     ] = "4,2,1",
     sizes: Annotated[str, typer.Option(help="Boards whose maps are played.")] = "8,10,14",
     tuning: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets itself with changes.")] = 2,
-    peers: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets all others at equal time.")] = 2,
+    peers: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets all others at equal time.")] = 4,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
 ) -> None:
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
     from asobiba.baselines.tactics import reproduction
+    from asobiba.envs.tactics.maps import SIZES
 
     wanted = _paired(budgets, rounds, "--budgets and --rounds")
-    boards = [int(part) for part in sizes.split(",")]
+    boards = [size for size in SIZES if str(size) in sizes.split(",")]
+    if len(boards) != len(sizes.split(",")):
+        raise typer.BadParameter(f"--sizes: {sizes!r} is no list of boards; they are {', '.join(map(str, SIZES))}")
     parts = reproduction.planned(wanted, boards)
     if tuning:
         parts.append(reproduction.tuning_meetings(tuning))
