@@ -184,20 +184,29 @@ def test_the_papers_matches_are_played_again_and_written_down(tmp_path):
     players = {"gccs", "ayumu", "through", "end_plan:shots=8", "kr_uct"}
     numbers = tuple(k for k, match in enumerate(reproduction.MATCHES) if {match.one, match.two} <= players)
     assert len(numbers) == 4
-    played = list(reproduction.play_all(10, 2, 1, lambda name: None, numbers))
+    yielded = list(reproduction.play_all(10, 2, 1, numbers))
+    assert len(yielded) == 8  # a row after every game
+    played = reproduction.merged(yielded)
     assert [row.match for row in played] == [reproduction.MATCHES[k] for k in numbers]
     assert all(row.result.games == 2 == len(row.result.margins) for row in played)
-    text = reproduction.markdown(played, 10, 1, "asobiba reproduce curling --quick")
+    text = reproduction.markdown(played, 1, "page.md")
     assert text.count("\n| ") == 5
     assert "0.550 of 500" in text
-    assert "8 games, 10 simulations" in text
+    assert "8 games of 1 ends" in text
+    assert "--simulations 10`" in text
     assert f"4 of {len(reproduction.MATCHES)} matches" in text
-    settings = {"simulations": 10, "games": 2, "ends": 1}
-    reproduction.save(played, tmp_path / "page.json", settings)
-    again = reproduction.load(tmp_path / "page.json", settings)
+    reproduction.save(played, tmp_path / "page.json", 1)
+    again = reproduction.load(tmp_path / "page.json", 1)
     assert [(row.match, row.cells()) for row in again] == [(row.match, row.cells()) for row in played]
-    assert list(reproduction.play_all(10, 2, 1, lambda name: None, numbers, again)) == []
-    assert reproduction.load(tmp_path / "page.json", {**settings, "ends": 2}) == []
+    assert list(reproduction.play_all(10, 2, 1, numbers, again)) == []
+    assert reproduction.load(tmp_path / "page.json", 2) == []
+    # A run that was stopped after a match's first game goes on with its second one, and comes to the same.
+    first = next(row for row in yielded if row.result.games == 1)
+    (rest,) = reproduction.play_all(10, 2, 1, numbers[:1], [first])
+    assert rest.cells() == played[0].cells()
+    # Another budget is another row.
+    other = next(reproduction.play_all(5, 1, 1, numbers[:1], played))
+    assert len(reproduction.merged([*played, other])) == 5
     assert reproduction.with_budget("end_plan:shots=8", 10) == "end_plan:shots=8,simulations=10"
     assert reproduction.with_budget("dis", 10) == "dis"
 

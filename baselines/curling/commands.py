@@ -1,4 +1,4 @@
-"""`asobiba curling reproduce`, `book`, `masks`, `ends`, `fit`, `train-dis`."""
+"""The commands of digital curling: `asobiba curling --help`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ app = typer.Typer(help="Digital curling: published matches, tables, the opening 
 
 @app.command()
 def reproduce(
-    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 300,
+    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 400,
     games: Annotated[int, typer.Option(min=0, help="At most, a match; 0: 10 to 100.")] = 0,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
@@ -23,32 +23,32 @@ def reproduce(
 ) -> None:
     """The papers' matches, theirs beside ours, with intervals.
 
-    Beside the page lies a record of its games (.json); a run that was stopped, or that played some matches `--only`, goes on
-    from there when it is called again with the same settings.
+    Beside the page lies a record of its games (.json): a run that was stopped goes on from its last game, and other budgets
+    become further rows of the page.
     """
-    from functools import partial
-
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.curling.reproduction import COLUMNS, MATCHES, load, markdown, play_all, save
+    from asobiba.baselines.curling.reproduction import COLUMNS, load, markdown, merged, play_all, save
 
     if quick:
         simulations, games, ends = 50, 2, 2
     numbers = tuple(int(word) for word in only.split())
-    settings = {"simulations": simulations, "games": games, "ends": ends}
-    command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends} --output {output}"
-    played = load(output.with_suffix(".json"), settings) if output is not None else []
+    played = load(output.with_suffix(".json"), ends) if output is not None else []
+
+    def keep() -> None:
+        if output is not None:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            save(played, output.with_suffix(".json"), ends)
+            output.write_text(markdown(played, ends, str(output)), encoding="utf-8")
+
     with progress_bar() as bar:
-        task = bar.add_task("matches", total=len(numbers) or len(MATCHES))
-        tell = partial(bar.update, task)
-        for row in play_all(simulations, games, ends, lambda name: tell(description=name), numbers, tuple(played)):
-            played.append(row)
-            bar.advance(task)
-            if output is not None:  # after every match: a run that is stopped leaves what it has played
-                output.parent.mkdir(parents=True, exist_ok=True)
-                save(played, output.with_suffix(".json"), settings)
-                output.write_text(markdown(played, simulations, ends, command), encoding="utf-8")
+        task = bar.add_task("games", total=None)
+        for row in play_all(simulations, games, ends, numbers, played):
+            played = merged([*played, row])
+            keep()  # after every game: a run that is stopped leaves what it has played
+            bar.update(task, advance=1, description=f"{row.match.one} : {row.match.two}")
+    keep()
     table = Table(title="Digital curling: published and ours")
     for column in COLUMNS:
         table.add_column(column, overflow="fold")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,7 +28,7 @@ class Result:
     margins: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, one: str, two: str, margins: Sequence[int]) -> Result:
+    def of(cls, one: str, two: str, margins: Iterable[int]) -> Result:
         """The result of games with these margins."""
         result = cls(one, two)
         for margin in margins:
@@ -76,22 +76,23 @@ def play_game(
     return state
 
 
-def play_match(
-    ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0, report: Callable[[], None] = lambda: None
-) -> Result:
-    """Plays `games` games, each player beginning in half of them.
+def margins_of(ruleset: Ruleset, one: str, two: str, numbers: Iterable[int], seed: int = 0) -> Iterator[int]:
+    """The first player's points less the other's, game by game; who begins alternates with the game's number.
 
     Args:
         one, two: players as text, such as `ayumu:simulations=200`.
+        numbers: of the games. A game depends on its number and `seed` alone, not on the games before it.
     """
-    result = Result(one, two)
     pair = [make_agent(ruleset.game, one), make_agent(ruleset.game, two)]
-    for number in range(games):
+    for number in numbers:
         swapped = number % 2
         last = play_game(ruleset, pair[::-1] if swapped else pair, seed + number)
-        result.add(int(last["total"][swapped] - last["total"][1 - swapped]))
-        report()
-    return result
+        yield int(last["total"][swapped] - last["total"][1 - swapped])
+
+
+def play_match(ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0) -> Result:
+    """Plays `games` games, each player beginning in half of them; see `margins_of`."""
+    return Result.of(one, two, margins_of(ruleset, one, two, range(games), seed))
 
 
 def shots_of(

@@ -1,14 +1,14 @@
-"""The papers' matches, played again: `asobiba curling reproduce`."""
+"""The papers' matches, played again: `asobiba reproduce curling`."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from asobiba.baselines.curling.matches import Result, play_match
+from asobiba.baselines.curling.matches import Result, margins_of
 from asobiba.core import game
 
 UEC = {"noise": "uec"}
@@ -34,7 +34,13 @@ class Match:
 
 _JIRITSU = "jiritsu:width=0"
 MATCHES = (
-    Match("gccs", "ayumu", UEC, "0.550 of 500 (227 wins, 87 draws; p .024), 438 s a game", 100),
+    Match(
+        "gccs",
+        "ayumu",
+        UEC,
+        "0.550 of 500 (227 wins, 87 draws; p .024) with 438 s a game; 0.514 (203, 105; p .307) with 5 s a shot",
+        100,
+    ),
     Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 60),
     Match("end_plan:shots=12", "ayumu", GAT, "table lost; 500 games, 1 s a shot", 60),
     Match("end_plan:shots=8", "ayumu", GAT, "table lost, p .051; 500 games, 1 s a shot", 60),
@@ -57,19 +63,24 @@ MATCHES = (
 _SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct", "kr_uct_prior")
 
 
+def searches(player: str) -> bool:
+    """Whether a player's text names one that thinks by simulations."""
+    return player.partition(":")[0] in _SEARCHERS
+
+
 def with_budget(player: str, simulations: int) -> str:
     """A player's text with its budget, where it searches."""
-    name, _, rest = player.partition(":")
-    if name not in _SEARCHERS:
+    if not searches(player):
         return player
-    return f"{name}:{rest + ',' if rest else ''}simulations={simulations}"
+    return f"{player}{',' if ':' in player else ':'}simulations={simulations}"
 
 
 @dataclass(frozen=True)
 class Played:
-    """A match and what came out of it."""
+    """A match, the simulations a shot (0: neither player searches), and what came out of it."""
 
     match: Match
+    simulations: int
     result: Result
 
     def cells(self) -> list[str]:
@@ -83,6 +94,8 @@ class Played:
         return [
             f"{self.match.one} : {self.match.two}",
             self.match.published,
+            f"{self.simulations:,}" if self.simulations else "",
+            f"{r.games}",
             f"{r.wins} / {r.draws} / {r.losses}",
             f"{r.rate:.3f}",
             f"{low:.3f} to {high:.3f}",
@@ -90,75 +103,88 @@ class Played:
         ]
 
 
-COLUMNS = ("match", "published win rate", "ours: wins / draws / losses", "win rate", "95 % interval", "points a game")
+COLUMNS = (
+    "match", "published win rate", "simulations", "games", "wins / draws / losses", "win rate", "95 % interval",
+    "points a game",
+)  # fmt: skip
+_ALIGNED = ("---", "---", "--:", "--:", "---", "--:", "---", "--:")
 
 
 def play_all(
-    simulations: int,
-    games: int,
-    ends: int,
-    report: Callable[[str], None],
-    only: tuple[int, ...] = (),
-    kept: Sequence[Played] = (),
+    simulations: int, games: int, ends: int, only: tuple[int, ...] = (), kept: Iterable[Played] = ()
 ) -> Iterator[Played]:
-    """Plays the matches, one after another.
+    """Plays the matches, one after another. Yields a match after each of its games.
 
     Args:
         simulations: a shot, of players that search. games: at most so many a match; 0: as many as `Match.games`.
         ends: of a game. only: numbers of the matches to play; none: all.
-        kept: matches that need not be played again.
+        kept: what has been played already; its games are not played again.
     """
-    done = [row.match for row in kept]
+    known = {(MATCHES.index(row.match), row.simulations): row.result.margins for row in kept}
     for number, match in enumerate(MATCHES):
-        if match not in done and (not only or number in only):
-            report(f"{match.one} : {match.two}")
-            ruleset = game("curling").ruleset(ends=ends, **match.rules)
-            one, two = (with_budget(player, simulations) for player in (match.one, match.two))
-            count = min(games, match.games) if games else match.games
-            yield Played(match, play_match(ruleset, one, two, count, seed=1000 * number))
+        if only and number not in only:
+            continue
+        budget = simulations if searches(match.one) or searches(match.two) else 0
+        margins = list(known.get((number, budget), ()))
+        one, two = (with_budget(player, budget) for player in (match.one, match.two))
+        ruleset = game("curling").ruleset(ends=ends, **match.rules)
+        left = range(len(margins), min(games, match.games) if games else match.games)
+        for margin in margins_of(ruleset, one, two, left, seed=1000 * number) if left else []:
+            margins.append(margin)
+            yield Played(match, budget, Result.of(match.one, match.two, margins))
 
 
-def save(played: Sequence[Played], path: Path, settings: dict[str, int]) -> None:
+def merged(played: Iterable[Played]) -> list[Played]:
+    """The last of every match and budget, in the order of the page."""
+    rows = {(MATCHES.index(row.match), row.simulations): row for row in played}
+    return [rows[key] for key in sorted(rows)]
+
+
+def save(played: Iterable[Played], path: Path, ends: int) -> None:
     """Writes what has been played, so that `load` finds it."""
     rows = [
-        {"one": row.match.one, "two": row.match.two, "margins": row.result.margins}
-        for row in sorted(played, key=lambda row: MATCHES.index(row.match))
+        {"one": row.match.one, "two": row.match.two, "simulations": row.simulations, "margins": row.result.margins}
+        for row in merged(played)
     ]
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
-    path.write_text(f'{{\n  "settings": {json.dumps(settings)},\n  "matches": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    path.write_text(f'{{\n  "ends": {ends},\n  "matches": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
 
 
-def load(path: Path, settings: dict[str, int]) -> list[Played]:
-    """What has been played with the same settings; nothing where the file is missing or of other settings."""
+def load(path: Path, ends: int) -> list[Played]:
+    """What has been played over as many ends; nothing where the file is missing or of other games."""
     if not path.exists():
         return []
     record = json.loads(path.read_text(encoding="utf-8"))
-    if record["settings"] != settings:
+    if record["ends"] != ends:
         return []
     known = {(match.one, match.two): match for match in MATCHES}
     return [
-        Played(known[row["one"], row["two"]], Result.of(row["one"], row["two"], row["margins"]))
+        Played(known[row["one"], row["two"]], row["simulations"], Result.of(row["one"], row["two"], row["margins"]))
         for row in record["matches"]
         if (row["one"], row["two"]) in known
     ]
 
 
-def markdown(played: Sequence[Played], simulations: int, ends: int, command: str) -> str:
+def markdown(played: Iterable[Played], ends: int, output: str) -> str:
     """The page."""
-    played = sorted(played, key=lambda row: MATCHES.index(row.match))
-    total = sum(row.result.games for row in played)
+    rows = merged(played)
+    total = sum(row.result.games for row in rows)
+    budgets = sorted({row.simulations for row in rows} - {0})
+    commands = ", ".join(f"`asobiba reproduce curling --simulations {n}`" for n in budgets)
     lines = [
         "# Digital curling: published matches beside ours",
         "",
-        f"Written by `{command}`: {total:,} games, {simulations} simulations a shot for players that search, {ends} ends, "
-        "simulator cs2; noise of the UEC Cup for gccs against ayumu and through, else of GAT. The papers' players had seconds "
-        "instead (about 1.7 million playouts a shot for gccs and ayumu). Win rates leave drawn games out, as in the papers; "
-        "intervals are Wilson's, of 95 %. Points are those of the player named first less the other's.",
+        f"Written by {commands or '`asobiba reproduce curling`'} (with `--output {output}`): {total:,} games of {ends} ends, "
+        "simulator cs2; noise of the UEC Cup for gccs against ayumu and through, else of GAT. *Simulations* are those a shot of "
+        "players that search. The papers' players had seconds instead (about 1.7 million playouts a shot for gccs and ayumu). "
+        "Win rates leave drawn games out, as in the papers; intervals are Wilson's, of 95 %. Points are those of the player "
+        "named first less the other's.",
         "",
         f"| {' | '.join(COLUMNS)} |",
-        "|---|---|---|--:|---|--:|",
-        *(f"| {' | '.join(row.cells())} |" for row in played),
+        f"|{'|'.join(_ALIGNED)}|",
+        *(f"| {' | '.join(row.cells())} |" for row in rows),
     ]
-    if len(played) < len(MATCHES):
-        lines += ["", f"{len(played)} of {len(MATCHES)} matches have been played."]
+    missing = len(MATCHES) - len({row.match.one + row.match.two for row in rows})
+    if missing:
+        lines += ["", f"{len(MATCHES) - missing} of {len(MATCHES)} matches have been played."]
     return "\n".join(lines) + "\n"
