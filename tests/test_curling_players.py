@@ -8,7 +8,7 @@ import pytest
 from asobiba.baselines.curling import imitation, masks, opening, plans, reproduction, self_play, tree
 from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST
 from asobiba.baselines.curling.jiritsu import Jiritsu
-from asobiba.baselines.curling.matches import play_game, play_match
+from asobiba.baselines.curling.matches import over_single_ends, play_game, play_match
 from asobiba.baselines.curling.player import end_values, free_stop, to_action
 from asobiba.core import AsobibaError, GameParameterError, game, make_agent
 from asobiba.core.states import new_state
@@ -272,10 +272,7 @@ def test_the_policy_throws_the_same_shots_in_both_games():
 def over_one_end(opponent, ends):
     """The policy's results over single ends, half of them with the hammer; a blank end counts half."""
     pytest.importorskip("sb3_contrib")
-    from asobiba.learn.evaluation import evaluate
-
-    ruleset = game("curling_discrete").ruleset(stop_after=1)
-    return evaluate(make_agent(ruleset.game, "ppo"), ruleset, [opponent], ends, seed=12345)[-1]
+    return over_single_ends("ppo", opponent, ends, 12345)[-1]
 
 
 def test_the_policy_beats_the_tee_draw_over_one_end():

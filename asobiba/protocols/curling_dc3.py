@@ -24,7 +24,6 @@ import numpy as np
 
 from asobiba.core import Agent, GameParameterError, Ruleset
 from asobiba.core.registry import game as find_game
-from asobiba.core.states import is_over
 from asobiba.envs.curling.layout import is_cs2
 from asobiba.envs.curling.simulate import Shot, simulate
 from asobiba.protocols.curling_host import (
@@ -171,14 +170,14 @@ def state_message(game: HostedGame) -> dict[str, Any]:
     return {
         "end": played,
         "shot": int(s["shot"]),
-        "hammer": TEAMS[int(s["hammer"])],
+        "hammer": None if game.over else TEAMS[int(s["hammer"])],
         "stones": stones,
         "scores": {
             team: [int(s["scores"][k, end]) if end < played else None for end in range(ends)]
             for k, team in enumerate(TEAMS)
         },
-        "extra_end_score": {team: int(s["extra"][k]) if played > ends else None for k, team in enumerate(TEAMS)},
-        "thinking_time_remaining": {team: game.remaining[k] for k, team in enumerate(TEAMS)},
+        "extra_end_score": {team: int(s["extra"][k]) if s["extra"].any() else None for k, team in enumerate(TEAMS)},
+        "thinking_time_remaining": {team: max(game.remaining[k], 0.0) for k, team in enumerate(TEAMS)},
         "game_result": result,
     }
 
@@ -210,14 +209,17 @@ def trajectory_message(ruleset: Ruleset, before: np.void, shot: Shot) -> dict[st
 
 
 def _update(game: HostedGame, seats: list[Seat], trajectories: bool, before: np.void | None) -> None:
-    last = None
-    if before is not None and game.record.log.shots:
+    last: dict[str, Any] | None = None
+    if game.record.note:  # who ran out of time or did not keep the protocol has, for the clients, conceded
+        last = {"actual_move": {"type": "concede"}, "free_guard_zone_foul": False}
+    elif before is not None:
         run = game.record.log.shots[-1].run
         last = {
             "actual_move": {"type": "shot", "velocity": {"x": run.vx, "y": run.vy}, "rotation": ROTATIONS[run.spin]},
             "free_guard_zone_foul": bool(game.state["foul"]),
-            "trajectory": trajectory_message(game.ruleset, before, run) if trajectories else None,
         }
+        if trajectories:
+            last["trajectory"] = trajectory_message(game.ruleset, before, run)
     message = {
         "cmd": "update",
         "next_team": None if game.over else TEAMS[int(game.state["to_move"])],
@@ -272,7 +274,7 @@ def host(
     except Fault as fault:
         game.end_by(fault)
     with contextlib.suppress(Fault):  # who has gone hears nothing more; the record stands
-        _update(game, seats, trajectories, before if is_over(game.state) else None)
+        _update(game, seats, trajectories, before)
     _tell(seats, {"cmd": "game_over"}, quietly=True)
     for seat in seats:
         if isinstance(seat, Dc3Seat):

@@ -188,6 +188,54 @@ def train_dis(
         typer.echo(f"{kind}: {errors}; wrote {path}")
 
 
+@app.command("train-sac")
+def train_sac(
+    output: Annotated[Path, typer.Option(help="Run folder.")],
+    steps: Annotated[int, typer.Option(min=1, help="Decisions of the learner.")] = 150_000,
+    every: Annotated[int, typer.Option(min=100, help="Decisions between two evaluations.")] = 10_000,
+    seed: int = 0,
+) -> None:
+    """SAC on single ends of the continuous game: what `asobiba train curling` does with PPO."""
+    from asobiba.baselines.curling.sac import learn
+
+    command = f"asobiba train curling-sac --output {output} --steps {steps} --every {every} --seed {seed}"
+    learn(output, steps, every, seed, typer.echo, command)
+
+
+@app.command("draw-curves")
+def draw_curves(
+    runs: Annotated[list[str], typer.Argument(help="Runs, such as PPO=FOLDER SAC=FOLDER.")],
+    output: Annotated[Path, typer.Option(help="The picture, an .svg file.")],
+) -> None:
+    """The learning curves of several runs in one picture."""
+    from asobiba.baselines.curling.sac import draw_curves as draw
+
+    draw({name: Path(folder) for name, _, folder in (run.partition("=") for run in runs)}, output)
+
+
+@app.command("one-end")
+def one_end(
+    player: Annotated[str, typer.Argument(help="An agent of the discrete game.")] = "ppo",
+    against: Annotated[str, typer.Option(help="Opponents, separated by blanks.")] = "tee_draw rule_based",
+    ends: Annotated[int, typer.Option(min=2, help="Against each, half of them with the hammer.")] = 4000,
+    seed: int = 12345,
+) -> None:
+    """How a player does over single ends from 0 : 0, as policies/README.md tells it; a blank end counts one half."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.baselines.curling.matches import over_single_ends
+
+    table = Table(title=f"{player} over single ends")
+    for column in ("opponent", "score, 95 % interval", "without the hammer", "with it", "ends"):
+        table.add_column(column)
+    for opponent in against.split():
+        without, with_it, both = over_single_ends(player, opponent, ends, seed)
+        interval = f"{both.score:.1%} ({100 * both.low:.1f} to {100 * both.high:.1f})"
+        table.add_row(opponent, interval, f"{without.score:.1%}", f"{with_it.score:.1%}", f"{both.games:,}")
+    Console().print(table)
+
+
 Player = Annotated[str, typer.Argument(help="An agent, such as ayumu:clock=true.")]
 Against = Annotated[str, typer.Option(help="Who plays here against one client; without it two clients are awaited.")]
 Log = Annotated[Path | None, typer.Option(help="Write the game log (.dcl) here.")]

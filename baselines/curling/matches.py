@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asobiba.core import Agent, Ruleset, make_agent
+from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import is_over, new_state, step, view_of
+
+if TYPE_CHECKING:
+    from asobiba.learn.evaluation import Evaluation
 
 
 @dataclass
@@ -93,6 +97,18 @@ def margins_of(ruleset: Ruleset, one: str, two: str, numbers: Iterable[int], see
 def play_match(ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0) -> Result:
     """Plays `games` games, each player beginning in half of them; see `margins_of`."""
     return Result.of(one, two, margins_of(ruleset, one, two, range(games), seed))
+
+
+def over_single_ends(player: str, opponent: str, ends: int, seed: int) -> list[Evaluation]:
+    """A player of the discrete game over single ends from 0 : 0: without the hammer, with it, and both together.
+
+    A won end counts 1, a blank one half. Needs the extra `sb3`.
+    """
+    from asobiba.learn.evaluation import evaluate
+
+    ruleset = game("curling_discrete").ruleset(stop_after=1)
+    agent: Any = make_agent(ruleset.game, player)
+    return evaluate(agent, ruleset, [opponent], ends, seed)
 
 
 def shots_of(
