@@ -22,7 +22,7 @@ class Match:
     Args:
         one, two: the players, without budgets. rules: of the game.
         published: the paper's win rate of `one` and its circumstances.
-        games: of the record; the papers' 300 and 500 would take a night on a small machine.
+        games: of the record; the papers played 300 and 500.
     """
 
     one: str
@@ -41,10 +41,10 @@ MATCHES = (
         "0.550 of 500 (227 wins, 87 draws; p .024) with 438 s a game; 0.514 (203, 105; p .307) with 5 s a shot",
         100,
     ),
-    Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 60),
-    Match("end_plan:shots=12", "ayumu", GAT, "table lost; 500 games, 1 s a shot", 60),
-    Match("end_plan:shots=8", "ayumu", GAT, "table lost, p .051; 500 games, 1 s a shot", 60),
-    Match("end_plan:shots=4", "ayumu", GAT, "table lost; 500 games, 1 s a shot", 60),
+    Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 100),
+    Match("end_plan:shots=12", "ayumu", GAT, "table lost; 500 games, 1 s a shot", 100),
+    Match("end_plan:shots=8", "ayumu", GAT, "table lost, p .051; 500 games, 1 s a shot", 100),
+    Match("end_plan:shots=4", "ayumu", GAT, "table lost; 500 games, 1 s a shot", 100),
     Match("dis", "gccs", GAT, "0 of 10, -11.8 points a game", 10),
     Match("dis", "ayumu", GAT, "0 of 10, -8.7 points a game", 10),
     Match("dis", _JIRITSU, GAT, "0 of 10, -26.2 points a game", 10),
