@@ -246,6 +246,20 @@ def test_imitation_learns_what_it_is_shown():
         imitation.load("nowhere.npz")
 
 
+def test_a_clock_shares_the_games_time_out_as_the_program_ayumu_does():
+    """438 s, less half a second a shot and four seconds, over 7.5 shots for each end to come and eight of this one."""
+    agent = make_agent(RULES.game, "ayumu:clock=true")
+    agent.reset(RULES, 0, 1)
+    shots = 9 * 7.5 + 8
+    assert agent.clock.shot_seconds(position({}, 0)) == pytest.approx((438 - 0.5 * shots - 4) / shots)
+    agent.time_left(24.0)  # as a server tells it
+    assert agent.clock.shot_seconds(position({}, 1, end=9)) == pytest.approx((24 - 4 - 4) / 8)
+    agent.time_left(0.0)
+    assert agent.clock.shot_seconds(position({}, 0)) == 10.0
+    agent.time_left(2.0)  # too late for its reserve: a shot at once, rather than none
+    assert agent.clock.shot_seconds(position({}, 0)) == 0.01
+
+
 def test_wrong_settings_are_refused_by_name():
     for text, words in (
         ("ayumu:simulations=0", "simulations"), ("ayumu:seconds=-1", "seconds"), ("end_plan:shots=17", "shots"),

@@ -31,6 +31,16 @@ class Draws(CurlingPlayer):
         return shot.vx, shot.vy, float(shot.spin)
 
 
+class Timed(Draws):
+    """`Draws` that notes how long it may still think."""
+
+    def __init__(self):
+        self.told = []
+
+    def time_left(self, seconds):
+        self.told.append(seconds)
+
+
 def pair():
     """Two connected sockets: the host's end and the client's."""
     server = socket.create_server(("127.0.0.1", 0))
@@ -61,11 +71,11 @@ def host_cs2(seats, **options):
 
 
 def test_a_game_of_the_text_protocol_between_two_clients():
-    server = socket.create_server(("127.0.0.1", 0))
+    server, timed = socket.create_server(("127.0.0.1", 0)), Timed()
     with ThreadPoolExecutor(2) as pool:
         results = [
             pool.submit(curling_cs2.play, server.getsockname(), agent, CS2, name=name)
-            for agent, name in ((Draws(), "rules"), (Draws(), "draws"))
+            for agent, name in ((timed, "rules"), (Draws(), "draws"))
         ]
         seats = [curling_cs2.Cs2Seat(server.accept()[0]) for _ in range(2)]
         record = host_cs2(seats)
@@ -78,14 +88,17 @@ def test_a_game_of_the_text_protocol_between_two_clients():
     for name, seat in ends.items():
         wanted = "DRAW" if record.winner is None else "WIN" if record.winner == seat else "LOSE"
         assert heard[name] == wanted
+    assert len(timed.told) == 16
+    assert timed.told[0] == SECONDS
+    assert sorted(timed.told, reverse=True) == timed.told
 
 
 def test_a_game_of_digital_curling_3_between_two_clients_on_their_ports():
-    doors = curling_dc3.listen((0, 0))
+    doors, timed = curling_dc3.listen((0, 0)), Timed()
     with ThreadPoolExecutor(2) as pool:
         heard = [
-            pool.submit(curling_dc3.play, door.getsockname(), Draws(), name)
-            for door, name in zip(doors, ("one", "two"), strict=True)
+            pool.submit(curling_dc3.play, door.getsockname(), agent, name)
+            for door, agent, name in zip(doors, (Draws(), timed), ("one", "two"), strict=True)
         ]
         seats = [curling_dc3.Dc3Seat(door.accept()[0], team, FCV1, SECONDS) for team, door in enumerate(doors)]
         record = curling_dc3.host(FCV1, seats, seed=4, seconds=SECONDS, trajectories=False)
@@ -95,6 +108,8 @@ def test_a_game_of_digital_curling_3_between_two_clients_on_their_ports():
     assert (record.log.first, record.log.second) == ("one", "two")
     assert record.reason == "score"
     check_record(FCV1, record)
+    assert len(timed.told) == len(record.log.shots) // 2
+    assert timed.told[0] == SECONDS
     assert winners == 2 * [None if record.winner is None else f"team{record.winner}"]
 
 

@@ -35,6 +35,7 @@ from asobiba.protocols.curling_host import (
     Seat,
     plain_name,
     shot_of_action,
+    tell_time,
 )
 
 PORTS = (10000, 10001)
@@ -338,6 +339,16 @@ def view_of_state(ruleset: Ruleset, state: dict[str, Any], next_team: str) -> np
     return view
 
 
+def _time_left(state: dict[str, Any], team: str) -> float:
+    try:
+        seconds = float(state["thinking_time_remaining"][team])
+    except (KeyError, TypeError, ValueError):
+        seconds = math.nan
+    if not 0.0 <= seconds < 1e9:
+        raise ProtocolError("the state of an update has no thinking_time_remaining")
+    return seconds
+
+
 def play(address: tuple[str, int], agent: Agent, name: str = "asobiba", seed: int = 0) -> str | None:
     """Plays one game on a Digital Curling 3 server as its client.
 
@@ -374,6 +385,7 @@ def play(address: tuple[str, int], agent: Agent, name: str = "asobiba", seed: in
                 winner = state["game_result"].get("winner")
             if message.get("next_team") != team:
                 continue
+            tell_time(agent, _time_left(state, team))
             shot = shot_of_action(ruleset, agent.act(view_of_state(ruleset, state, team), np.zeros(0, np.int8)))
             move: dict[str, Any] = {"type": "concede"}
             if shot is not None:

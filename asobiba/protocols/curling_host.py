@@ -246,8 +246,16 @@ class AgentSeat(Seat):
         if not self._begun:
             self.agent.reset(game.ruleset, seat, game.seed)
             self._begun = True
+        tell_time(self.agent, game.remaining[seat] if game.seconds else 0.0)
         view = view_of(game.ruleset, game.state, seat)
         return shot_of_action(game.ruleset, self.agent.act(view, np.zeros(0, np.int8)))
+
+
+def tell_time(agent: Agent, seconds: float) -> None:
+    """Tells an agent that wants to know (one with a method `time_left`) how long it may still think; 0: without limit."""
+    listens = getattr(agent, "time_left", None)
+    if listens is not None:
+        listens(max(seconds, 1e-3) if seconds else 0.0)
 
 
 def shot_of_action(ruleset: Ruleset, action: Any) -> Shot | None:
