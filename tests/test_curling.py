@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 import asobiba
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game
 from asobiba.core import states as core_states
-from asobiba.envs.curling import rules, simulation
+from asobiba.envs.curling import draw, rules, simulation
 from asobiba.envs.curling.mirror import mirror_action, mirror_observation, mirror_state
 from asobiba.envs.curling.shots import create_shot, draw_shot, estimate_speed, hit_shot, pass_shot, power_to_y
 from asobiba.envs.curling.simulate import Shot, deliver, simulate
@@ -516,3 +517,26 @@ def test_extra_ends_come_to_a_draw_at_last():
         if played < 3:
             state = _last_shot(ruleset, state, {})
     assert state["rewards"].tolist() == [0, 0]
+
+
+def test_a_film_shows_every_stone_on_its_way():
+    ruleset = exactly()
+    before = position(ruleset, {0: (0.0, -0.5), 1: (0.02, 0.3), 2: (-1.2, -1.0)}, shot=3)
+    hit = Shot.hit(ruleset, 0.0, -0.5, 1, 8.0)
+    after = play(ruleset, before, hit)
+    pictures = list(draw.frames(ruleset, before, None, after))
+    ways = defaultdict(set)
+    for picture in pictures:
+        for x, y, side, number in re.findall(
+            r'<circle cx="([0-9.-]+)" cy="([0-9.-]+)" r="8.9" fill="(#[0-9a-f]+)"/><text[^>]*>(\d)<', picture
+        ):
+            ways[side, number].add((x, y))
+    moved = {name: len(places) for name, places in ways.items()}
+    thrown, struck, behind, aside = (("#f2c14e", "2"), ("#d7263d", "1"), ("#f2c14e", "1"), ("#d7263d", "2"))
+    assert set(moved) == {thrown, struck, behind, aside}
+    assert moved[aside] == 1
+    assert min(moved[name] for name in (thrown, struck, behind)) > 3
+    assert "shot 4 of 16" in pictures[0]
+    assert "polyline" in pictures[-1]
+    last = play(ruleset, position(ruleset, {0: (0.1, 0.0)}, shot=15), Shot(2.5, 33.0, 1))
+    assert "end 1 of 10, over" in draw.svg(ruleset, last)
