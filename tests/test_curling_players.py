@@ -8,7 +8,7 @@ import pytest
 from asobiba.baselines.curling import imitation, masks, opening, plans, reproduction, self_play, tree
 from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST
 from asobiba.baselines.curling.jiritsu import Jiritsu
-from asobiba.baselines.curling.matches import over_single_ends, play_game, play_match
+from asobiba.baselines.curling.matches import opening_points, over_single_ends, play_game, play_match
 from asobiba.baselines.curling.player import end_values, free_stop, to_action
 from asobiba.core import AsobibaError, GameParameterError, game, make_agent
 from asobiba.core.states import new_state
@@ -209,6 +209,26 @@ def test_the_papers_matches_are_played_again_and_written_down(tmp_path):
     assert len(reproduction.merged([*played, other])) == 5
     assert reproduction.with_budget("end_plan:shots=8", 10) == "end_plan:shots=8,simulations=10"
     assert reproduction.with_budget("dis", 10) == "dis"
+
+
+def test_openings_are_compared_over_single_ends(tmp_path):
+    ruleset = game("curling").ruleset(stop_after=1, noise="uec")
+    for side in (0, 1):
+        players = ("tee_draw", "rule_based:trials=4", "rule_based:trials=4")
+        points = list(opening_points(ruleset, *players, side, range(3)))
+        assert points[1:] == list(
+            opening_points(ruleset, *players, side, range(1, 3))
+        )  # an end depends on its number alone
+        assert all(-8 <= p <= 8 for p in points)
+    # From both sides of the same ends: what one wins, the other loses.
+    same = [list(opening_points(ruleset, *["tee_draw"] * 3, side, range(6))) for side in (0, 1)]
+    assert same[0] == [-p for p in same[1]]
+    assert any(same[0])
+    rows = [reproduction.Opening(*row.name, (1, -2, 0)) for row in reproduction.OPENINGS]
+    reproduction.save([], tmp_path / "page.json", 10, [reproduction.OPENINGS[0], *rows])
+    assert reproduction.load_openings(tmp_path / "page.json") == rows
+    assert list(reproduction.play_openings(3, rows)) == []
+    assert reproduction.markdown([], 10, "page.md", rows).count("-0.33 ± 1.73") == 8
 
 
 def test_the_networks_tell_a_stone_on_the_tee_from_none():

@@ -19,6 +19,7 @@ def reproduce(
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
+    openings: Annotated[int, typer.Option(min=0, help="Single ends for each opening, instead of matches.")] = 0,
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
 ) -> None:
     """The papers' matches, theirs beside ours, with intervals.
@@ -29,22 +30,37 @@ def reproduce(
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.curling.reproduction import COLUMNS, load, markdown, merged, play_all, save
+    from asobiba.baselines.curling.reproduction import (
+        COLUMNS,
+        load,
+        load_openings,
+        markdown,
+        merged,
+        play_all,
+        play_openings,
+        save,
+    )
 
     if quick:
         simulations, games, ends = 50, 2, 2
     numbers = tuple(int(word) for word in only.split())
-    played = load(output.with_suffix(".json"), ends) if output is not None else []
+    record = output.with_suffix(".json") if output is not None else Path()
+    played = load(record, ends) if output is not None else []
+    tried = load_openings(record) if output is not None else []
 
     def keep() -> None:
         if output is not None:
             output.parent.mkdir(parents=True, exist_ok=True)
-            save(played, output.with_suffix(".json"), ends)
-            output.write_text(markdown(played, ends, str(output)), encoding="utf-8")
+            save(played, record, ends, tried)
+            output.write_text(markdown(played, ends, str(output), tried), encoding="utf-8")
 
     with progress_bar() as bar:
         task = bar.add_task("games", total=None)
-        for row in play_all(simulations, games, ends, numbers, played):
+        for opening in play_openings(openings, tried):
+            tried.append(opening)
+            keep()
+            bar.update(task, advance=1, description=f"opening of {opening.opener}, then {opening.rest}")
+        for row in play_all(simulations, games, ends, numbers, played) if not openings else ():
             played = merged([*played, row])
             keep()  # after every game: a run that is stopped leaves what it has played
             bar.update(task, advance=1, description=f"{row.match.one} : {row.match.two}")

@@ -99,6 +99,31 @@ def play_match(ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0) 
     return Result.of(one, two, margins_of(ruleset, one, two, range(games), seed))
 
 
+def opening_points(
+    ruleset: Ruleset, opener: str, other: str, rest: str, side: int, numbers: Iterable[int], shots: int = 6
+) -> Iterator[int]:
+    """Points of single ends for one side, whose first stones `opener` throws; -8 to 8, end by end.
+
+    Args:
+        ruleset: of one end (`stop_after=1`).
+        opener: throws that side's stones among the first `shots`; other: the other side's; rest: all that follow.
+        side: 0 or 1. numbers: of the ends; an end depends on its number alone.
+    """
+    first = [make_agent(ruleset.game, opener if seat == side else other) for seat in (0, 1)]
+    then = [make_agent(ruleset.game, rest) for _ in (0, 1)]
+    legal = np.ones(ruleset.mask_shape, np.int8)
+    for number in numbers:
+        state = new_state(ruleset, number)
+        for seat in (0, 1):
+            first[seat].reset(ruleset, seat, 4 * number + seat)
+            then[seat].reset(ruleset, seat, 4 * number + 2 + seat)
+        while not is_over(state):
+            seat = int(state["to_move"])
+            player = (first if int(state["shot"]) < shots else then)[seat]
+            state = step(ruleset, state, player.act(view_of(ruleset, state, seat), legal))
+        yield int(state["total"][side] - state["total"][1 - side])
+
+
 def over_single_ends(player: str, opponent: str, ends: int, seed: int) -> list[Evaluation]:
     """A player of the discrete game over single ends from 0 : 0: without the hammer, with it, and both together.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from asobiba.baselines.curling.matches import Result, margins_of
+from asobiba.baselines.curling.matches import Result, margins_of, opening_points
 from asobiba.core import game
 
 UEC = {"noise": "uec"}
@@ -134,20 +134,93 @@ def play_all(
             yield Played(match, budget, Result.of(match.one, match.two, margins))
 
 
+@dataclass(frozen=True)
+class Opening:
+    """Single ends that tell what the book's first three stones of a side are worth.
+
+    Args:
+        side: 0 throws first, 1 has the hammer. opener: throws that side's stones, against `ayumu`; rest: plays all that
+            follow, on both sides. points: of that side, end by end.
+    """
+
+    side: int
+    opener: str
+    rest: str
+    points: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> tuple[int, str, str]:
+        return self.side, self.opener, self.rest
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        n = max(len(self.points), 1)
+        mean = sum(self.points) / n
+        spread = math.sqrt(sum((p - mean) ** 2 for p in self.points) / max(n - 1, 1) / n)
+        share = sum(p > 0 for p in self.points) / n
+        return [
+            ("first", "second, with the hammer")[self.side],
+            {"gccs": "the book", "ayumu": "search"}[self.opener],
+            self.rest,
+            f"{mean:+.2f} ± {1.96 * spread:.2f}",
+            f"{share:.0%}",
+            f"{len(self.points)}",
+        ]
+
+
+OPENINGS = tuple(
+    Opening(side, opener, rest)
+    for rest in ("jiritsu:width=0,grid=3", "ayumu")
+    for side in (0, 1)
+    for opener in ("gccs", "ayumu")
+)
+OPENING_SIMULATIONS = 200
+_OPENING_COLUMNS = ("side", "its first three stones", "the rest of the end, both sides", "points", "scores", "ends")
+
+
+def play_openings(ends: int, kept: Iterable[Opening] = ()) -> Iterator[Opening]:
+    """Plays `ends` ends of each of `OPENINGS`, those of `kept` included. Yields an opening after each of its ends."""
+    known = {row.name: row.points for row in kept}
+    ruleset = game("curling").ruleset(stop_after=1, **UEC)
+    for opening in OPENINGS:
+        points = known.get(opening.name, ())
+        players = (with_budget(text, OPENING_SIMULATIONS) for text in (opening.opener, "ayumu", opening.rest))
+        for found in opening_points(ruleset, *players, opening.side, range(len(points), ends)):
+            points += (found,)
+            yield Opening(*opening.name, points)
+
+
+def _latest(openings: Iterable[Opening]) -> list[Opening]:
+    rows = {row.name: row for row in openings}
+    return [rows[row.name] for row in OPENINGS if row.name in rows]
+
+
 def merged(played: Iterable[Played]) -> list[Played]:
     """The last of every match and budget, in the order of the page."""
     rows = {(MATCHES.index(row.match), row.simulations): row for row in played}
     return [rows[key] for key in sorted(rows)]
 
 
-def save(played: Iterable[Played], path: Path, ends: int) -> None:
+def save(played: Iterable[Played], path: Path, ends: int, openings: Iterable[Opening] = ()) -> None:
     """Writes what has been played, so that `load` finds it."""
     rows = [
         {"one": row.match.one, "two": row.match.two, "simulations": row.simulations, "margins": row.result.margins}
         for row in merged(played)
     ]
-    lines = ",\n".join("    " + json.dumps(row) for row in rows)
-    path.write_text(f'{{\n  "ends": {ends},\n  "matches": [\n{lines}\n  ]\n}}\n', encoding="utf-8")
+    tried = [
+        {"side": row.side, "opener": row.opener, "rest": row.rest, "points": row.points} for row in _latest(openings)
+    ]
+    matches, singles = (",\n".join("    " + json.dumps(row) for row in each) for each in (rows, tried))
+    text = f'{{\n  "ends": {ends},\n  "matches": [\n{matches}\n  ],\n  "openings": [\n{singles}\n  ]\n}}\n'
+    path.write_text(text, encoding="utf-8")
+
+
+def load_openings(path: Path) -> list[Opening]:
+    """The openings of a record."""
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text(encoding="utf-8")).get("openings", [])
+    return _latest(Opening(row["side"], row["opener"], row["rest"], tuple(row["points"])) for row in found)
 
 
 def load(path: Path, ends: int) -> list[Played]:
@@ -165,7 +238,7 @@ def load(path: Path, ends: int) -> list[Played]:
     ]
 
 
-def markdown(played: Iterable[Played], ends: int, output: str) -> str:
+def markdown(played: Iterable[Played], ends: int, output: str, openings: Iterable[Opening] = ()) -> str:
     """The page."""
     rows = merged(played)
     total = sum(row.result.games for row in rows)
@@ -187,4 +260,19 @@ def markdown(played: Iterable[Played], ends: int, output: str) -> str:
     missing = len(MATCHES) - len({row.match.one + row.match.two for row in rows})
     if missing:
         lines += ["", f"{len(MATCHES) - missing} of {len(MATCHES)} matches have been played."]
+    tried = _latest(openings)
+    if tried:
+        lines += [
+            "",
+            "## What the book's openings are worth",
+            "",
+            f"Single ends from 0 : 0, noise of the UEC Cup (`asobiba reproduce curling --openings {len(tried[0].points)}`). One side's "
+            "first three stones come from the book of gccs, or from the search of ayumu; the other side's from the search; who "
+            f"plays the rest is the same for both sides. Players that search have {OPENING_SIMULATIONS} simulations a shot. "
+            "*Points* are that side's less the other's.",
+            "",
+            f"| {' | '.join(_OPENING_COLUMNS)} |",
+            "|---|---|---|--:|--:|--:|",
+            *(f"| {' | '.join(row.cells())} |" for row in tried),
+        ]
     return "\n".join(lines) + "\n"
