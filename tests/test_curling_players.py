@@ -317,3 +317,27 @@ def test_the_policy_beats_the_tee_draw_over_one_end():
 @pytest.mark.parametrize("opponent", ["tee_draw", "rule_based"])
 def test_the_policy_beats_both_simple_players_over_four_thousand_ends(opponent):
     assert over_one_end(opponent, 4000).low > 0.5
+
+
+def test_two_runs_are_drawn_into_one_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    sac = pytest.importorskip("asobiba.baselines.curling.sac")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "practice.csv").write_text("steps,mean_return,mean_length\n8,-0.5,8\n16,-0.25,8\n")
+        (tmp_path / name / "curve.csv").write_text(
+            "steps,opponent,score,low,high,mean_return\n8,tee_draw,0.1,0.0,0.2,-0.5\n16,tee_draw,0.3,0.2,0.4,-0.2\n"
+        )
+    sac.draw_curves({"PPO": tmp_path / "one", "SAC": tmp_path / "two"}, tmp_path / "both.svg")
+    text = (tmp_path / "both.svg").read_text()
+    assert "PPO : tee_draw" in text
+    assert "SAC : tee_draw" in text
+
+
+@pytest.mark.slow
+def test_sac_learns_and_leaves_its_curve(tmp_path):
+    sac = pytest.importorskip("asobiba.baselines.curling.sac")
+    lines = []
+    sac.learn(tmp_path, 4_800, 2_400, 0, lines.append, "a test")
+    assert len((tmp_path / "curve.csv").read_text().splitlines()) == 5 == len(lines) + 1
+    assert '"steps": 4800' in (tmp_path / "run.json").read_text()

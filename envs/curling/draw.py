@@ -72,7 +72,7 @@ def _panel(ruleset: Ruleset, state: np.void, moving: bool = False) -> list[str]:
     ends = int(ruleset.params["ends"][0])
     rows = [_when(ends, state, moving)]
     for side in range(2):
-        by_end = " ".join(str(int(v)) for v in state["scores"][side][:ends])
+        by_end = " ".join(str(int(v)) for v in state["scores"][side][: min(int(state["end"]), ends)]) or "-"
         if state["extra"].any():
             by_end += f" +{int(state['extra'][side])}"
         hammer = " (hammer)" if int(state["hammer"]) == side else ""
