@@ -214,7 +214,7 @@ def train_sac(
     """SAC on single ends of the continuous game: what `asobiba train curling` does with PPO."""
     from asobiba.baselines.curling.sac import learn
 
-    command = f"asobiba train curling-sac --output {output} --steps {steps} --every {every} --seed {seed}"
+    command = f"asobiba train curling-sac --steps {steps} --every {every} --seed {seed}"
     learn(output, steps, every, seed, typer.echo, command)
 
 

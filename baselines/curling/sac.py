@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def learn(folder: Path, steps: int, every: int, seed: int, tell: Callable[[str],
         ruleset, ENVIRONMENTS, opponent=[opponents[k % len(opponents)] for k in range(ENVIRONMENTS)], seed=seed, threads=1
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    model = SAC("MlpPolicy", env, seed=seed, device="cpu", **SETTINGS)
+    model = SAC("MlpPolicy", env, seed=seed, device="cpu", **deepcopy(SETTINGS))
     model.learn(steps, callback=_Curve(folder, ruleset, config, every, tell), log_interval=10**9)
     found = scores(model, ruleset, config["evaluation"]["against"], config["evaluation"]["games"], seed)
     record = {
@@ -132,7 +133,7 @@ def draw_curves(runs: dict[str, Path], path: Path) -> None:
     right.set(title="evaluation, likeliest action", xlabel="decisions", ylabel="score", ylim=(0.0, 0.6))
     right.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
     left.legend(loc="lower right")
-    right.legend(loc="upper left", fontsize="small")
+    right.legend(loc="upper right", fontsize="small")
     with matplotlib.rc_context({"svg.hashsalt": "asobiba", "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None})
 
