@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,12 +12,13 @@ import curling_reference
 import numpy as np
 import pytest
 
-from asobiba.core import GameParameterError, IllegalAction, compiled, game
+import asobiba
+from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game
 from asobiba.core import states as core_states
-from asobiba.envs.curling import rules, simulation
+from asobiba.envs.curling import draw, rules, simulation
 from asobiba.envs.curling.mirror import mirror_action, mirror_observation, mirror_state
 from asobiba.envs.curling.shots import create_shot, draw_shot, estimate_speed, hit_shot, pass_shot, power_to_y
-from asobiba.envs.curling.simulate import Shot, simulate
+from asobiba.envs.curling.simulate import Shot, deliver, simulate
 from asobiba.envs.curling.simulators import SIMULATORS
 from asobiba.envs.curling.win_table import LEAD, win_table
 
@@ -418,6 +420,12 @@ def _compiled_valid(states, params):
 
 def test_bad_input_is_refused_by_name():
     ruleset = exactly()
+
+    def spoilt(field, value):
+        state = core_states.new_state(ruleset, 0)
+        state[field] = value
+        return state
+
     for wrong, words in (
         ({"simulator": "cs3"}, "simulator"), ({"noise": "loud"}, "noise"), ({"noise": "dc3"}, "fcv1"),
         ({"noise": (1, 2, 3)}, "noise"), ({"ends": 11}, "ends"), ({"guards": "all"}, "guards"),
@@ -429,9 +437,19 @@ def test_bad_input_is_refused_by_name():
         (lambda: Shot(math.nan, 30.0, 1), "vx"),
         (lambda: Shot(0.0, math.inf, 1), "vy"),
         (lambda: Shot(0.0, 30.0, 0), "spin"),
+        (lambda: Shot(0.0, 1e300, 1), "vy"),
+        (lambda: Shot(0.0, 30.0, True), "spin"),
         (lambda: Shot.draw(ruleset, 0.0, 99.0), "off the sheet"),
+        (lambda: Shot.draw(ruleset, 2.4, 0.0), "off the sheet"),
+        (lambda: Shot.draw(ruleset, math.nan, 0.0), "off the sheet"),
+        (lambda: Shot.draw(ruleset, "middle", 0.0), "off the sheet"),
+        (lambda: Shot.hit(ruleset, 0.0, 0.0, 0), "spin"),
         (lambda: Shot.hit(ruleset, 0.0, 0.0, 1, -1.0), "speed"),
         (lambda: simulate(ruleset, ruleset.zeros()[0], (0.0, 30.0, 1)), "Shot"),
+        (lambda: simulate(ruleset, None, Shot(0.0, 30.0, 1)), "state"),
+        (lambda: simulate(ruleset, spoilt("shot", 200), Shot(0.0, 30.0, 1)), "shot is 200"),
+        (lambda: simulate(ruleset, spoilt("stones", math.nan), Shot(0.0, 30.0, 1)), "stones"),
+        (lambda: deliver(ruleset, spoilt("shot", 16), Shot(0.0, 30.0, 1)), "shot is 16"),
     ):
         with pytest.raises(GameParameterError, match=words):
             make()
@@ -439,3 +457,86 @@ def test_bad_input_is_refused_by_name():
     for action in ([0.0, math.nan, 1.0], [0.0] * 7, [0.0, 3.0, 1.0]):
         with pytest.raises(IllegalAction, match="curling"):
             core_states.step(ruleset, state, np.array(action, np.float32))
+    # In an environment, too: what has another form is refused; what is no number loses the game, as everywhere.
+    env = asobiba.make("curling", opponent="tee_draw", seat="first")
+    env.reset(seed=0)
+    with pytest.raises(IllegalAction, match="shape"):
+        env.step(np.zeros(7, np.float32))
+    *_, reward, terminated, _, info = env.step(np.array([0.0, math.nan, 1.0], np.float32))
+    assert (reward, terminated, info["end_reason"]) == (-1, True, "illegal action")
+    discrete = game("curling_discrete").ruleset()
+    for rules_of, text in ((discrete, "draw 0 0 up"), (discrete, "draw nan 0 cw"), (ruleset, "draw 0 0 cw")):
+        with pytest.raises(NotationError):
+            rules_of.notation.text_to_action(rules_of, state, text)
+    assert discrete.notation.action_to_text(
+        discrete, state, discrete.notation.text_to_action(discrete, state, "draw 0 0 cw")
+    ) == ("draw 0 0 cw")
+    for text in (f"e0 s1 h2 0:0 nan,0{' -' * 15}", f"e0 s1 h2 0:0 9,0{' -' * 15}"):
+        with pytest.raises(PositionError, match="off the sheet"):
+            ruleset.notation.text_to_state(ruleset, text)
+
+
+def test_the_image_shows_stones_house_and_free_guard_zone():
+    ruleset = exactly(image=True)
+    state = position(ruleset, {0: (0.1, 0.1), 1: (-1.3, -3.0)})
+    for player in (0, 1):
+        own, theirs, house, zone = ruleset.channels(core_states.observation(ruleset, state, player))["image"]
+        mine, other = (own, theirs) if player == 0 else (theirs, own)
+        # A quarter of a metre a square, from the back line (1.975 m) down, columns from the left.
+        assert np.argwhere(mine).tolist() == [[7, 10]]
+        assert np.argwhere(other).tolist() == [[19, 4]]
+        assert house.max() == house[7:9, 9:11].max() > 0.9
+        assert np.sqrt((house > 0).sum() / 16 / math.pi) == pytest.approx(1.98, abs=0.03)
+        assert not ((house > 0) & (zone > 0)).any()
+        rows = np.flatnonzero(zone.any(axis=1))
+        assert 1.975 - 0.25 * (rows.min() + 0.5) < 4.88 - 5.025  # it begins before the tee line
+
+
+def test_points_and_guards_reach_as_far_as_the_simulators_say():
+    """fcv1 counts stones that touch the house (1.974 m); cs2 counts to 1.98 m, and its guards begin at 1.975 m."""
+    away = {"cs2": Shot(2.5, 33.0, 1), "fcv1": Shot(0.3, 3.4, 1)}
+    for simulator, inside, outside in (("cs2", 1.9795, 1.9805), ("fcv1", 1.9735, 1.9745)):
+        ruleset = exactly(simulator=simulator)
+        for y, points in ((inside, 1), (outside, 0)):
+            after = play(ruleset, position(ruleset, {0: (0.0, -y)}, shot=15), away[simulator])
+            assert after["total"].tolist() == [points, 0], (simulator, y)
+    for simulator, radius in (("cs2", 1.975), ("fcv1", 1.974)):
+        ruleset = exactly(simulator=simulator)
+        for y, foul in ((radius + 1e-3, 1), (radius - 1e-3, 0)):
+            hit = Shot.hit(ruleset, 0.0, -y, 1, float(ruleset.params["weights"][0][2]))
+            after = play(ruleset, position(ruleset, {0: (0.0, -y)}), hit)
+            assert int(after["foul"]) == foul, (simulator, y)
+
+
+def test_extra_ends_come_to_a_draw_at_last():
+    ruleset = exactly(ends=1, extra_ends=2)
+    state, away = position(ruleset, {}, shot=15), Shot(2.5, 33.0, 1)
+    for played in (1, 2, 3):
+        state = play(ruleset, state, away)
+        assert (int(state["end"]), int(state["terminated"])) == (played, int(played == 3))
+        if played < 3:
+            state = _last_shot(ruleset, state, {})
+    assert state["rewards"].tolist() == [0, 0]
+
+
+def test_a_film_shows_every_stone_on_its_way():
+    ruleset = exactly()
+    before = position(ruleset, {0: (0.0, -0.5), 1: (0.02, 0.3), 2: (-1.2, -1.0)}, shot=3)
+    hit = Shot.hit(ruleset, 0.0, -0.5, 1, 8.0)
+    after = play(ruleset, before, hit)
+    pictures = list(draw.frames(ruleset, before, None, after))
+    ways = defaultdict(set)
+    for picture in pictures:
+        for x, y, side, number in re.findall(
+            r'<circle cx="([0-9.-]+)" cy="([0-9.-]+)" r="8.9" fill="(#[0-9a-f]+)"/><text[^>]*>(\d)<', picture
+        ):
+            ways[side, number].add((x, y))
+    moved = {name: len(places) for name, places in ways.items()}
+    thrown, struck, behind, aside = (("#f2c14e", "2"), ("#d7263d", "1"), ("#f2c14e", "1"), ("#d7263d", "2"))
+    assert set(moved) == {thrown, struck, behind, aside}
+    assert moved[aside] == 1
+    assert min(moved[name] for name in (thrown, struck, behind)) > 3
+    assert "shot 4 of 16" in pictures[0]
+    assert "polyline" in pictures[-1]
+    last = play(ruleset, position(ruleset, {0: (0.1, 0.0)}, shot=15), Shot(2.5, 33.0, 1))
+    assert "end 1 of 10, over" in draw.svg(ruleset, last)

@@ -8,7 +8,7 @@ import pytest
 from asobiba.baselines.curling import imitation, masks, opening, plans, reproduction, self_play, tree
 from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST
 from asobiba.baselines.curling.jiritsu import Jiritsu
-from asobiba.baselines.curling.matches import play_game, play_match
+from asobiba.baselines.curling.matches import opening_points, over_single_ends, play_game, play_match
 from asobiba.baselines.curling.player import end_values, free_stop, to_action
 from asobiba.core import AsobibaError, GameParameterError, game, make_agent
 from asobiba.core.states import new_state
@@ -184,22 +184,51 @@ def test_the_papers_matches_are_played_again_and_written_down(tmp_path):
     players = {"gccs", "ayumu", "through", "end_plan:shots=8", "kr_uct"}
     numbers = tuple(k for k, match in enumerate(reproduction.MATCHES) if {match.one, match.two} <= players)
     assert len(numbers) == 4
-    played = list(reproduction.play_all(10, 2, 1, lambda name: None, numbers))
+    yielded = list(reproduction.play_all(10, 2, 1, numbers))
+    assert len(yielded) == 8  # a row after every game
+    played = reproduction.merged(yielded)
     assert [row.match for row in played] == [reproduction.MATCHES[k] for k in numbers]
     assert all(row.result.games == 2 == len(row.result.margins) for row in played)
-    text = reproduction.markdown(played, 10, 1, "asobiba reproduce curling --quick")
+    text = reproduction.markdown(played, 1, "page.md")
     assert text.count("\n| ") == 5
     assert "0.550 of 500" in text
-    assert "8 games, 10 simulations" in text
+    assert "8 games of 1 ends" in text
+    assert "--simulations 10`" in text
     assert f"4 of {len(reproduction.MATCHES)} matches" in text
-    settings = {"simulations": 10, "games": 2, "ends": 1}
-    reproduction.save(played, tmp_path / "page.json", settings)
-    again = reproduction.load(tmp_path / "page.json", settings)
+    reproduction.save(played, tmp_path / "page.json", 1)
+    again = reproduction.load(tmp_path / "page.json", 1)
     assert [(row.match, row.cells()) for row in again] == [(row.match, row.cells()) for row in played]
-    assert list(reproduction.play_all(10, 2, 1, lambda name: None, numbers, again)) == []
-    assert reproduction.load(tmp_path / "page.json", {**settings, "ends": 2}) == []
+    assert list(reproduction.play_all(10, 2, 1, numbers, again)) == []
+    assert reproduction.load(tmp_path / "page.json", 2) == []
+    # A run that was stopped after a match's first game goes on with its second one, and comes to the same.
+    first = next(row for row in yielded if row.result.games == 1)
+    (rest,) = reproduction.play_all(10, 2, 1, numbers[:1], [first])
+    assert rest.cells() == played[0].cells()
+    # Another budget is another row.
+    other = next(reproduction.play_all(5, 1, 1, numbers[:1], played))
+    assert len(reproduction.merged([*played, other])) == 5
     assert reproduction.with_budget("end_plan:shots=8", 10) == "end_plan:shots=8,simulations=10"
     assert reproduction.with_budget("dis", 10) == "dis"
+
+
+def test_openings_are_compared_over_single_ends(tmp_path):
+    ruleset = game("curling").ruleset(stop_after=1, noise="uec")
+    for side in (0, 1):
+        players = ("tee_draw", "rule_based:trials=4", "rule_based:trials=4")
+        points = list(opening_points(ruleset, *players, side, range(3)))
+        assert points[1:] == list(
+            opening_points(ruleset, *players, side, range(1, 3))
+        )  # an end depends on its number alone
+        assert all(-8 <= p <= 8 for p in points)
+    # From both sides of the same ends: what one wins, the other loses.
+    same = [list(opening_points(ruleset, *["tee_draw"] * 3, side, range(6))) for side in (0, 1)]
+    assert same[0] == [-p for p in same[1]]
+    assert any(same[0])
+    rows = [reproduction.Opening(*row.name, (1, -2, 0)) for row in reproduction.OPENINGS]
+    reproduction.save([], tmp_path / "page.json", 10, [reproduction.OPENINGS[0], *rows])
+    assert reproduction.load_openings(tmp_path / "page.json") == rows
+    assert list(reproduction.play_openings(3, rows)) == []
+    assert reproduction.markdown([], 10, "page.md", rows).count("-0.33 ± 1.73") == 8
 
 
 def test_the_networks_tell_a_stone_on_the_tee_from_none():
@@ -237,6 +266,20 @@ def test_imitation_learns_what_it_is_shown():
         imitation.load("nowhere.npz")
 
 
+def test_a_clock_shares_the_games_time_out_as_the_program_ayumu_does():
+    """438 s, less half a second a shot and four seconds, over 7.5 shots for each end to come and eight of this one."""
+    agent = make_agent(RULES.game, "ayumu:clock=true")
+    agent.reset(RULES, 0, 1)
+    shots = 9 * 7.5 + 8
+    assert agent.clock.shot_seconds(position({}, 0)) == pytest.approx((438 - 0.5 * shots - 4) / shots)
+    agent.time_left(24.0)  # as a server tells it
+    assert agent.clock.shot_seconds(position({}, 1, end=9)) == pytest.approx((24 - 4 - 4) / 8)
+    agent.time_left(0.0)
+    assert agent.clock.shot_seconds(position({}, 0)) == 10.0
+    agent.time_left(2.0)  # too late for its reserve: a shot at once, rather than none
+    assert agent.clock.shot_seconds(position({}, 0)) == 0.01
+
+
 def test_wrong_settings_are_refused_by_name():
     for text, words in (
         ("ayumu:simulations=0", "simulations"), ("ayumu:seconds=-1", "seconds"), ("end_plan:shots=17", "shots"),
@@ -263,10 +306,7 @@ def test_the_policy_throws_the_same_shots_in_both_games():
 def over_one_end(opponent, ends):
     """The policy's results over single ends, half of them with the hammer; a blank end counts half."""
     pytest.importorskip("sb3_contrib")
-    from asobiba.learn.evaluation import evaluate
-
-    ruleset = game("curling_discrete").ruleset(stop_after=1)
-    return evaluate(make_agent(ruleset.game, "ppo"), ruleset, [opponent], ends, seed=12345)[-1]
+    return over_single_ends("ppo", opponent, ends, 12345)[-1]
 
 
 def test_the_policy_beats_the_tee_draw_over_one_end():
@@ -277,3 +317,27 @@ def test_the_policy_beats_the_tee_draw_over_one_end():
 @pytest.mark.parametrize("opponent", ["tee_draw", "rule_based"])
 def test_the_policy_beats_both_simple_players_over_four_thousand_ends(opponent):
     assert over_one_end(opponent, 4000).low > 0.5
+
+
+def test_two_runs_are_drawn_into_one_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    sac = pytest.importorskip("asobiba.baselines.curling.sac")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "practice.csv").write_text("steps,mean_return,mean_length\n8,-0.5,8\n16,-0.25,8\n")
+        (tmp_path / name / "curve.csv").write_text(
+            "steps,opponent,score,low,high,mean_return\n8,tee_draw,0.1,0.0,0.2,-0.5\n16,tee_draw,0.3,0.2,0.4,-0.2\n"
+        )
+    sac.draw_curves({"PPO": tmp_path / "one", "SAC": tmp_path / "two"}, tmp_path / "both.svg")
+    text = (tmp_path / "both.svg").read_text()
+    assert "PPO : tee_draw" in text
+    assert "SAC : tee_draw" in text
+
+
+@pytest.mark.slow
+def test_sac_learns_and_leaves_its_curve(tmp_path):
+    sac = pytest.importorskip("asobiba.baselines.curling.sac")
+    lines = []
+    sac.learn(tmp_path, 4_800, 2_400, 0, lines.append, "a test")
+    assert len((tmp_path / "curve.csv").read_text().splitlines()) == 5 == len(lines) + 1
+    assert '"steps": 4800' in (tmp_path / "run.json").read_text()

@@ -31,6 +31,16 @@ class Draws(CurlingPlayer):
         return shot.vx, shot.vy, float(shot.spin)
 
 
+class Timed(Draws):
+    """`Draws` that notes how long it may still think."""
+
+    def __init__(self):
+        self.told = []
+
+    def time_left(self, seconds):
+        self.told.append(seconds)
+
+
 def pair():
     """Two connected sockets: the host's end and the client's."""
     server = socket.create_server(("127.0.0.1", 0))
@@ -48,6 +58,8 @@ def check_record(ruleset, record):
     states = dcl.replay(ruleset, record.log)
     assert states[-1]["stones"].tobytes() == record.final["stones"].tobytes()
     assert states[-1]["total"].tolist() == record.final["total"].tolist() == list(record.log.total)
+    assert (back.scores, back.total, back.reason) == (record.log.scores, record.log.total, record.log.reason)
+    assert len(back.finals) == len(back.scores) == sum(shot.number == 15 for shot in back.shots)
     for shot, before in zip(record.log.shots, states, strict=False):
         stones, in_play = dcl.from_server(shot.position)
         assert (in_play == before["in_play"]).all()
@@ -59,11 +71,11 @@ def host_cs2(seats, **options):
 
 
 def test_a_game_of_the_text_protocol_between_two_clients():
-    server = socket.create_server(("127.0.0.1", 0))
+    server, timed = socket.create_server(("127.0.0.1", 0)), Timed()
     with ThreadPoolExecutor(2) as pool:
         results = [
             pool.submit(curling_cs2.play, server.getsockname(), agent, CS2, name=name)
-            for agent, name in ((Draws(), "rules"), (Draws(), "draws"))
+            for agent, name in ((timed, "rules"), (Draws(), "draws"))
         ]
         seats = [curling_cs2.Cs2Seat(server.accept()[0]) for _ in range(2)]
         record = host_cs2(seats)
@@ -76,6 +88,29 @@ def test_a_game_of_the_text_protocol_between_two_clients():
     for name, seat in ends.items():
         wanted = "DRAW" if record.winner is None else "WIN" if record.winner == seat else "LOSE"
         assert heard[name] == wanted
+    assert len(timed.told) == 16
+    assert timed.told[0] == SECONDS
+    assert sorted(timed.told, reverse=True) == timed.told
+
+
+def test_a_game_of_digital_curling_3_between_two_clients_on_their_ports():
+    doors, timed = curling_dc3.listen((0, 0)), Timed()
+    with ThreadPoolExecutor(2) as pool:
+        heard = [
+            pool.submit(curling_dc3.play, door.getsockname(), agent, name)
+            for door, agent, name in zip(doors, (Draws(), timed), ("one", "two"), strict=True)
+        ]
+        seats = [curling_dc3.Dc3Seat(door.accept()[0], team, FCV1, SECONDS) for team, door in enumerate(doors)]
+        record = curling_dc3.host(FCV1, seats, seed=4, seconds=SECONDS, trajectories=False)
+        winners = [future.result() for future in heard]
+    for door in doors:
+        door.close()
+    assert (record.log.first, record.log.second) == ("one", "two")
+    assert record.reason == "score"
+    check_record(FCV1, record)
+    assert len(timed.told) == len(record.log.shots) // 2
+    assert timed.told[0] == SECONDS
+    assert winners == 2 * [None if record.winner is None else f"team{record.winner}"]
 
 
 def test_a_game_of_digital_curling_3_between_a_client_and_our_agent():
@@ -262,6 +297,9 @@ def test_wrong_and_late_answers_lose_the_digital_curling_3_game(answer, reason):
         except ProtocolError:  # what was not read of an oversized message resets the connection
             return {"winner": "team1"}
         assert last["next_team"] is None
+        assert last["state"]["hammer"] is None  # as the official library has it once a game is over
+        assert last["last_move"] == {"actual_move": {"type": "concede"}, "free_guard_zone_foul": False}
+        assert min(last["state"]["thinking_time_remaining"].values()) >= 0
         assert json.loads(messages.receive(20)) == {"cmd": "game_over"}
         return last["state"]["game_result"]
 
@@ -330,6 +368,31 @@ def test_a_log_that_is_none_is_refused():
     for text in ("", "[0000]\nPOSITION=1 2\n", "[GameInfo]\n[0000]\nPOSITION=1 2 3\nSETSTATE=0 0 10 0\n", "\x00"):
         with pytest.raises(dcl.DclError):
             dcl.read(text)
+
+
+def test_logs_of_the_official_servers_are_read():
+    """As the servers wrote them: values repeat the message's name; two sections tell the total."""
+    stones = " ".join(["2.375000 4.880000"] + ["0.000000 0.000000"] * 15)
+    text = "\r\n".join(
+        [
+            "[GameInfo]", "First=GCCS", "FirstRemTime=219000", "Second=a=b", "SecondRemTime=218000", "Random=0.145000",
+            "[0000]", f"POSITION=POSITION{' 0.000000' * 32}", "SETSTATE=SETSTATE 0 0 1 0",
+            "BESTSHOT=BESTSHOT -0.990740 -29.559770 0", "RUNSHOT=RUNSHOT -0.950000 -29.600000 0",
+            "[0016]", f"POSITION=POSITION {stones}", "SCORE=SCORE -1", "TOTALSCORE=TOTALSCORE 0 1",
+            "[GameOverInfo]", "ENDSTATE=NORMAL", "WIN=a=b", "LOSE=GCCS", "TOTALSCORE=TOTALSCORE 0 1", "",
+        ]
+    )  # fmt: skip
+    log = dcl.read(text)
+    assert (log.first, log.second, log.first_time, log.random) == ("GCCS", "a=b", 219000, "0.145000")
+    assert (log.scores, log.total, log.reason) == ([-1], (0, 1), "NORMAL")
+    (shot,) = log.shots
+    assert (shot.asked, shot.run) == (Shot(-0.99074, 29.55977, -1), Shot(-0.95, 29.6, -1))
+    stones, in_play = dcl.from_server(log.finals[0])
+    assert in_play.tolist() == [1] + [0] * 15
+    assert stones[0].tolist() == [0.0, 0.0]
+    log.shots[0].number = 15  # so that the end is over in the writer's eyes, too
+    written = dcl.write(log).splitlines()
+    assert [line for line in text.split("\r\n")[8:-1] if line not in written] == ["SETSTATE=SETSTATE 0 0 1 0"]
 
 
 def test_rules_that_belong_to_another_server_are_refused():

@@ -31,6 +31,7 @@ from asobiba.protocols.curling_host import (
     Seat,
     plain_name,
     shot_of_action,
+    tell_time,
 )
 
 PORT = 9876
@@ -200,6 +201,7 @@ def play(
                     if seat < 0:
                         seat = int(view["to_move"])
                         agent.reset(ruleset, seat, seed)
+                    tell_time(agent, _numbers(words[1:], 2)[seat] / 1000.0)
                     shot_meant = shot_of_action(ruleset, agent.act(view.copy(), np.zeros(0, np.int8)))
                     messages.send("CONCEDE" if shot_meant is None else f"BESTSHOT {shot_to_server(shot_meant)}")
                 case "SCORE":

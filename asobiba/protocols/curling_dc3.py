@@ -24,7 +24,6 @@ import numpy as np
 
 from asobiba.core import Agent, GameParameterError, Ruleset
 from asobiba.core.registry import game as find_game
-from asobiba.core.states import is_over
 from asobiba.envs.curling.layout import is_cs2
 from asobiba.envs.curling.simulate import Shot, simulate
 from asobiba.protocols.curling_host import (
@@ -36,6 +35,7 @@ from asobiba.protocols.curling_host import (
     Seat,
     plain_name,
     shot_of_action,
+    tell_time,
 )
 
 PORTS = (10000, 10001)
@@ -171,14 +171,14 @@ def state_message(game: HostedGame) -> dict[str, Any]:
     return {
         "end": played,
         "shot": int(s["shot"]),
-        "hammer": TEAMS[int(s["hammer"])],
+        "hammer": None if game.over else TEAMS[int(s["hammer"])],
         "stones": stones,
         "scores": {
             team: [int(s["scores"][k, end]) if end < played else None for end in range(ends)]
             for k, team in enumerate(TEAMS)
         },
-        "extra_end_score": {team: int(s["extra"][k]) if played > ends else None for k, team in enumerate(TEAMS)},
-        "thinking_time_remaining": {team: game.remaining[k] for k, team in enumerate(TEAMS)},
+        "extra_end_score": {team: int(s["extra"][k]) if s["extra"].any() else None for k, team in enumerate(TEAMS)},
+        "thinking_time_remaining": {team: max(game.remaining[k], 0.0) for k, team in enumerate(TEAMS)},
         "game_result": result,
     }
 
@@ -210,14 +210,17 @@ def trajectory_message(ruleset: Ruleset, before: np.void, shot: Shot) -> dict[st
 
 
 def _update(game: HostedGame, seats: list[Seat], trajectories: bool, before: np.void | None) -> None:
-    last = None
-    if before is not None and game.record.log.shots:
+    last: dict[str, Any] | None = None
+    if game.record.note:  # who ran out of time or did not keep the protocol has, for the clients, conceded
+        last = {"actual_move": {"type": "concede"}, "free_guard_zone_foul": False}
+    elif before is not None:
         run = game.record.log.shots[-1].run
         last = {
             "actual_move": {"type": "shot", "velocity": {"x": run.vx, "y": run.vy}, "rotation": ROTATIONS[run.spin]},
             "free_guard_zone_foul": bool(game.state["foul"]),
-            "trajectory": trajectory_message(game.ruleset, before, run) if trajectories else None,
         }
+        if trajectories:
+            last["trajectory"] = trajectory_message(game.ruleset, before, run)
     message = {
         "cmd": "update",
         "next_team": None if game.over else TEAMS[int(game.state["to_move"])],
@@ -272,7 +275,7 @@ def host(
     except Fault as fault:
         game.end_by(fault)
     with contextlib.suppress(Fault):  # who has gone hears nothing more; the record stands
-        _update(game, seats, trajectories, before if is_over(game.state) else None)
+        _update(game, seats, trajectories, before)
     _tell(seats, {"cmd": "game_over"}, quietly=True)
     for seat in seats:
         if isinstance(seat, Dc3Seat):
@@ -336,6 +339,16 @@ def view_of_state(ruleset: Ruleset, state: dict[str, Any], next_team: str) -> np
     return view
 
 
+def _time_left(state: dict[str, Any], team: str) -> float:
+    try:
+        seconds = float(state["thinking_time_remaining"][team])
+    except (KeyError, TypeError, ValueError):
+        seconds = math.nan
+    if not 0.0 <= seconds < 1e9:
+        raise ProtocolError("the state of an update has no thinking_time_remaining")
+    return seconds
+
+
 def play(address: tuple[str, int], agent: Agent, name: str = "asobiba", seed: int = 0) -> str | None:
     """Plays one game on a Digital Curling 3 server as its client.
 
@@ -372,6 +385,7 @@ def play(address: tuple[str, int], agent: Agent, name: str = "asobiba", seed: in
                 winner = state["game_result"].get("winner")
             if message.get("next_team") != team:
                 continue
+            tell_time(agent, _time_left(state, team))
             shot = shot_of_action(ruleset, agent.act(view_of_state(ruleset, state, team), np.zeros(0, np.int8)))
             move: dict[str, Any] = {"type": "concede"}
             if shot is not None:

@@ -186,6 +186,7 @@ class HostedGame:
         if number == 15:
             scored = self.state["total"].astype(int) - before["total"].astype(int)
             self.record.log.scores.append(int(scored[0] - scored[1]))
+            self.record.log.finals.append(to_server(self.state["last_stones"], self.state["last_in_play"]))
             ends = int(self.ruleset.params["ends"][0])
             if int(self.state["end"]) >= ends and not is_over(self.state):
                 self.remaining = [self.extra_seconds, self.extra_seconds]
@@ -206,7 +207,7 @@ class HostedGame:
                 raise Fault(seat, "protocol_error", f"{self.names[seat]}: {error}") from None
             if self.seconds > 0:
                 self.remaining[seat] -= time.monotonic() - begin
-                if self.remaining[seat] < 0:
+                if self.remaining[seat] <= 0:
                     raise Fault(seat, "time_limit", f"{self.names[seat]} ran out of time")
             if shot is None:
                 raise Fault(seat, "concede", f"{self.names[seat]} conceded")
@@ -227,6 +228,7 @@ class HostedGame:
         total = (int(self.state["total"][0]), int(self.state["total"][1]))
         log = self.record.log
         log.total = total
+        log.reason = "NORMAL" if self.record.reason == "score" else self.record.reason.upper()
         log.first_time, log.second_time = (max(int(1000 * left), 0) for left in self.remaining)
         if self.record.reason == "score":
             self.record.winner = None if total[0] == total[1] else int(total[1] > total[0])
@@ -244,8 +246,16 @@ class AgentSeat(Seat):
         if not self._begun:
             self.agent.reset(game.ruleset, seat, game.seed)
             self._begun = True
+        tell_time(self.agent, game.remaining[seat] if game.seconds else 0.0)
         view = view_of(game.ruleset, game.state, seat)
         return shot_of_action(game.ruleset, self.agent.act(view, np.zeros(0, np.int8)))
+
+
+def tell_time(agent: Agent, seconds: float) -> None:
+    """Tells an agent that wants to know (one with a method `time_left`) how long it may still think; 0: without limit."""
+    listens = getattr(agent, "time_left", None)
+    if listens is not None:
+        listens(max(seconds, 1e-3) if seconds else 0.0)
 
 
 def shot_of_action(ruleset: Ruleset, action: Any) -> Shot | None:

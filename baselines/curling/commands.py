@@ -1,4 +1,4 @@
-"""`asobiba curling reproduce`, `book`, `masks`, `ends`, `fit`, `train-dis`."""
+"""The commands of digital curling: `asobiba curling --help`."""
 
 from __future__ import annotations
 
@@ -14,41 +14,57 @@ app = typer.Typer(help="Digital curling: published matches, tables, the opening 
 
 @app.command()
 def reproduce(
-    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 300,
+    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 400,
     games: Annotated[int, typer.Option(min=0, help="At most, a match; 0: 10 to 100.")] = 0,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
+    openings: Annotated[int, typer.Option(min=0, help="Single ends for each opening, instead of matches.")] = 0,
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
 ) -> None:
     """The papers' matches, theirs beside ours, with intervals.
 
-    Beside the page lies a record of its games (.json); a run that was stopped, or that played some matches `--only`, goes on
-    from there when it is called again with the same settings.
+    Beside the page lies a record of its games (.json): a run that was stopped goes on from its last game, and other budgets
+    become further rows of the page.
     """
-    from functools import partial
-
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.curling.reproduction import COLUMNS, MATCHES, load, markdown, play_all, save
+    from asobiba.baselines.curling.reproduction import (
+        COLUMNS,
+        load,
+        load_openings,
+        markdown,
+        merged,
+        play_all,
+        play_openings,
+        save,
+    )
 
     if quick:
         simulations, games, ends = 50, 2, 2
     numbers = tuple(int(word) for word in only.split())
-    settings = {"simulations": simulations, "games": games, "ends": ends}
-    command = f"asobiba reproduce curling --simulations {simulations} --games {games} --ends {ends} --output {output}"
-    played = load(output.with_suffix(".json"), settings) if output is not None else []
+    record = output.with_suffix(".json") if output is not None else Path()
+    played = load(record, ends) if output is not None else []
+    tried = load_openings(record) if output is not None else []
+
+    def keep() -> None:
+        if output is not None:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            save(played, record, ends, tried)
+            output.write_text(markdown(played, ends, str(output), tried), encoding="utf-8")
+
     with progress_bar() as bar:
-        task = bar.add_task("matches", total=len(numbers) or len(MATCHES))
-        tell = partial(bar.update, task)
-        for row in play_all(simulations, games, ends, lambda name: tell(description=name), numbers, tuple(played)):
-            played.append(row)
-            bar.advance(task)
-            if output is not None:  # after every match: a run that is stopped leaves what it has played
-                output.parent.mkdir(parents=True, exist_ok=True)
-                save(played, output.with_suffix(".json"), settings)
-                output.write_text(markdown(played, simulations, ends, command), encoding="utf-8")
+        task = bar.add_task("games", total=None)
+        for opening in play_openings(openings, tried):
+            tried.append(opening)
+            keep()
+            bar.update(task, advance=1, description=f"opening of {opening.opener}, then {opening.rest}")
+        for row in play_all(simulations, games, ends, numbers, played) if not openings else ():
+            played = merged([*played, row])
+            keep()  # after every game: a run that is stopped leaves what it has played
+            bar.update(task, advance=1, description=f"{row.match.one} : {row.match.two}")
+    keep()
     table = Table(title="Digital curling: published and ours")
     for column in COLUMNS:
         table.add_column(column, overflow="fold")
@@ -186,6 +202,54 @@ def train_dis(
         path = path_of(kind) if output is None else output / path_of(kind).name
         save(weights, path, {"teacher": teacher, "against": against, "steps": steps, **errors})
         typer.echo(f"{kind}: {errors}; wrote {path}")
+
+
+@app.command("train-sac")
+def train_sac(
+    output: Annotated[Path, typer.Option(help="Run folder.")],
+    steps: Annotated[int, typer.Option(min=1, help="Decisions of the learner.")] = 150_000,
+    every: Annotated[int, typer.Option(min=100, help="Decisions between two evaluations.")] = 10_000,
+    seed: int = 0,
+) -> None:
+    """SAC on single ends of the continuous game: what `asobiba train curling` does with PPO."""
+    from asobiba.baselines.curling.sac import learn
+
+    command = f"asobiba train curling-sac --steps {steps} --every {every} --seed {seed}"
+    learn(output, steps, every, seed, typer.echo, command)
+
+
+@app.command("draw-curves")
+def draw_curves(
+    runs: Annotated[list[str], typer.Argument(help="Runs, such as PPO=FOLDER SAC=FOLDER.")],
+    output: Annotated[Path, typer.Option(help="The picture, an .svg file.")],
+) -> None:
+    """The learning curves of several runs in one picture."""
+    from asobiba.baselines.curling.sac import draw_curves as draw
+
+    draw({name: Path(folder) for name, _, folder in (run.partition("=") for run in runs)}, output)
+
+
+@app.command("one-end")
+def one_end(
+    player: Annotated[str, typer.Argument(help="An agent of the discrete game.")] = "ppo",
+    against: Annotated[str, typer.Option(help="Opponents, separated by blanks.")] = "tee_draw rule_based",
+    ends: Annotated[int, typer.Option(min=2, help="Against each, half of them with the hammer.")] = 4000,
+    seed: int = 12345,
+) -> None:
+    """How a player does over single ends from 0 : 0, as policies/README.md tells it; a blank end counts one half."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.baselines.curling.matches import over_single_ends
+
+    table = Table(title=f"{player} over single ends")
+    for column in ("opponent", "score, 95 % interval", "without the hammer", "with it", "ends"):
+        table.add_column(column)
+    for opponent in against.split():
+        without, with_it, both = over_single_ends(player, opponent, ends, seed)
+        interval = f"{both.score:.1%} ({100 * both.low:.1f} to {100 * both.high:.1f})"
+        table.add_row(opponent, interval, f"{without.score:.1%}", f"{with_it.score:.1%}", f"{both.games:,}")
+    Console().print(table)
 
 
 Player = Annotated[str, typer.Argument(help="An agent, such as ayumu:clock=true.")]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asobiba.core import Agent, Ruleset, make_agent
+from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import is_over, new_state, step, view_of
+
+if TYPE_CHECKING:
+    from asobiba.learn.evaluation import Evaluation
 
 
 @dataclass
@@ -28,7 +32,7 @@ class Result:
     margins: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, one: str, two: str, margins: Sequence[int]) -> Result:
+    def of(cls, one: str, two: str, margins: Iterable[int]) -> Result:
         """The result of games with these margins."""
         result = cls(one, two)
         for margin in margins:
@@ -76,22 +80,60 @@ def play_game(
     return state
 
 
-def play_match(
-    ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0, report: Callable[[], None] = lambda: None
-) -> Result:
-    """Plays `games` games, each player beginning in half of them.
+def margins_of(ruleset: Ruleset, one: str, two: str, numbers: Iterable[int], seed: int = 0) -> Iterator[int]:
+    """The first player's points less the other's, game by game; who begins alternates with the game's number.
 
     Args:
         one, two: players as text, such as `ayumu:simulations=200`.
+        numbers: of the games. A game depends on its number and `seed` alone, not on the games before it.
     """
-    result = Result(one, two)
     pair = [make_agent(ruleset.game, one), make_agent(ruleset.game, two)]
-    for number in range(games):
+    for number in numbers:
         swapped = number % 2
         last = play_game(ruleset, pair[::-1] if swapped else pair, seed + number)
-        result.add(int(last["total"][swapped] - last["total"][1 - swapped]))
-        report()
-    return result
+        yield int(last["total"][swapped] - last["total"][1 - swapped])
+
+
+def play_match(ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0) -> Result:
+    """Plays `games` games, each player beginning in half of them; see `margins_of`."""
+    return Result.of(one, two, margins_of(ruleset, one, two, range(games), seed))
+
+
+def opening_points(
+    ruleset: Ruleset, opener: str, other: str, rest: str, side: int, numbers: Iterable[int], shots: int = 6
+) -> Iterator[int]:
+    """Points of single ends for one side, whose first stones `opener` throws; -8 to 8, end by end.
+
+    Args:
+        ruleset: of one end (`stop_after=1`).
+        opener: throws that side's stones among the first `shots`; other: the other side's; rest: all that follow.
+        side: 0 or 1. numbers: of the ends; an end depends on its number alone.
+    """
+    first = [make_agent(ruleset.game, opener if seat == side else other) for seat in (0, 1)]
+    then = [make_agent(ruleset.game, rest) for _ in (0, 1)]
+    legal = np.ones(ruleset.mask_shape, np.int8)
+    for number in numbers:
+        state = new_state(ruleset, number)
+        for seat in (0, 1):
+            first[seat].reset(ruleset, seat, 4 * number + seat)
+            then[seat].reset(ruleset, seat, 4 * number + 2 + seat)
+        while not is_over(state):
+            seat = int(state["to_move"])
+            player = (first if int(state["shot"]) < shots else then)[seat]
+            state = step(ruleset, state, player.act(view_of(ruleset, state, seat), legal))
+        yield int(state["total"][side] - state["total"][1 - side])
+
+
+def over_single_ends(player: str, opponent: str, ends: int, seed: int) -> list[Evaluation]:
+    """A player of the discrete game over single ends from 0 : 0: without the hammer, with it, and both together.
+
+    A won end counts 1, a blank one half. Needs the extra `sb3`.
+    """
+    from asobiba.learn.evaluation import evaluate
+
+    ruleset = game("curling_discrete").ruleset(stop_after=1)
+    agent: Any = make_agent(ruleset.game, player)
+    return evaluate(agent, ruleset, [opponent], ends, seed)
 
 
 def shots_of(

@@ -121,6 +121,12 @@ class CurlingPlayer(Agent):
         vx, vy, spin = self.choose(view)
         return to_action(self.ruleset, float(vx), float(vy), float(spin))
 
+    def time_left(self, seconds: float) -> None:
+        """Hosts and servers tell before a shot how long the player may still think in this game (s; 0: without limit)."""
+        clock = getattr(self, "clock", None)
+        if isinstance(clock, Clock):
+            clock.left, clock.unlimited = seconds, seconds == 0.0
+
     @abstractmethod
     def choose(self, view: np.void) -> tuple[float, float, float]:
         """The delivery in this view: vx, vy (m/s) and the sign of the spin."""

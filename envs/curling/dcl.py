@@ -5,15 +5,28 @@
     FirstRemTime=438000
     ...
     [0003]                       end 0, shot 3
-    POSITION=2.375000 4.880000 0.000000 0.000000 ...
-    SETSTATE=3 0 10 1
-    BESTSHOT=-0.990740 -29.559770 0
-    RUNSHOT=-0.950000 -29.600000 0
-    [0016]                       end 0 is over
-    SCORE=1
+    POSITION=POSITION 2.375000 4.880000 0.000000 0.000000 ...
+    SETSTATE=SETSTATE 3 0 10 1
+    BESTSHOT=BESTSHOT -0.990740 -29.559770 0
+    RUNSHOT=RUNSHOT -0.950000 -29.600000 0
+    ...
+    [0016]                       how end 0 lay when it was over
+    POSITION=POSITION 2.375000 4.880000 ...
+    SCORE=SCORE 1
+    ...
+    TOTALSCORE=TOTALSCORE 5 3    in the last section
+    [GameOverInfo]
+    ENDSTATE=NORMAL
+    WIN=ayumu
+    LOSE=gccs
+    TOTALSCORE=TOTALSCORE 5 3
 
-Coordinates are the server's: x from the left side line, y from behind the house towards the thrower, so that the tee lies
-at (2.375, 4.88), a stone that is out at (0, 0), and vy is negative; turn 0 is clockwise.
+Values repeat the message that the server sent, its name included; logs without the names are read, too. Coordinates are
+the server's: x from the left side line, y from behind the house towards the thrower, so that the tee lies at (2.375, 4.88),
+a stone that is out at (0, 0), and vy is negative; turn 0 is clockwise.
+
+Sources: the program Ayumu (github.com/YuriCat/AyumuCurling, its writer of logs), and github.com/leekwoon/KR-DL-UCT, whose
+reader learned from the servers' logs.
 """
 
 from __future__ import annotations
@@ -85,7 +98,14 @@ class DclShot:
 
 @dataclass
 class DclGame:
-    """A game log. Times are in ms; `scores`: points of each end, positive for who began the game."""
+    """A game log. Times are in ms.
+
+    Args:
+        first, second: names; WIN and LOSE are told only where `reason` is NORMAL. random: the servers' noise, as text.
+        shots: in order. scores: points of each end, positive for who began the game.
+        finals: how each end lay when it was over, as of `to_server`; missing ones are not written.
+        total: points of both; `None`: not told. reason: NORMAL for a game that was played to its end.
+    """
 
     first: str = "first"
     second: str = "second"
@@ -95,7 +115,14 @@ class DclGame:
     ends: int = 10
     shots: list[DclShot] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)
+    finals: list[list[float]] = field(default_factory=list)
     total: tuple[int, int] | None = None
+    reason: str = "NORMAL"
+
+
+def _said(name: str, *values: float | int | str) -> str:
+    """A line that repeats a message."""
+    return f"{name}={name} {' '.join(f'{v:f}' if isinstance(v, float) else str(v) for v in values)}"
 
 
 def write(game: DclGame) -> str:
@@ -105,16 +132,33 @@ def write(game: DclGame) -> str:
     for shot in game.shots:
         lines += [
             f"[{shot.end:02d}{shot.number:02d}]",
-            f"POSITION={' '.join(f'{value:f}' for value in shot.position)}",
-            f"SETSTATE={shot.number} {shot.end} {game.ends} {shot.white}",
-            f"BESTSHOT={shot_to_server(shot.asked)}",
-            f"RUNSHOT={shot_to_server(shot.run)}",
+            _said("POSITION", *shot.position),
+            _said("SETSTATE", shot.number, shot.end, game.ends, shot.white),
+            _said("BESTSHOT", shot_to_server(shot.asked)),
+            _said("RUNSHOT", shot_to_server(shot.run)),
         ]
         if shot.number == 15 and shot.end < len(game.scores):
-            lines += [f"[{shot.end:02d}16]", f"SCORE={game.scores[shot.end]}"]
+            lines.append(f"[{shot.end:02d}16]")
+            if shot.end < len(game.finals):
+                lines.append(_said("POSITION", *game.finals[shot.end]))
+            lines.append(_said("SCORE", game.scores[shot.end]))
     if game.total is not None:
-        lines += ["[Result]", f"TOTALSCORE={game.total[0]} {game.total[1]}"]
+        total = _said("TOTALSCORE", *game.total)
+        if game.shots:
+            lines.append(total)
+        lines += ["[GameOverInfo]", f"ENDSTATE={game.reason}"]
+        if game.reason == "NORMAL":
+            draw = game.total[0] == game.total[1]
+            names = (game.first, game.second) if game.total[0] > game.total[1] else (game.second, game.first)
+            lines += [f"WIN={'DRAW' if draw else names[0]}", f"LOSE={'DRAW' if draw else names[1]}"]
+        lines.append(total)
     return "\n".join(lines) + "\n"
+
+
+def _heard(section: configparser.SectionProxy, name: str) -> list[str]:
+    """The words of a message, without its name. Raises `KeyError` where the section has none."""
+    words = section[name].split()
+    return words[1:] if words[:1] == [name] else words
 
 
 def read(text: str) -> DclGame:
@@ -132,29 +176,43 @@ def read(text: str) -> DclGame:
     if "GameInfo" not in parser:
         raise DclError("this is no game log: it has no section [GameInfo]")
     info = parser["GameInfo"]
-    game = DclGame(first=info.get("First", "first"), second=info.get("Second", "second"), random=info.get("Random", ""))
+    apart = " ".join(
+        filter(None, (info.get("FirstRandom_1"), info.get("FirstRandom_2")))
+    )  # later servers tell each side's
+    game = DclGame(info.get("First", "first"), info.get("Second", "second"), random=info.get("Random", apart))
     for name in parser.sections():
         section = parser[name]
         try:
             if name == "GameInfo":
                 game.first_time = int(section.get("FirstRemTime", "0"))
                 game.second_time = int(section.get("SecondRemTime", "0"))
+            elif name == "GameOverInfo":
+                game.reason = section.get("ENDSTATE", "NORMAL")
             elif "SCORE" in section:
-                game.scores.append(int(section["SCORE"]))
+                (points,) = (int(word) for word in _heard(section, "SCORE"))
+                game.scores.append(points)
+                if "POSITION" in section:
+                    game.finals.append(_places(section))
             elif "POSITION" in section:
-                numbers = [float(word) for word in section["POSITION"].split()]
-                shot, end, ends, white = (int(word) for word in section["SETSTATE"].split())
-                if len(numbers) != 32 or name != f"{end:02d}{shot:02d}":
-                    raise ValueError(f"{len(numbers)} coordinates, shot {shot} of end {end}")
+                shot, end, ends, white = (int(word) for word in _heard(section, "SETSTATE"))
+                if name != f"{end:02d}{shot:02d}":
+                    raise ValueError(f"it holds shot {shot} of end {end}")
                 game.ends = ends
-                asked, run = (shot_from_server(section[key].split()) for key in ("BESTSHOT", "RUNSHOT"))
-                game.shots.append(DclShot(end, shot, numbers, white, asked, run))
+                asked, run = (shot_from_server(_heard(section, key)) for key in ("BESTSHOT", "RUNSHOT"))
+                game.shots.append(DclShot(end, shot, _places(section), white, asked, run))
             if "TOTALSCORE" in section:
-                one, two = (int(word) for word in section["TOTALSCORE"].split())
+                one, two = (int(word) for word in _heard(section, "TOTALSCORE"))
                 game.total = one, two
         except (ValueError, KeyError) as error:
             raise DclError(f"section [{name}] of the game log cannot be read: {error}") from None
     return game
+
+
+def _places(section: configparser.SectionProxy) -> list[float]:
+    numbers = [float(word) for word in _heard(section, "POSITION")]
+    if len(numbers) != 32 or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"POSITION has {len(numbers)} coordinates; expected 32 finite numbers")
+    return numbers
 
 
 def replay(ruleset: Ruleset, game: DclGame) -> list[np.void]:

@@ -19,6 +19,7 @@ _SCALE, _LEFT, _TOP, _PANEL = 88.0, 12.0, 12.0, 250.0
 _FRONT = 6.9
 """m before the tee where the picture ends."""
 _COLOURS = ("#d7263d", "#f2c14e")
+_NUMBERS = ("#ffffff", "#222222")
 _RINGS = ((1.83, "#8db7da"), (1.22, "#ffffff"), (0.61, "#efb4ba"), (0.15, "#ffffff"))
 _BEHIND = 2.1
 _WIDTH, _HEIGHT = 2 * 2.375 * _SCALE + 3 * _LEFT + _PANEL, (_FRONT + _BEHIND) * _SCALE + 2 * _TOP
@@ -52,24 +53,31 @@ def _stone(place: np.ndarray, side: int, number: int, faint: bool = False) -> st
     return (
         f'<g opacity="{0.35 if faint else 1}"><circle cx="{a:.1f}" cy="{b:.1f}" r="{RADIUS * _SCALE:.1f}" fill="#777"/>'
         f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{0.7 * RADIUS * _SCALE:.1f}" fill="{_COLOURS[side]}"/>'
-        f'<text x="{a:.1f}" y="{b + 4:.1f}" text-anchor="middle" font-size="12">{number}</text></g>'
+        f'<text x="{a:.1f}" y="{b + 4:.1f}" text-anchor="middle" font-size="12" fill="{_NUMBERS[side]}">{number}</text></g>'
     )
 
 
-def _panel(ruleset: Ruleset, state: np.void) -> list[str]:
+def _when(ends: int, state: np.void, moving: bool) -> str:
+    """Which shot of which end it is: the one on its way, or, between two ends, the end that is over."""
+    end, shot = int(state["end"]), int(state["shot"])
+    over = shot == 0 and bool(state["run"].any()) and not moving and int(state["conceded"]) < 0
+    number = end if over else end + 1
+    name = f"end {number} of {ends}" if number <= ends else f"extra end {number - ends}"
+    return f"{name}, over" if over else f"{name}, shot {shot + moving} of 16"
+
+
+def _panel(ruleset: Ruleset, state: np.void, moving: bool = False) -> list[str]:
     x = 2 * _LEFT + 4.75 * _SCALE
     names = ruleset.players
     ends = int(ruleset.params["ends"][0])
-    rows = [f"end {min(int(state['end']) + 1, ends)} of {ends}, shot {int(state['shot'])} of 16"]
-    if int(state["end"]) >= ends and not state["terminated"]:
-        rows[0] = f"extra end {int(state['end']) - ends + 1}, shot {int(state['shot'])} of 16"
+    rows = [_when(ends, state, moving)]
     for side in range(2):
-        by_end = " ".join(str(int(v)) for v in state["scores"][side][:ends])
+        by_end = " ".join(str(int(v)) for v in state["scores"][side][: min(int(state["end"]), ends)]) or "-"
         if state["extra"].any():
             by_end += f" +{int(state['extra'][side])}"
         hammer = " (hammer)" if int(state["hammer"]) == side else ""
         rows += [f"{names[side]}: {int(state['total'][side])}{hammer}", f"   {by_end}"]
-    if state["run"].any():
+    if state["run"].any() and not moving:
         vx, vy, spin = (float(v) for v in state["run"])
         rows += ["last shot", f"   {vx:+.3f}, {vy:.3f} m/s {'ccw' if spin > 0 else 'cw'}"]
         if state["foul"]:
@@ -77,7 +85,7 @@ def _panel(ruleset: Ruleset, state: np.void) -> list[str]:
     if state["conceded"] >= 0:
         rows.append(f"{names[int(state['conceded'])]} conceded")
     if state["terminated"]:
-        rows.append("over")
+        rows.append("the game is over")
     parts = []
     for k, row in enumerate(rows):
         parts.append(f'<text x="{x:.0f}" y="{40 + 24 * k}" font-size="15" xml:space="preserve">{escape(row)}</text>')
@@ -177,5 +185,5 @@ def frames(ruleset: Ruleset, before: np.void, action: Any, after: np.void) -> It
             for k in range(16):
                 if not np.isnan(now[k, 0]) and now[k, 1] > -_FRONT:
                     parts.append(_stone(now[k], (first + k) % 2, k // 2 + 1))
-            yield _page([*parts, *_panel(ruleset, before)])
+            yield _page([*parts, *_panel(ruleset, before, moving=True)])
     yield svg(ruleset, after, last_action=action)

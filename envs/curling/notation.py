@@ -20,22 +20,29 @@ from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
 _SPIN = {1: "ccw", -1: "cw"}
 
 
+def _require_discrete(ruleset: Ruleset) -> None:
+    if not ruleset.discrete:
+        raise NotationError(f"actions of {ruleset!r} are numbers; texts are those of curling_discrete")
+
+
 def action_to_text(ruleset: Ruleset, state: np.void, action: int) -> str:
-    """The text of a discrete action."""
+    """The text of a discrete action. Raises `NotationError` where actions are continuous."""
+    _require_discrete(ruleset)
     if action == len(ruleset.params["shots"][0]):
         return "concede"
     rest, spin = divmod(int(action), len(SPINS))
     rest, weight = divmod(rest, len(WEIGHTS))
     x, y = divmod(rest, len(TARGET_Y))
-    return f"{WEIGHTS[weight]} {TARGET_X[x]:g} {TARGET_Y[y]:g} {_SPIN[SPINS[spin]]}"
+    return f"{WEIGHTS[weight]} {TARGET_X[x] + 0.0:g} {TARGET_Y[y] + 0.0:g} {_SPIN[SPINS[spin]]}"  # + 0.0: never -0
 
 
 def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
     """The discrete action of a text.
 
     Raises:
-        NotationError: for other text.
+        NotationError: for other text, and where actions are continuous.
     """
+    _require_discrete(ruleset)
     words = text.split()
     try:
         if words == ["concede"] and int(ruleset.params["concession"][0]):
@@ -46,7 +53,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
     except ValueError:
         raise NotationError(
             f"{text!r} is no shot; shots look like this: draw 0.3 -1.4 ccw, with weight {', '.join(WEIGHTS)}, x one of "
-            f"{', '.join(f'{v:g}' for v in TARGET_X)}, y one of {', '.join(f'{v:g}' for v in TARGET_Y)}, ccw or cw"
+            f"{', '.join(f'{v + 0.0:g}' for v in TARGET_X)}, y one of {', '.join(f'{v + 0.0:g}' for v in TARGET_Y)}, ccw or cw"
         ) from None
 
 

@@ -14,6 +14,29 @@ from asobiba.core.random import seed_record
 from asobiba.core.record import SAMPLER
 from asobiba.core.states import as_seed, is_over
 from asobiba.envs.curling import motion, rules, shots, simulation
+from asobiba.envs.curling.simulators import RADIUS
+
+_FASTEST = 1000.0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+
+
+def _require_spin(spin: Any) -> None:
+    if isinstance(spin, bool) or not _is_number(spin) or spin not in (1, -1):
+        raise GameParameterError(f"spin is {spin!r}, but must be 1 (counter-clockwise) or -1 (clockwise)")
+
+
+def _require_position(state: Any) -> None:
+    """Raises `GameParameterError` for what the kernels could not index with."""
+    names = getattr(getattr(state, "dtype", None), "names", None) or ()
+    if not {"stones", "in_play", "shot"} <= set(names):
+        raise GameParameterError(f"state is {state!r}, but must be a state or view of curling")
+    if not 0 <= int(state["shot"]) < simulation.STONES:
+        raise GameParameterError(f"shot is {int(state['shot'])}, but must be a number from 0 to 15")
+    if (state["in_play"] > 1).any() or not (np.abs(state["stones"]) < 100.0).all():
+        raise GameParameterError("stones of the state lie nowhere: expected finite places, and 0 or 1 in in_play")
 
 
 @dataclass(frozen=True)
@@ -21,7 +44,7 @@ class Shot:
     """A delivery: velocity in m/s (x to the thrower's right, y in the direction of play) and spin (+1 counter-clockwise).
 
     Raises:
-        GameParameterError: for a velocity that is not finite or goes nowhere, or another spin.
+        GameParameterError: for a velocity that is no finite number below 1000 m/s, or another spin.
     """
 
     vx: float
@@ -31,32 +54,36 @@ class Shot:
     def __post_init__(self) -> None:
         for name in ("vx", "vy"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float, np.floating, np.integer)) or not math.isfinite(value):
-                raise GameParameterError(f"{name} is {value!r}, but must be a finite number of m/s")
-        if self.spin not in (1, -1):
-            raise GameParameterError(f"spin is {self.spin!r}, but must be 1 (counter-clockwise) or -1 (clockwise)")
+            if not _is_number(value) or not abs(value) < _FASTEST:
+                raise GameParameterError(f"{name} is {value!r}, but must be a finite number of m/s, below {_FASTEST:g}")
+        _require_spin(self.spin)
 
     @classmethod
     def draw(cls, ruleset: Ruleset, x: float, y: float, spin: int = 1) -> Shot:
-        """The shot that stops at (x, y), m from the tee."""
+        """The shot that stops at (x, y), m from the tee.
+
+        Raises:
+            GameParameterError: for a point off the sheet (which goes on behind the house, for hard shots), or another spin.
+        """
         return cls._to(ruleset, x, y, spin, 0.0)
 
     @classmethod
     def hit(cls, ruleset: Ruleset, x: float, y: float, spin: int = 1, speed: float = 3.0) -> Shot:
-        """The shot that comes by (x, y) with `speed` (m/s) left."""
+        """The shot that comes by (x, y) with `speed` (m/s) left. Raises as `draw`, and for a speed beyond 0 to 25 m/s."""
         return cls._to(ruleset, x, y, spin, speed)
 
     @classmethod
     def _to(cls, ruleset: Ruleset, x: float, y: float, spin: int, speed: float) -> Shot:
         p = ruleset.params[0]
-        if spin not in (1, -1):
-            raise GameParameterError(f"spin is {spin!r}, but must be 1 (counter-clockwise) or -1 (clockwise)")
-        if not (math.isfinite(x) and math.isfinite(y) and -p["release"] < y <= p["far"] and abs(x) <= 5.0):
+        _require_spin(spin)
+        side = p["side"] + RADIUS
+        numbers = _is_number(x) and _is_number(y) and math.isfinite(x) and math.isfinite(y)
+        if not (numbers and -p["release"] < y <= p["far"] and abs(x) <= side):
             raise GameParameterError(
-                f"the target ({x!r}, {y!r}) is off the sheet: x must lie from -5 to 5 m, y from {-p['release']:g} "
-                f"(the release) to {p['far']:g} m from the tee"
+                f"the target ({x!r}, {y!r}) is off the sheet: x must lie from {-side:g} to {side:g} m, y from "
+                f"{-p['release']:g} (the release) to {p['far']:g} m from the tee"
             )
-        if not 0.0 <= speed <= 25.0:
+        if not _is_number(speed) or not 0.0 <= speed <= 25.0:
             raise GameParameterError(f"the speed left at the target is {speed!r}, but must lie from 0 to 25 m/s")
         vx, vy = _aim(int(p["model"]), float(p["release"]), float(x), float(y), float(spin), float(speed))
         return cls(vx, vy, spin)
@@ -156,9 +183,13 @@ def simulate(ruleset: Ruleset, state: np.void, shot: Shot, *, seed: int | None =
         state: a state or view; its next shot is delivered.
         shot: the delivery.
         seed: of the noise; `None` plays the shot exactly as given.
+
+    Raises:
+        GameParameterError: for what is no shot, or no position.
     """
     if not isinstance(shot, Shot):
         raise GameParameterError(f"shot is {shot!r}, but must be a Shot: Shot(vx, vy, spin), Shot.draw or Shot.hit")
+    _require_position(state)
     stones, in_play = state["stones"].copy(), state["in_play"].copy()
     start = np.where(in_play[:, None] != 0, stones, np.nan)
     trace = np.zeros((128, simulation.TRACE_COLUMNS))
@@ -195,8 +226,9 @@ def deliver(ruleset: Ruleset, state: np.void, shot: Shot, *, exact: bool = False
         exact: play the shot as given instead of drawing the noise from the state's generator.
 
     Raises:
-        IllegalAction: if the game is over.
+        IllegalAction: if the game is over. GameParameterError: for what is no position.
     """
+    _require_position(state)
     if is_over(state):
         raise IllegalAction(f"the game of {ruleset!r} is over; no shot can be played")
     states = ruleset.zeros()
