@@ -7,7 +7,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 # Setuptools warns of folders with the name of the package, which is how an editable installation is.
-PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what is imported; all that is installed would take twice the time of the installation.
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 # Where PyTorch's CPU build comes from, if your package index would give another one, for example:
 #   make test TORCH_ARGS="--index-url https://download.pytorch.org/whl/cpu"
 TORCH_ARGS ?=
