@@ -79,6 +79,7 @@ def test_letters_stand_where_they_should():
         text.format(20, 140, "transform='rotate(-10 20 140)'", "turned"),
         text.format(150, 150, "stroke='#fff' stroke-width='3' paint-order='stroke'", "outlined"),
         text.format(10, 170, "", "l"),
+        text.format(150, 170, "style='font-size: 12px; text-anchor: middle; fill: #080'", "styled"),
     ]
     assert_like_resvg(
         "<svg xmlns='http://www.w3.org/2000/svg' width='300' height='180' font-size='15'>"

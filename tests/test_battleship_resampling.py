@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from asobiba.core import game
-from asobiba.core.states import new_state, resample, step
+from asobiba.core.states import is_over, new_state, resample, step, view_of
 
 SIDE, SHIP, SHOTS = 4, 2, (5, 0, 3)
 DRAWS = 3000
@@ -68,3 +68,31 @@ def test_packed_fleets_are_drawn_inside_their_rectangle():
         spans = sorted(max(axis) - min(axis) + 1 for axis in zip(*cells, strict=True))
         assert spans[0] <= 2  # the smallest ship, the last, lies outside the rectangle
         assert spans[1] <= 4
+
+
+def test_where_rejection_fails_some_fleet_that_fits_is_found():
+    # A packed fleet that is dealt anew seldom fits 35 answers.
+    ruleset = game("battleship_attack").ruleset(placement="pk2x10")
+    dealt, outside = 0, 0
+    for seed in range(20):
+        state, shots = new_state(ruleset, seed), np.random.default_rng(seed).permutation(100)
+        for shot in shots[:35]:
+            if not is_over(state):
+                state = step(ruleset, state, int(shot))
+        if is_over(state):
+            continue
+        view = view_of(ruleset, state, 0)
+        drawn = resample(ruleset, view, 0, 1000 + seed)
+        assert view_of(ruleset, drawn, 0).tobytes() == view.tobytes(), "it fits all that was told"
+        places, sizes = drawn["places"][1], ruleset.params["sizes"][0]
+        cells = [
+            [(place % 100 // 10 + k * (place // 100), place % 10 + k * (1 - place // 100)) for k in range(size)]
+            for place, size in zip(places.tolist(), sizes.tolist(), strict=True)
+        ]
+        assert len({cell for ship in cells for cell in ship}) == sizes.sum(), "no two ships share a cell"
+        dealt += 1
+        packed = [cell for ship in cells[:-1] for cell in ship]
+        spans = sorted(max(axis) - min(axis) + 1 for axis in zip(*packed, strict=True))
+        outside += spans[0] > 2
+    assert dealt >= 10
+    assert outside > 0, "the fallback was never needed"

@@ -28,7 +28,7 @@ _OF_LETTERS = {*_INHERITED, "x", "y", "font-family", "font-weight", "font-style"
 def rasterise(picture: str, width: int | None = None) -> np.ndarray:
     """The pixels of an SVG picture, `(height, width, 3)` uint8, on white.
 
-    Lengths are plain numbers or `px`; a `text` has one style and one place; styles stand in attributes.
+    Lengths are plain numbers or `px`; a `text` has one style and one place; there are no style sheets.
 
     Args:
         width: of the result in pixels; `None` takes the picture's own.
@@ -55,7 +55,12 @@ def _number(text: str) -> float:
 
 
 def _plain(element: ElementTree.Element, inherited: dict[str, str]) -> None:
-    """Takes the namespace from the names, splits colours with opacity in two attributes, makes outlines of text."""
+    """Takes the namespace from the names, makes attributes of styles, splits colours with opacity in two attributes, and
+    makes outlines of text."""
+    for declaration in element.attrib.pop("style", "").split(";"):
+        name, _, value = declaration.partition(":")
+        if value:
+            element.set(name.strip(), value.strip())
     # ThorVG knows neither `transparent` nor colours of eight digits.
     element.tag = element.tag.removeprefix(_SVG)
     for name in ("fill", "stroke"):

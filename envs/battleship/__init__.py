@@ -80,7 +80,10 @@ When one fleet is sunk. There are no draws, and a game cannot be longer than twi
 
 `BattleshipAttack` has no `hit_again`.
 
-`resample` draws uniformly among the fleets that fit all the answers of a seat.
+`resample` draws among the fleets that fit all the answers of a seat, each as likely as the game deals it: with `placement`
+those of that strategy, else all alike. It draws by rejection; where 256 draws were refused (long games; soon with `pk`),
+it takes some fleet that fits, found from random starts: not each as likely as it should be, and with `pk` perhaps one
+that lies outside a rectangle.
 
 ## References
 
