@@ -186,6 +186,7 @@ class _Part(CPUDispatcher):
     def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
         if self._whole is None:
             self._whole = njit(**self._options)(self.py_func)
+            self._whole.tried = True
         return self._whole._compile_for_args(*arguments, **named)
 
 
@@ -317,16 +318,20 @@ def _fetch(typing_context, records, i):
 
 
 class _Announcement(event.Listener):
-    """Says once, on standard error, that this process compiles something."""
+    """Says once, on standard error, that this process compiles something that is kept."""
 
     def __init__(self) -> None:
         self._said = bool(os.environ.get("ASOBIBA_QUIET"))
+        self._tried = 0  # depth within a part that Python calls, which is small and not kept
 
     def on_start(self, event: Any) -> None:
         if self._said:
             return
-        function = getattr(event.data.get("dispatcher"), "py_func", None)
-        module = getattr(function, "__module__", "") or ""
+        dispatcher = event.data.get("dispatcher")
+        if self._tried or getattr(dispatcher, "tried", False):
+            self._tried += 1
+            return
+        module = getattr(getattr(dispatcher, "py_func", None), "__module__", "") or ""
         if not module.startswith("asobiba"):
             return
         self._said = True
@@ -339,7 +344,8 @@ class _Announcement(event.Listener):
         )
 
     def on_end(self, event: Any) -> None:
-        pass
+        if self._tried:
+            self._tried -= 1
 
 
 class _FewerCollections(event.Listener):
