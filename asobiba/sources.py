@@ -54,18 +54,26 @@ def _imported(tree: ast.AST) -> Iterable[str]:
 
 
 def _essence(text: str) -> str:
-    """Python without comments, docstrings and layout."""
-    lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
+    """Python without comments, docstrings and layout: its syntax tree as text."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.body:
             first = node.body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                lines[first.lineno - 1 : first.end_lineno] = [""] * ((first.end_lineno or 0) - first.lineno + 1)
-    return "\n".join("".join(line.split()) for line in lines if line.strip() and not line.lstrip().startswith("#"))
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and type(first.value.value) is str:
+                del node.body[0]
+    return _dump(tree)
+
+
+def _dump(value: object) -> str:
+    # Not `ast.dump`: what it leaves out differs between versions of Python. Empty fields are left out here: a version
+    # that knows more fields (such as those of type parameters) writes the same.
+    if isinstance(value, ast.AST):
+        fields = ((name, getattr(value, name, None)) for name in value._fields if name != "type_comment")
+        shown = ",".join(f"{name}={_dump(found)}" for name, found in fields if found is not None and found != [])
+        return f"{type(value).__name__}({shown})"
+    if isinstance(value, list):
+        return f"[{','.join(map(_dump, value))}]"
+    return repr(value)
 
 
 def source_files(modules: Iterable[str], folders: dict[str, Path] | None = None) -> dict[str, Path]:

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import bare
+import compiling
 import curling
 import frames
 import games
@@ -150,6 +151,14 @@ def frame_table() -> list[str]:
     return lines
 
 
+def compile_table() -> list[str]:
+    """Compiling: what a first environment costs with an empty cache, in seconds of one core."""
+    lines = ["| game | PettingZoo's turn-based interface | a seat against random |", "|---|--:|--:|"]
+    for name, seconds in compiling.first_environments().items():
+        lines.append(f"| {name} | " + " | ".join(f"{each:.1f}" for each in seconds) + " |")
+    return lines
+
+
 def side_by_side() -> list[str]:
     """Two trainings at the same time."""
     apart, beside = together()
@@ -181,6 +190,7 @@ def large_league() -> list[str]:
 
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "frames": frame_table,
+    "compiling": compile_table,
     "together": side_by_side,
     "league": league_costs,
     "large": large_league,

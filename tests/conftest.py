@@ -13,7 +13,15 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Tiny games, found through their entry points as any other package's games are.
 sys.path.insert(0, str(Path(__file__).parent / "toys"))
-_BY_GAME = ("test_conformance.py", "test_ptx.py", "test_jit_disabled.py")
+# Begun first: minutes long and few, they would be waited for at the end.
+_FIRST = (
+    "test_documentation.py",
+    "test_arena_cluster.py",
+    "test_package.py",
+    "test_jit_disabled.py",
+    "test_mini4wd.py",
+)
+_BY_GAME = ("test_conformance.py", "test_ptx.py")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
@@ -27,7 +35,12 @@ class _ByFileAndGame(LoadScopeScheduling):
         return f"{file}::{game[1]}" if file.endswith(_BY_GAME) and game else file
 
 
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in _FIRST)
+
+
 def pytest_xdist_make_scheduler(config, log):
+    config.option.loadscopereorder = False  # xdist would begin the files of many tests first
     return _ByFileAndGame(config, log)
 
 

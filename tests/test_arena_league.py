@@ -12,18 +12,20 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from arena_tools import COMMAND, ENVIRONMENT, ROGUES
+from arena_tools import COMMAND, ENVIRONMENT, ROGUES, result
 
-from asobiba.arena.costs import Workload
+from asobiba.arena.costs import Past, Workload, past_pairings
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import LeagueRun, run_league
 from asobiba.arena.match import Match, Record, play_match
 from asobiba.arena.places import make_executor
 from asobiba.arena.publish import publish
 from asobiba.arena.replay import verify
+from asobiba.arena.results import Results
 from asobiba.arena.schedule import gauntlet, meetings, pairings, round_robin
 from asobiba.arena.show import pictures
 from asobiba.arena.standings import standings
@@ -104,6 +106,14 @@ def test_the_page_holds_every_picture_of_its_games(tmp_path):
         assert shown
         records = [json.dumps(list(pictures(store.record(result.number)))).encode() for result in results]
         assert set(shown) <= set(records)
+        figures = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
+        assert len(figures) == len(shown)
+        for figure, text in zip(figures, shown):
+            first = base64.b64decode(re.search('src="data:image/svg[+]xml;base64,(.*?)"', figure)[1])
+            assert json.loads(text)[0] == first.decode(), "a game is shown from its first position"
+            assert 'value="0"' in figure
+            assert float(re.search('data-seconds="(.*?)"', figure)[1]) == 0.25
+            assert all(word in figure for word in (">play<", "speed", ">enlarge<"))
 
 
 def test_a_kernel_that_never_returns_is_found_among_games_in_lockstep():
@@ -165,6 +175,45 @@ def test_every_agent_plays_a_pair_of_games_and_then_every_pairing_before_costs_d
     assert sorted(met) == sorted(combinations(names, 2))
     assert min(games[name] for name in others) == 8
     assert [slow in pair for pair in met[3:]] == [False] * 4 + [True] * 3, "the cheapest pairings first"
+
+
+def test_a_league_that_goes_on_knows_what_its_pairings_cost(tmp_path):
+    first, second, slow = names = [f"file:{letter}.py" for letter in "abc"]
+    wanted = round_robin(NIM, names, 1000)
+    with Store(tmp_path / "league.sqlite") as store:
+        for pair in combinations(names, 2):
+            games = [match for match in wanted if set(match.seats) == set(pair)][:20]
+            seconds = {name: 4.0 if name == slow else 0.001 for name in names}
+            records = [
+                replace(
+                    _record(match, match.seats.index(pair[0])), seconds=tuple(seconds[name] for name in match.seats)
+                )
+                for match in games
+            ]
+            store.write(records)
+        past = past_pairings(store.results(NIM))
+        present = store.keys(NIM)
+    assert past[first, second] == Past(20, pytest.approx(0.04), 20, 20.0)
+    assert past[first, slow] == Past(20, pytest.approx(80.02), 20, 20.0)
+    work = Workload([match for match in wanted if match.key not in present], jobs=1, before=past)
+    for _ in range(4):
+        unit = work.take()
+        assert set(unit.matches[0].seats) == {first, second}, (
+            "a thousand of their games cost what one of the others' does"
+        )
+        work.finished(unit)
+        work.played(unit, [_record(match, k % 2) for k, match in enumerate(unit.matches)], 0.002 * len(unit.matches))
+
+
+def test_what_games_of_more_than_two_cost_is_remembered():
+    seats = ("b", "a", "a")
+    results = [
+        replace(
+            result(("b", "a"), 0), seats=seats, seconds=(1.0, 2.0, 3.0), returns=(1.0, 0.0, 0.0), decisions=(1, 1, 1)
+        )
+    ]
+    assert past_pairings(Results.of(results)) == {("a", "a", "b"): Past(1, 6.0)}
+    assert past_pairings(Results.of([])) == {}
 
 
 @pytest.mark.parametrize("winner", [0, 1])

@@ -17,7 +17,7 @@ from asobiba.baselines.battleship.duels import Duel, play_duel, play_games
 from asobiba.baselines.battleship.learned import POLICY
 from asobiba.baselines.battleship.network import PlacementNetwork
 from asobiba.baselines.battleship.published import cells
-from asobiba.baselines.battleship.reproduction import Results, proportion, report
+from asobiba.baselines.battleship.reproduction import Results, markdown, proportion, report, with_tables
 from asobiba.core import GameParameterError, KernelAgent, MissingExtra, game, make_agent
 from asobiba.core.states import legal_actions, new_state, observation, step, view_of
 from asobiba.learn.agent import PolicyAgent, load_policy, observe
@@ -244,10 +244,7 @@ def test_results_survive_a_killed_run(tmp_path):
     results = Results(path, 10)
     listed = list(cells())
     for cell in listed:
-        games = results.games_of(cell)
-        results.add(
-            cell, Duel(games, (games // 2, games - games // 2), (50 * games, 48 * games), (17 * games, 16 * games))
-        )
+        results.add(cell, Duel(10, (5, 5), (500, 480), (170, 160)))
     text = path.read_text()
     path.write_text(text[:-20])
     again = Results(path, 10)
@@ -257,6 +254,29 @@ def test_results_survive_a_killed_run(tmp_path):
     tables = report(results)
     assert [len(table.rows) for table in tables] == [57, 24, 16, 14, 8, 8, 8]
     assert "| paper | measured |" in tables[0].markdown()
+
+
+def test_one_table_can_be_played_anew_in_the_page_of_all(tmp_path):
+    results = Results(None, 10)
+    for cell in cells():
+        results.add(cell, Duel(10, (5, 5), (500, 480), (170, 160)))
+    page = markdown(results, "the command")
+    again = Results(tmp_path / "cells.jsonl", 10)
+    for cell in cells(("largest first", "table 4")):
+        again.add(cell, Duel(10, (7, 3), (500, 480), (170, 160)))
+    assert len(again.duels) == 8 + 8 + 8, "with the plain cells beside which the section sets its own"
+    tables = report(again, ("largest first", "table 4"))
+    changed = with_tables(page, tables, 10).splitlines()
+    sections = {line for line in page.splitlines() if line.startswith("#")}
+    assert {line for line in changed if line.startswith("#")} == sections
+    assert len(changed) == len(page.splitlines())
+    differing = [new for old, new in zip(page.splitlines(), changed) if new != old]
+    assert len(differing) == 8 + 8
+    assert all("70.00" in line or "30.00" in line for line in differing)
+    with pytest.raises(GameParameterError, match="20 games a cell"):
+        with_tables(page, tables, 20)
+    with pytest.raises(GameParameterError, match="no section 'Table 4'"):
+        with_tables(page.replace("## Table 4", "## Table 6"), tables, 10)
 
 
 def test_the_interval_is_the_papers():

@@ -146,7 +146,26 @@ def test_play_serves_the_page_of_any_game(tmp_path):
         assert process.wait(60) == 0
 
 
+def test_continuous_moves_are_written(served):
+    server = served(game("curling_end").ruleset(), "random", 0)
+    shown = json.loads(ask(server, "state"))
+    assert shown["write"].startswith("3 numbers")
+    assert shown["moves"] == []
+    assert shown["svg"].startswith("<svg")
+    code, error = refused(server, "play", {"text": "one two three", "ply": 0})
+    assert code == 400
+    assert "one two three" in error
+    assert refused(server, "play", {"text": "1 2", "ply": 0})[0] == 400
+    ask(server, "play", {"text": "0.05, -0.4 1", "ply": 0})
+    server.table.wait()
+    shown = json.loads(ask(server, "state"))
+    assert shown["ply"] == 2
+    assert shown["record"][0] == "0.050, -0.400, 1.000"
+
+
 def test_impossible_tables():
+    with pytest.raises(GameParameterError, match="do not choose moves in turn"):
+        Table(game("mini4wd_race").ruleset(), "random")
     with pytest.raises(GameParameterError, match="seat is from -1"):
         Table(RULES, "random", 2)
     server = PageServer(Table(RULES, "random"))

@@ -199,7 +199,7 @@ def run(code, *folders, **environment):
 def test_importing_is_light():
     code = (
         "import sys, asobiba\n"
-        "heavy = {'torch', 'stable_baselines3', 'pyspiel', 'ray', 'pygame', 'resvg_py', 'imageio', 'matplotlib'}\n"
+        "heavy = {'torch', 'stable_baselines3', 'pyspiel', 'ray', 'pygame', 'thorvg_python', 'fontTools', 'imageio', 'matplotlib'}\n"
         "print(heavy & set(sys.modules), [m for m in sys.modules if m.startswith('asobiba.envs.')])"
     )
     assert run(code).stdout.strip() == "set() []"
@@ -210,7 +210,7 @@ def test_importing_is_light():
     [
         ("stable_baselines3", "import asobiba.api.sb3", "sb3"),
         ("pyspiel", "import asobiba.api.openspiel", "openspiel"),
-        ("resvg_py", "from asobiba.api import render; render.rasterise('<svg/>')", "render"),
+        ("thorvg_python", "from asobiba.api import render; render.rasterise('<svg/>')", "render"),
         ("imageio", "from asobiba.api import render; render.save_movie('x.gif', ['<svg/>'])", "render"),
     ],
 )

@@ -27,6 +27,14 @@ def test_a_committed_page_is_as_the_code_writes_it(page):
     assert page.trouble(ROOT) is None
 
 
+PLAY = """def f(n):
+    from asobiba.envs.go import rules
+    while n < 9:
+        n += 1
+    return n, rules, "a.yml"
+"""
+
+
 @pytest.fixture
 def folders(tmp_path) -> dict[str, Path]:
     """Two packages of games and agents, in which `rules` is imported by `play`, inside a function."""
@@ -35,9 +43,7 @@ def folders(tmp_path) -> dict[str, Path]:
         folder.mkdir(parents=True)
         (folder / "__init__.py").touch()
     (envs / "go" / "rules.py").write_text('"""Rules."""\nKOMI = 6  # points\n')
-    (baselines / "go" / "play.py").write_text(
-        'def f():\n    from asobiba.envs.go import rules\n    return rules, "a.yml"\n'
-    )
+    (baselines / "go" / "play.py").write_text(PLAY)
     (baselines / "go" / "a.yml").write_text("1\n")
     (baselines / "go" / "training.yml").write_text("1\n")
     (baselines / "go" / "a.json").write_text("1\n")
@@ -58,6 +64,9 @@ def test_sources_are_what_modules_import_and_the_data_that_they_name(folders):
         ("envs/go/rules.py", '"""Other words."""\n\nKOMI = 6  # points\n', False),
         ("envs/go/rules.py", '"""Rules."""\n# a comment\nKOMI  =  6  # points\n', False),
         ("envs/go/rules.py", '"""Rules."""\nKOMI = 7  # points\n', True),
+        ("envs/go/rules.py", '"""Rules."""\nKOMI = (\n    6\n)\n', False),
+        ("baselines/go/play.py", PLAY.replace("    ", "  "), False),
+        ("baselines/go/play.py", PLAY.replace("    return", "        return"), True),
         ("baselines/go/a.yml", "2\n", True),
         ("baselines/go/training.yml", "2\n", False),
         ("baselines/go/a.json", "2\n", False),

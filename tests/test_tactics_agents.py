@@ -282,6 +282,8 @@ def test_label_asks_and_makes_sets(tmp_path):
     assert [sample.good for sample in samples] == [True, False, True, False, True]
     again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\nq\n")
     assert "1 judgements now, 6 in all" in again.output
+    distinct = {(sample.kind, sample.vector.tobytes()) for sample in labelling.read_samples(tmp_path)}
+    assert len(distinct) == 6  # what was judged is not asked again
     assert yaml.safe_load((tmp_path / "made.yml").read_text())["by"].startswith("a person")
     assert agents.knowledge(str(tmp_path)).shape[0] == 24
     (tmp_path / labelling.SAMPLES).write_text("type\nknight,1,2,1\n")
@@ -305,6 +307,7 @@ def test_lists_that_do_not_fit():
     for arguments, named in (
         (["derive-labels", "x", "--sizes", "8"], "'8'"),
         (["reproduce", "--rounds", "1,2"], "'1,2'"),
+        (["reproduce", "--sizes", "8,9"], "'8,9'"),
     ):
         asked = runner.invoke(commands.app, arguments)
         assert asked.exit_code == 2
@@ -387,6 +390,22 @@ def test_the_page_counts_points_from_both_colours():
     assert reproduction.equal_ratio(results, "") == "1.3 times"
     low, high = reproduction.Score(100, 60.0).interval()
     assert (low, high) == pytest.approx((0.502, 0.691), abs=0.001)
+
+
+def test_the_strongest_meets_all_others_at_equal_time():
+    meetings = reproduction.peer_meetings(1, [8, 14])
+    assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
+    assert {(m.map, m.red) for m in meetings} >= {("duel", "ppo"), ("plains", "alpha_beta:nodes=100000")}
+    assert ("plains", "ppo") not in {(m.map, m.red) for m in meetings}
+    text = reproduction.page(
+        {m: 1 if m.red == reproduction.STRONGEST else 0 for m in meetings if "alpha_beta" in m.red + m.blue},
+        {reproduction.STRONGEST: [3.25, 9.0, 16.0], "alpha_beta": [3.0, 10.0, 17.0]},
+    )
+    # Won as red, drawn as blue.
+    row = next(line for line in text.splitlines() if line.startswith("| alpha_beta |"))
+    assert row.startswith("| alpha_beta | 24,000 / 70,000 / 100,000 nodes | 3.0 / 10.0 / 17.0 | 75.0 (")
+    assert row.endswith("| uct_plus is stronger |")
+    assert "300 playouts" not in text
 
 
 def test_agents_of_the_game_in_words_play_the_flat_game():

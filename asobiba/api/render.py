@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from asobiba.api.pixels import rasterise
 from asobiba.core.errors import AsobibaError, GameParameterError, MissingExtra
 from asobiba.core.game import Ruleset
 from asobiba.core.states import as_action, new_state, step, view_of
@@ -58,34 +57,6 @@ def svg(ruleset: Ruleset, state: np.void, seat: int | None = None, last_action: 
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
         f'<g font-family="monospace" font-size="15" fill="#222222">{rows}</g></svg>'
     )
-
-
-@cache
-def _fonts() -> dict[str, Any]:
-    # A font that is installed with the extra makes the same pixels on every machine, Japanese included.
-    found = importlib.util.find_spec("matplotlib_fontja")
-    if found is None or not found.submodule_search_locations:
-        return {}
-    files = [str(path) for path in sorted(Path(found.submodule_search_locations[0]).rglob("*.ttf"))]
-    return {"font_files": files, "skip_system_fonts": True, **dict.fromkeys(_FAMILIES, "IPAexGothic")}
-
-
-_FAMILIES = ("font_family", "serif_family", "sans_serif_family", "monospace_family", "cursive_family", "fantasy_family")
-
-
-def rasterise(picture: str, width: int | None = None) -> np.ndarray:
-    """The pixels of an SVG picture, `(height, width, 3)` uint8, on white.
-
-    Raises:
-        MissingExtra: without the extra `render`.
-    """
-    try:
-        import resvg_py
-        from PIL import Image
-    except ImportError:
-        raise MissingExtra("resvg-py", "render") from None
-    png = resvg_py.svg_to_bytes(svg_string=picture, background="#ffffff", width=width, **_fonts())
-    return np.array(Image.open(io.BytesIO(bytes(png))).convert("RGB"))
 
 
 class Renderer:

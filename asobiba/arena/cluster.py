@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from asobiba.arena.costs import Past
 from asobiba.arena.executors import FRUITLESS_DEATHS, Executor, Pool, UnitList
 from asobiba.arena.match import Match, Record
 from asobiba.arena.worker import Terms, Unit, WorkerError
@@ -35,7 +36,7 @@ class RayExecutor(Executor):
         self,
         matches: Sequence[Match],
         until: float | None = None,
-        before: Mapping[tuple[str, ...], int] | None = None,
+        before: Mapping[tuple[str, ...], Past] | None = None,
     ) -> Iterator[list[Record]]:
         ray = self._ray
         if not ray.is_initialized():

@@ -4,7 +4,8 @@ The variance of an agent's rating falls with the information of its games, `p (1
 probability p. A pairing's next game is worth what it takes off the sum of the variances of its agents, and it is played
 if that is most per second of what such games have taken so far. Slow agents so play fewer games than fast ones, and
 whenever a league is stopped its intervals are about as narrow as the time allowed. Before that every agent plays a pair
-of games, and then every pairing, the cheapest first, so that nobody is missing where the time is short.
+of games, and then every pairing, the cheapest first, so that nobody is missing where the time is short. A league that goes
+on begins with what its store knows of every pairing: the results, and how long the agents thought.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from asobiba.arena.lockstep import plays_in_lockstep
 from asobiba.arena.match import Match, Record
+from asobiba.arena.results import Results
 from asobiba.arena.trust import NOBODY, Trust, is_loaded, make_trusted, trusted
 from asobiba.arena.worker import Unit
 from asobiba.core import Agent, KernelAgent, Ruleset
@@ -32,6 +34,34 @@ _SECONDS = (0.3, 4.0)
 _LEAST_INFORMATION = 0.005
 
 
+@dataclass(frozen=True)
+class Past:
+    """What a store knows of a pairing. `seconds`: of thinking, all its agents; `scored`, `score`: see `_Pairing`."""
+
+    games: int
+    seconds: float
+    scored: int = 0
+    score: float = 0.0
+
+
+def past_pairings(results: Results) -> dict[tuple[str, ...], Past]:
+    """What these results tell of every pairing, by the agents of its seats, sorted."""
+    if not len(results):
+        return {}
+    members, pairing = np.unique(np.sort(results.seats, axis=1), axis=0, return_inverse=True)
+    pairing = pairing.reshape(-1)
+    games, seconds = np.bincount(pairing), np.bincount(pairing, results.seconds.sum(axis=1))
+    scored, score = np.zeros_like(games), np.zeros_like(seconds)
+    if members.shape[1] == 2:
+        sign = np.sign(results.values[:, 0] - results.values[:, 1])
+        first = np.where(results.seats[:, 0] == members[pairing, 0], sign, -sign)
+        scored, score = games, np.bincount(pairing, (1 + first) / 2)
+    return {
+        tuple(results.agents[k] for k in row): Past(int(games[i]), float(seconds[i]), int(scored[i]), float(score[i]))
+        for i, row in enumerate(members.tolist())
+    }
+
+
 @dataclass
 class _Pairing:
     agents: tuple[str, ...]
@@ -41,9 +71,16 @@ class _Pairing:
     given: int = 0
     played: int = 0
     seconds: float = 0.0
+    remembered: float | None = None
+    """Seconds a game, of thinking alone, in the games of an earlier run."""
     scored: int = 0
     """Games between two; of others only the number counts."""
     score: float = 0.0
+
+    @property
+    def cost(self) -> float | None:
+        """Seconds a game; `None` before the first."""
+        return self.seconds / self.played if self.played else self.remembered
 
     @property
     def information(self) -> float:
@@ -58,7 +95,7 @@ class Workload:
     Args:
         matches: of one or more rulesets.
         jobs: how many play at the same time.
-        before: games that each pairing (the agents of its seats, sorted) has played already.
+        before: what is known of pairings (the agents of their seats, sorted) that have played already.
         trust: which agents may play inside the workers; those of them that are kernels play in lockstep.
         kernels: agents of strangers that somebody has vouched for and that are known to be kernels. Others are not built
             here: their constructors may do anything.
@@ -68,7 +105,7 @@ class Workload:
         self,
         matches: Sequence[Match],
         jobs: int,
-        before: Mapping[tuple[str, ...], int] | None = None,
+        before: Mapping[tuple[str, ...], Past] | None = None,
         trust: Trust = NOBODY,
         kernels: Set[str] = frozenset(),
     ):
@@ -89,7 +126,10 @@ class Workload:
             pairing = pairings.get(key)
             if pairing is None:
                 pairing = pairings[key] = self._pairing(match, engines)
-                pairing.given = (before or {}).get(key[2], 0)
+                past = (before or {}).get(key[2])
+                if past is not None and past.games:
+                    pairing.given, pairing.remembered = past.games, past.seconds / past.games
+                    pairing.scored, pairing.score = past.scored, past.score
             pairing.waiting.setdefault(match.seats, deque()).append(match)
         self._pairings = list(pairings.values())
         self._by_agents = {p.agents: p for p in self._pairings}
@@ -193,9 +233,9 @@ class Workload:
         for members, pairing, weight in zip(self._members, self._pairings, weights):
             information[members] += pairing.given * weight
             games[members] += pairing.given
-            if pairing.played:
-                least[members] = np.minimum(least[members], pairing.seconds / pairing.played)
-        measured = [p.seconds / p.played for p in self._pairings if p.played]
+            if pairing.cost is not None:
+                least[members] = np.minimum(least[members], pairing.cost)
+        measured = [p.cost for p in self._pairings if p.cost is not None]
         usual = float(np.median(measured)) if measured else 0.01
         least[np.isinf(least)] = usual
         worth = []
@@ -205,7 +245,7 @@ class Workload:
             if fresh or not pairing.given:
                 worth.append((1 + fresh, -float(least[members].sum())))
             else:
-                cost = max(pairing.seconds / pairing.played if pairing.played else usual, 1e-7)
+                cost = max(usual if pairing.cost is None else pairing.cost, 1e-7)
                 worth.append((0, float((weights[k] / information[members] ** 2).sum() / cost)))
         return worth
 

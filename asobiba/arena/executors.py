@@ -11,7 +11,7 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any, Protocol
 
-from asobiba.arena.costs import Workload
+from asobiba.arena.costs import Past, Workload
 from asobiba.arena.match import CRASH, Match, Record
 from asobiba.arena.trust import NOBODY, Trust
 from asobiba.arena.worker import Terms, Unit, Worker, WorkerError
@@ -102,7 +102,7 @@ class Executor(ABC):
         self,
         matches: Sequence[Match],
         until: float | None = None,
-        before: Mapping[tuple[str, ...], int] | None = None,
+        before: Mapping[tuple[str, ...], Past] | None = None,
     ) -> Iterator[list[Record]]:
         """Plays the matches and yields their records as they come.
 
@@ -110,13 +110,13 @@ class Executor(ABC):
             matches: what to play.
             until: stop at this time of `time.monotonic()`, but not sooner than 20 s after the first record, which
                 compiling may delay; what is being played then is thrown away.
-            before: games that each pairing (the agents of its seats, sorted) has played already.
+            before: what is known of pairings (the agents of their seats, sorted) that have played already.
 
         Raises:
             WorkerError: if processes die though no agent was thinking.
         """
 
-    def workload(self, matches: Sequence[Match], jobs: int, before: Mapping[tuple[str, ...], int] | None) -> Workload:
+    def workload(self, matches: Sequence[Match], jobs: int, before: Mapping[tuple[str, ...], Past] | None) -> Workload:
         """The matches as units, after saying what must be compiled."""
         work = Workload(matches, jobs, before, self.terms.trust, self.kernels)
         if work.compiling:
@@ -166,7 +166,7 @@ class LocalExecutor(Executor):
         self,
         matches: Sequence[Match],
         until: float | None = None,
-        before: Mapping[tuple[str, ...], int] | None = None,
+        before: Mapping[tuple[str, ...], Past] | None = None,
     ) -> Iterator[list[Record]]:
         return self.run(self.workload(matches, self.jobs, before), self.jobs, until)
 

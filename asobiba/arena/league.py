@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from asobiba.arena.costs import past_pairings
 from asobiba.arena.executors import Executor
 from asobiba.arena.match import Match, Record
 from asobiba.arena.schedule import gauntlet, round_robin
@@ -121,7 +121,7 @@ def play_missing(
     code = league_digest(ruleset.game.name)
     if code is not None:
         store.played_by(ruleset, code)
-    before = Counter(tuple(sorted(match.seats)) for match in wanted if match.key in present)
+    before = past_pairings(store.examine(ruleset)[0]) if present else {}
     waiting: list[Record] = []
     written = time.monotonic()
     try:

@@ -24,6 +24,10 @@ def console() -> Console:
     return found
 
 
+_WIDE = 140
+"""Columns of a terminal in which every fact of an agent has its own."""
+
+
 def _load(name: str) -> Game | str:
     """The game, or why it cannot be loaded."""
     try:
@@ -49,17 +53,24 @@ def print_games() -> None:
 
 
 def print_agents(name: str) -> None:
-    """One line per agent of a game."""
-    found = game(name)
-    table = Table("agent", "parameters", "what it does", "source", "deterministic", "in the league", title=found.title)
+    """A table of a game's agents; in a narrow terminal the parameters and the source stand under what an agent does."""
+    found, output = game(name), console()
+    narrow = output.width < _WIDE
+    heads = () if narrow else ("parameters",), () if narrow else ("source", "deterministic", "in the league")
+    table = Table("agent", *heads[0], "what it does", *heads[1], title=found.title, show_lines=narrow)
     for declaration in agent_declarations(found).values():
         parameters = inspect.signature(declaration.make).parameters.values()
-        shown = ",".join(f"{p.name}={p.default}" for p in parameters if p.default is not p.empty)
+        settings = ",".join(f"{p.name}={p.default}" for p in parameters if p.default is not p.empty)
+        if narrow:
+            kind = ["deterministic"] * declaration.deterministic + ["not in the league"] * (not declaration.league)
+            lines = [declaration.description, settings, declaration.source, ", ".join(kind)]
+            table.add_row(declaration.name, "\n".join(filter(None, lines)))
+            continue
         table.add_row(
-            declaration.name, shown, declaration.description, declaration.source,
+            declaration.name, settings, declaration.description, declaration.source,
             "yes" if declaration.deterministic else "no", "yes" if declaration.league else "no",
         )  # fmt: skip
-    console().print(table)
+    output.print(table)
 
 
 _EXTRAS = ("sb3", "openspiel", "ray", "render", "hil", "postgres")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment
 
+from asobiba.api.render import film_fps
 from asobiba.arena.browse import PIECE, packed
 from asobiba.arena.history import chart, history
 from asobiba.arena.results import Result, Results
@@ -158,12 +159,14 @@ def _chosen(table: Standings, results: Results) -> list[Result]:
 def _sample(result: Result, store: Store) -> dict[str, Any]:
     record = store.record(result.number)
     frames = list(pictures(record))
+    seconds = len(frames) / film_fps(record.match.ruleset())
     while len(frames) > 2 and (len(frames) > _FRAMES or len(pack_frames(frames)) > _PACKED_BYTES):
         frames = [*frames[:-1:2], frames[-1]]
     return {
         "number": result.number,
         "title": headline(record),
-        "last": "data:image/svg+xml;base64," + base64.b64encode(frames[-1].encode()).decode(),
+        "first": "data:image/svg+xml;base64," + base64.b64encode(frames[0].encode()).decode(),
+        "seconds": round(seconds / len(frames), 4),
         "count": len(frames),
         "frames": pack_frames(frames),
     }

@@ -10,7 +10,7 @@ from numba import njit
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from asobiba.core.cache import LateCache
-from asobiba.core.targets import COMPILES, KERNEL, part
+from asobiba.core.targets import COMPILES, KERNEL, ThreadedCompiler, part
 
 # Records with the generator's fields first are passed to the functions of asobiba.core.random on purpose.
 warnings.filterwarnings(
@@ -53,7 +53,8 @@ def compiled(parallel: bool = False, **options: Any) -> Callable[[Callable[..., 
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(error_model="numpy", nogil=True, parallel=parallel, **options)(function)
+        form: dict[str, Any] = {"pipeline_class": ThreadedCompiler} if parallel else {}
+        dispatcher = njit(error_model="numpy", nogil=True, parallel=parallel, **form, **options)(function)
         if COMPILES:
             dispatcher._cache = LateCache(function)
         return dispatcher

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
-from asobiba.core.states import action_mask, is_over, new_state, step, view_of
+from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, NotationError, Ruleset, make_agent
+from asobiba.core.states import action_mask, as_action, is_over, new_state, step, view_of
 
 _LOCAL = ("127.0.0.1", "localhost")
 _LARGEST_REQUEST = 10_000
@@ -29,7 +29,7 @@ class Table:
     """One game in progress between a person and an agent.
 
     Args:
-        ruleset: a game of sequential turns with discrete actions.
+        ruleset: a game of sequential turns. Where actions are continuous the person writes them.
         agent: the agent's name with parameters, or an `Agent`.
         seat: the person's seat, or -1 if he moves for all seats.
         position: where to begin, in the game's notation; `None` is a starting position.
@@ -49,7 +49,7 @@ class Table:
 
     def __post_init__(self) -> None:
         game = self.ruleset.game
-        if self.ruleset.simultaneous or not self.ruleset.discrete:
+        if self.ruleset.simultaneous:
             raise GameParameterError(f"{game.name} cannot be played here: its players do not choose moves in turn")
         if not -1 <= self.seat < self.ruleset.num_players:
             raise GameParameterError(f"the seat is from -1 (all) to {self.ruleset.num_players - 1}, not {self.seat}")
@@ -69,7 +69,7 @@ class Table:
                 state = new_state(self.ruleset, self.seed)
             else:
                 state = self.ruleset.notation.text_to_state(self.ruleset, self.position)
-            self.past: list[tuple[np.void, int]] = []
+            self.past: list[tuple[np.void, Any]] = []
             self.state = state
             self._trouble = ""
             for seat, agent in self._agents.items():
@@ -77,11 +77,12 @@ class Table:
             self.seed += 1
         self._answer()
 
-    def play(self, action: int, ply: int | None = None) -> None:
+    def play(self, action: int | str, ply: int | None = None) -> None:
         """The person's move. With `ply` it must be the number of moves played so far, so that no click counts twice.
 
         Raises:
             IllegalAction: if it is not the person's turn, or the move is not legal.
+            NotationError: for text that is no move.
         """
         with self._lock:
             if ply is not None and ply != len(self.past):
@@ -90,10 +91,21 @@ class Table:
                 raise IllegalAction("the game is over")
             if int(self.state["to_move"]) in self._agents:
                 raise IllegalAction("it is the agent's turn")
-            after = step(self.ruleset, self.state, action)
-            self.past.append((self.state, int(action)))
+            move = as_action(self.ruleset, self._written(action) if isinstance(action, str) else action)
+            after = step(self.ruleset, self.state, move)
+            self.past.append((self.state, move))
             self.state = after
         self._answer()
+
+    def _written(self, text: str) -> Any:
+        """The action of a text: numbers where actions are continuous, else the game's notation."""
+        if self.ruleset.discrete and self.ruleset.game.notation is not None:
+            return self.ruleset.notation.text_to_action(self.ruleset, self.state, text)
+        try:
+            numbers = [float(word) for word in text.replace(",", " ").split()]
+        except ValueError:
+            raise NotationError(f"a move is written in numbers here, not {text!r}") from None
+        return numbers[0] if self.ruleset.discrete and numbers else numbers
 
     def undo(self) -> None:
         """Takes back moves until the person is to move again."""
@@ -137,13 +149,13 @@ class Table:
         while not is_over(self.state) and (seat := int(self.state["to_move"])) in self._agents:
             try:
                 view = view_of(self.ruleset, self.state, seat)
-                action = self._agents[seat].act(view, action_mask(self.ruleset, self.state))
+                action = as_action(self.ruleset, self._agents[seat].act(view, action_mask(self.ruleset, self.state)))
                 after = step(self.ruleset, self.state, action)
             except Exception as error:  # whatever an agent raises must reach the page
                 self._trouble = f"{self._agents[seat].name} failed: {type(error).__name__}: {error}"
                 return
             with self._lock:
-                self.past.append((self.state, int(action)))
+                self.past.append((self.state, action))
                 self.state = after
         self._ponder()
 
@@ -173,6 +185,7 @@ class Table:
             "text": "",
             "record": [_move_text(ruleset, before, action, viewer) for before, action in past],
             "moves": [],
+            "write": "",
         }
         if game.draw is not None:
             result["svg"] = ruleset.draw.svg(ruleset, shown, seat=viewer, last_action=past[-1][1] if past else None)
@@ -180,7 +193,9 @@ class Table:
             result["text"] = ruleset.notation.board_text(ruleset, shown, viewer)
         else:
             result["text"] = str(shown)
-        if not over and not theirs:
+        if not over and not theirs and not ruleset.discrete:
+            result["write"] = f"{ruleset.actions_shape[0]} numbers from -1 to 1"
+        elif not over and not theirs:
             clicks = ruleset.draw.clicks if game.draw is not None and hasattr(ruleset.draw, "clicks") else None
             paths = clicks(ruleset, shown) if clicks else {}
             for action in np.flatnonzero(action_mask(ruleset, state)):
@@ -201,9 +216,11 @@ class Table:
         return f"The game is over: {'you win' if mine > 0 else 'you lose' if mine < 0 else 'a draw'}"
 
 
-def _move_text(ruleset: Ruleset, state: np.void, action: int, viewer: int | None) -> str:
+def _move_text(ruleset: Ruleset, state: np.void, action: Any, viewer: int | None) -> str:
     if ruleset.hidden and viewer is not None and int(state["to_move"]) != viewer:
         return "..."
+    if not ruleset.discrete:
+        return ", ".join(f"{number:.3f}" for number in np.ravel(action))
     if ruleset.game.notation is None:
         return str(action)
     return ruleset.notation.action_to_text(ruleset, state, action)
@@ -239,7 +256,8 @@ class _Handler(BaseHTTPRequestHandler):
             asked = self._body()
             with self.server.turn:  # many tabs at once are served one by one
                 if self.path == "/play":
-                    table.play(_number(asked, "action"), None if "ply" not in asked else _number(asked, "ply"))
+                    move = asked["text"] if isinstance(asked.get("text"), str) else _number(asked, "action")
+                    table.play(move, None if "ply" not in asked else _number(asked, "ply"))
                 elif self.path == "/new":
                     table.new()
                 elif self.path == "/undo":

@@ -21,6 +21,12 @@ def _group() -> None:
 def reproduce(
     full: Annotated[bool, typer.Option("--full", help="100,000 games a cell, as the paper; else 2,000.")] = False,
     games: Annotated[int | None, typer.Option(min=2, help="Games a cell, instead.")] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this table, in the place of the file's own: 'table 1' to 'table 5', 'figure 6', 'largest first'."
+        ),
+    ] = None,
     output: Annotated[Path, typer.Option(help="The Markdown file to write.")] = Path("battleship-reproduction.md"),
     keep: Annotated[
         Path | None, typer.Option(help="Where finished cells are kept; a run that was broken off goes on from there.")
@@ -30,9 +36,14 @@ def reproduce(
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from asobiba.baselines.battleship.published import cells
-    from asobiba.baselines.battleship.reproduction import Results, markdown, play_all, report
+    from asobiba.baselines.battleship.published import TABLES, cells
+    from asobiba.baselines.battleship.reproduction import Results, markdown, play_all, report, with_tables
+    from asobiba.core import GameParameterError
 
+    tables = tuple(table or TABLES)
+    for name in tables:
+        if name not in TABLES:
+            raise GameParameterError(f"there is no {name!r}; choose from {', '.join(TABLES)}")
     number = games or (100_000 if full else 2_000)
     if keep is None and full:
         keep = output.with_suffix(".jsonl")
@@ -42,16 +53,22 @@ def reproduce(
     results = Results(keep, number)
     console = Console()
     with progress_bar(counted=True) as bar:
-        done = sum(results.games_of(cell) for cell in cells() if cell.key in results.duels)
-        task = bar.add_task("games", total=sum(map(results.games_of, cells())), completed=done)
-        play_all(results, lambda cell, n: bar.update(task, advance=n, description=cell.key))
-    for table in report(results):
-        shown = RichTable(title=table.title)
-        for column in table.columns:
+        wanted = list(cells(tables))
+        done = sum(number for cell in wanted if cell.key in results.duels)
+        task = bar.add_task("games", total=number * len(wanted), completed=done)
+        play_all(results, lambda cell, n: bar.update(task, advance=n, description=cell.key), tables)
+    found = report(results, tables)
+    for played in found:
+        shown = RichTable(title=played.title)
+        for column in played.columns:
             shown.add_column(column)
-        for row in table.rows:
+        for row in played.rows:
             shown.add_row(*row)
         console.print(shown)
     command = "asobiba reproduce battleship" + (" --full" if full else f" --games {number}" if games else "")
-    output.write_text(markdown(results, command), encoding="utf-8")
+    if table is None:
+        text = markdown(results, command)
+    else:
+        text = with_tables(output.read_text(encoding="utf-8"), found, number)
+    output.write_text(text, encoding="utf-8")
     console.print(f"Written to {output}")

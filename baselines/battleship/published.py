@@ -5,7 +5,7 @@ Source: "Evaluation of Attacking and Placing Strategies in a Classic Battleship 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 # First player, second player: wins of the first player, hit rate of the first, of the second (percent; None: illegible).
@@ -63,11 +63,6 @@ class Cell:
     def key(self) -> str:
         return f"{self.table}: {self.first} - {self.second}"
 
-    @property
-    def share(self) -> int:
-        """The paper's games are divided by this."""
-        return 5 if self.table == LARGEST_FIRST else 1
-
 
 LARGEST_FIRST = "largest first"
 
@@ -81,8 +76,16 @@ def _with(attack: str, placement: str) -> str:
     return f"{attack}:placement={placement}"
 
 
-def cells() -> Iterator[Cell]:
-    """All pairings, cheap ones of each table first."""
+TABLES = ("table 1", LARGEST_FIRST, "figure 6", "table 2", "table 3", "table 4", "table 5")
+
+
+def cells(tables: Collection[str] = TABLES) -> Iterator[Cell]:
+    """All pairings of these tables, cheap ones of each table first."""
+    plain = {Cell("table 1", *pair) for pair in CHECKERBOARD_PAIRS} if LARGEST_FIRST in tables else set()
+    return (cell for cell in _cells() if cell.table in tables or cell in plain)
+
+
+def _cells() -> Iterator[Cell]:
     for first, second in TABLE_1:
         yield Cell("table 1", first, second)
     yield from map(largest_first, CHECKERBOARD_PAIRS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from zlib import crc32
@@ -14,15 +15,17 @@ from asobiba.baselines.battleship.duels import Duel, play_duel
 from asobiba.baselines.battleship.published import (
     CHECKERBOARD_PAIRS,
     FIGURE_6,
+    LARGEST_FIRST,
     PLACEMENTS,
     TABLE_1,
     TABLE_2,
+    TABLES,
     Cell,
     apart,
     cells,
     largest_first,
 )
-from asobiba.core import KernelAgent, game
+from asobiba.core import GameParameterError, KernelAgent, game
 from asobiba.core.agents import parse_agent
 
 
@@ -52,12 +55,8 @@ class Results:
                     continue  # a line that was cut off when the run was killed: its cell is played again
                 self.duels[key] = duel
         for cell in cells():  # those of a run with another number of games are played again
-            if cell.key in self.duels and self.duels[cell.key].games != self.games_of(cell):
+            if cell.key in self.duels and self.duels[cell.key].games != games:
                 del self.duels[cell.key]
-
-    def games_of(self, cell: Cell) -> int:
-        """How many games this cell has."""
-        return max(2, self.games // cell.share)
 
     def add(self, cell: Cell, duel: Duel) -> None:
         self.duels[cell.key] = duel
@@ -69,17 +68,17 @@ class Results:
         return self.duels[cell.key]
 
 
-def play_all(results: Results, progress: Callable[[Cell, int], None]) -> None:
-    """Plays the cells that `results` lacks; `progress(cell, n)` is called after every part of n games."""
+def play_all(results: Results, progress: Callable[[Cell, int], None], tables: Collection[str] = TABLES) -> None:
+    """Plays the cells of these tables that `results` lacks; `progress(cell, n)` is called after every part of n games."""
     ruleset = game("battleship").ruleset()
-    for cell in cells():
+    for cell in cells(tables):
         if cell.key in results.duels:
             continue
         duel = play_duel(
             ruleset,
             agent_of(cell.first),
             agent_of(cell.second),
-            results.games_of(cell),
+            results.games,
             cell_seed(cell),
             lambda n, cell=cell: progress(cell, n),
         )
@@ -132,8 +131,7 @@ def _row(what: str, paper: float | None, successes: int, trials: int, digits: in
 _COLUMNS = ("", "paper", "measured", "95 % interval", "agrees")
 
 
-def report(results: Results) -> list[Table]:
-    """The paper's tables with the measured figures beside them."""
+def _attack_strategies(results: Results) -> Table:
     attack = []
     for (first, second), (win, hit_first, hit_second) in TABLE_1.items():
         duel = results[Cell("table 1", first, second)]
@@ -143,6 +141,10 @@ def report(results: Results) -> list[Table]:
         attack.append(
             _row(f"{name}: hit rate of the second", hit_second, duel.hits[1], duel.shots[1], 3, results.games)
         )
+    return Table("Table 1: attack strategies, random placement", _COLUMNS, attack)
+
+
+def _largest_first(results: Results) -> Table:
     again = []
     for pair in CHECKERBOARD_PAIRS:
         plain, other, papers = results[Cell("table 1", *pair)], results[largest_first(pair)], TABLE_1[pair]
@@ -153,14 +155,23 @@ def report(results: Results) -> list[Table]:
                 (duel.wins[0], duel.games) if seat is None else (duel.hits[seat], duel.shots[seat])
                 for duel in (plain, other)
             )
-            row = _row(f"{pair[0]} - {pair[1]}: {what}", paper, *after, digits, other.games)
+            row = _row(f"{pair[0]} - {pair[1]}: {what}", paper, *after, digits, results.games)
             again.append((*row[:2], f"{proportion(*before)[0]:.{digits}f}", *row[2:]))
+    columns = ("", "paper", "plain", "largest first", "95 % interval", "agrees")
+    return Table("Table 1 again: CB and MP with `largest_first=true`", columns, again)
+
+
+def _counting(results: Results) -> Table:
     counting = []
     for x in FIGURE_6:
         first, second = results[Cell("figure 6", f"mp:x={x}", "cb")], results[Cell("figure 6", "cb", f"mp:x={x}")]
         paper = (56.46, 53.62) if x == 70 else (None, None)
         counting.append(_row(f"MP{x} first: wins of MP", paper[0], first.wins[0], first.games, 2, results.games))
         counting.append(_row(f"MP{x} second: wins of MP", paper[1], second.wins[1], second.games, 2, results.games))
+    return Table("Figure 6: MPx against CB", _COLUMNS, counting)
+
+
+def _packed_placements(results: Results) -> Table:
     packs = []
     for size, papers in TABLE_2.items():
         for seat, seat_name in enumerate(("first", "second")):
@@ -170,6 +181,10 @@ def report(results: Results) -> list[Table]:
                 duels.append(results[Cell("table 2", f"mp:placement=pk{pair[0]}", f"mp:placement=pk{pair[1]}")])
             wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
             packs.append(_row(f"PK{size} as the {seat_name}", papers[seat], wins, games, 2, results.games))
+    return Table("Table 2: packed placements under MP70, average wins", _COLUMNS, packs)
+
+
+def _placements(results: Results) -> Table:
     placing = []
     for placement in PLACEMENTS:
         for seat, seat_name in enumerate(("first", "second")):
@@ -179,28 +194,60 @@ def report(results: Results) -> list[Table]:
                 duels.append(results[Cell("table 3", f"mp:placement={pair[0]}", f"mp:placement={pair[1]}")])
             wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
             placing.append(_row(f"{placement} as the {seat_name}", None, wins, games, 2, results.games))
-    tables = [
-        Table("Table 1: attack strategies, random placement", _COLUMNS, attack),
-        Table(
-            f"Table 1 again: CB and MP with `largest_first=true`, {results[largest_first(('cb', 'cb'))].games:,} games a cell",
-            ("", "paper", "plain", "largest first", "95 % interval", "agrees"),
-            again,
-        ),
-        Table("Figure 6: MPx against CB", _COLUMNS, counting),
-        Table("Table 2: packed placements under MP70, average wins", _COLUMNS, packs),
-        Table("Table 3: placements under MP70, average wins", _COLUMNS, placing),
-    ]
-    for table, name, title in (("table 4", "mp", "Table 4: touching allowed or forbidden, under MP70"),
-                               ("table 5", "rnb", "Table 5: touching allowed or forbidden, under RNB")):  # fmt: skip
-        rows = []
-        for placement in PLACEMENTS:
-            free, kept = f"{name}:placement={placement}", f"{name}:placement={apart(placement)}"
-            first, second = results[Cell(table, kept, free)], results[Cell(table, free, kept)]
-            against = f"{apart(placement)} against {placement}"
-            rows.append(_row(f"{against}, as the first", None, first.wins[0], first.games, 2, results.games))
-            rows.append(_row(f"{against}, as the second", None, second.wins[1], second.games, 2, results.games))
-        tables.append(Table(title, _COLUMNS, rows, TABLE_4_TEXT if table == "table 4" else ""))
-    return tables
+    return Table("Table 3: placements under MP70, average wins", _COLUMNS, placing)
+
+
+def _touching(results: Results, table: str, attack: str, title: str, remark: str = "") -> Table:
+    rows = []
+    for placement in PLACEMENTS:
+        free, kept = f"{attack}:placement={placement}", f"{attack}:placement={apart(placement)}"
+        first, second = results[Cell(table, kept, free)], results[Cell(table, free, kept)]
+        against = f"{apart(placement)} against {placement}"
+        rows.append(_row(f"{against}, as the first", None, first.wins[0], first.games, 2, results.games))
+        rows.append(_row(f"{against}, as the second", None, second.wins[1], second.games, 2, results.games))
+    return Table(title, _COLUMNS, rows, remark)
+
+
+def _touching_under_mp(results: Results) -> Table:
+    return _touching(results, "table 4", "mp", "Table 4: touching allowed or forbidden, under MP70", TABLE_4_TEXT)
+
+
+def _touching_under_rnb(results: Results) -> Table:
+    return _touching(results, "table 5", "rnb", "Table 5: touching allowed or forbidden, under RNB")
+
+
+_REPORTS: dict[str, Callable[[Results], Table]] = {
+    "table 1": _attack_strategies,
+    LARGEST_FIRST: _largest_first,
+    "figure 6": _counting,
+    "table 2": _packed_placements,
+    "table 3": _placements,
+    "table 4": _touching_under_mp,
+    "table 5": _touching_under_rnb,
+}
+
+
+def report(results: Results, tables: Collection[str] = TABLES) -> list[Table]:
+    """The paper's tables, of which these, with the measured figures beside them."""
+    return [_REPORTS[name](results) for name in TABLES if name in tables]
+
+
+def with_tables(page: str, tables: Sequence[Table], games: int) -> str:
+    """A page with these tables in the place of its own.
+
+    Raises:
+        GameParameterError: if the page has another number of games a cell, or lacks one of the tables.
+    """
+    if f"{games:,} games a cell" not in page:
+        raise GameParameterError(f"the page does not have {games:,} games a cell: its other tables must be played too")
+    for table in tables:
+        name = table.title.partition(":")[0]
+        section = re.compile(rf"^## {name}:.*?(?=^## |^<!--|\Z)", re.MULTILINE | re.DOTALL)
+        found = section.search(page)
+        if found is None:
+            raise GameParameterError(f"the page has no section {name!r}")
+        page = f"{page[: found.start()]}{table.markdown()}\n\n{page[found.end() :]}"
+    return page.rstrip() + "\n"
 
 
 def markdown(results: Results, command: str) -> str:

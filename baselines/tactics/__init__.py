@@ -93,7 +93,7 @@ def uct_plus(
     transpositions: bool = True,
     reuse: bool = True,
 ) -> Agent:
-    """The strongest search; `asobiba tactics reproduce` shows what each of its settings is worth."""
+    """The strongest search; `asobiba reproduce tactics` shows what each of its settings is worth."""
     from asobiba.baselines.tactics.agents import uct_plus as make
 
     return make(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated
 
@@ -41,30 +42,39 @@ def label(
     from asobiba.baselines.tactics.labelling import SAMPLES, Positions, Sample, append_sample, read_samples, write_sets
     from asobiba.core import game
     from asobiba.core.states import step
-    from asobiba.envs.tactics.notation import action_to_text, board_text
+    from asobiba.envs.tactics.maps import SIDES
+    from asobiba.envs.tactics.notation import LEGEND, action_to_text, board_text
     from asobiba.envs.tactics.orders import end_of_turn, order_of
+    from asobiba.envs.tactics.units import NAMES
 
     ruleset = game("tactics").ruleset(map=map, size=size)
     positions = Positions(ruleset, seed)
-    known = len(read_samples(folder)) if (folder / SAMPLES).exists() else 0
-    judged = 0
-    for number in range(known, known + count):
+    samples = read_samples(folder) if (folder / SAMPLES).exists() else []
+    known = {(sample.kind, sample.vector.tobytes()) for sample in samples}
+    judged, asked = 0, 0
+    typer.echo(LEGEND)
+    for number in itertools.count():
         state = positions.draw(number)
         action = positions.action(state)
         if action >= end_of_turn(ruleset, state):
             continue
-        typer.echo(f"\n{board_text(ruleset, state)}")
-        typer.echo(
-            f"\n{action_to_text(ruleset, state, action)} leads to\n\n{board_text(ruleset, step(ruleset, state, action))}"
-        )
-        answer = typer.prompt("Is this good for who moved? [y/n/s/q]", prompt_suffix=" ").strip().lower()[:1]
+        side = int(state["to_move"])
+        kind = int(state["kind"][side, order_of(ruleset, state, action).unit])
+        vector = positions.vector(state, action)
+        if (kind, vector.tobytes()) in known:
+            continue
+        asked += 1
+        after = board_text(ruleset, step(ruleset, state, action))
+        typer.echo(f"\n{asked} of {count}\n\n{board_text(ruleset, state)}")
+        typer.echo(f"\n{SIDES[side]}'s {NAMES[kind]}, {action_to_text(ruleset, state, action)}, leads to\n\n{after}\n")
+        answer = typer.prompt(f"Is this good for {SIDES[side]}? [y/n/s/q]", prompt_suffix=" ").strip().lower()[:1]
         if answer == "q":
             break
-        if answer not in ("y", "n"):
-            continue
-        kind = int(state["kind"][int(state["to_move"]), order_of(ruleset, state, action).unit])
-        append_sample(folder, Sample(kind, positions.vector(state, action), answer == "y"))
-        judged += 1
+        if answer in ("y", "n"):
+            append_sample(folder, Sample(kind, vector, answer == "y"))
+            judged += 1
+        if asked == count:
+            break
     if (folder / SAMPLES).exists():
         samples = read_samples(folder)
         write_sets(samples, folder, {"by": "a person's judgement (asobiba tactics label)"}, distance)
@@ -114,22 +124,28 @@ def reproduce(
     ] = "4,2,1",
     sizes: Annotated[str, typer.Option(help="Boards whose maps are played.")] = "8,10,14",
     tuning: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets itself with changes.")] = 2,
+    peers: Annotated[int, typer.Option(min=0, help="Rounds in which uct_plus meets all others at equal time.")] = 4,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
 ) -> None:
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
-    from asobiba.baselines.tactics.reproduction import page, planned, play_all, tuning_meetings
+    from asobiba.baselines.tactics import reproduction
+    from asobiba.envs.tactics.maps import SIZES
 
     wanted = _paired(budgets, rounds, "--budgets and --rounds")
-    boards = [int(part) for part in sizes.split(",")]
-    parts = planned(wanted, boards)
+    boards = [size for size in SIZES if str(size) in sizes.split(",")]
+    if len(boards) != len(sizes.split(",")):
+        raise typer.BadParameter(f"--sizes: {sizes!r} is no list of boards; they are {', '.join(map(str, SIZES))}")
+    parts = reproduction.planned(wanted, boards)
     if tuning:
-        parts.append(tuning_meetings(tuning))
+        parts.append(reproduction.tuning_meetings(tuning))
+    if peers:
+        parts.append(reproduction.peer_meetings(peers, boards))
     total = sum(map(len, parts))
     with progress_bar(counted=True) as bar:
         task = bar.add_task("games", total=total)
-        results = play_all(parts, games, minutes, lambda n: bar.advance(task, n))
+        results = reproduction.play_all(parts, games, minutes, lambda n: bar.advance(task, n))
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page(results), encoding="utf-8")
+    output.write_text(reproduction.page(results, reproduction.peer_times() if peers else {}), encoding="utf-8")
     typer.echo(f"{len(results)} games of {total}; the page: {output}")
 
 

@@ -23,13 +23,26 @@ from scipy.stats import binomtest
 from asobiba.baselines.tactics.agents import LABELS
 from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step, view_of
-from asobiba.envs.tactics.maps import shipped_maps
+from asobiba.envs.tactics.maps import SIZES, load_map, shipped_maps
 
 SEARCHES = ("m_uct", "m_uct_corrected", "f_uct", "f_uct_corrected", "uct_plus")
 ALL = (*SEARCHES, "rhea", "max_act_eval")
 """The round robin's agents."""
 RATIOS = (2, 4, 8)
 """How many times F-UCT's playouts M-UCT gets, to find where both are equally strong."""
+STRONGEST = "uct_plus:simulations=300"
+PEERS: dict[str, tuple[str, ...]] = {
+    "alpha_beta": ("nodes=24000", "nodes=70000", "nodes=100000"),
+    "m_uct": ("simulations=380", "simulations=400", "simulations=380"),
+    "m_uct_corrected": ("simulations=380", "simulations=400", "simulations=380"),
+    "f_uct": ("simulations=200", "simulations=220", "simulations=280"),
+    "f_uct_corrected": ("simulations=240", "simulations=320", "simulations=280"),
+    "rhea": ("evaluations=2600", "evaluations=3200", "evaluations=2600"),
+    "ppo": ("",),
+}
+"""The others with budgets that take about the time of `STRONGEST`, for each board (the policy knows only the smallest)."""
+TIMED_MAPS = ("crossing", "front", "archipelago")
+"""Where the time is taken: a map of each board."""
 TUNING_BUDGETS = (300,)
 CHANGES = (
     ("weight=0", "no priors"),
@@ -126,6 +139,61 @@ def tuning_meetings(rounds: int) -> list[Meeting]:
         for red, blue in ((f"{plain},{change}", plain), (plain, f"{plain},{change}")):
             meetings.append(Meeting(name, red, blue, number))
     return meetings
+
+
+def peers_on(size: int) -> dict[str, str]:
+    """`PEERS` as they play on a board."""
+    place = list(SIZES).index(size)
+    return {
+        name: f"{name}:{budgets[place]}" if budgets[place] else name
+        for name, budgets in PEERS.items()
+        if place < len(budgets)
+    }
+
+
+def peer_meetings(rounds: int, sizes: Iterable[int]) -> list[Meeting]:
+    """`STRONGEST` against each of `PEERS`, on every map with each colour once a round.
+
+    Args:
+        rounds: how many.
+        sizes: boards whose maps are played, small ones first.
+    """
+    maps = sorted((m for m in shipped_maps().values() if m.size in set(sizes)), key=lambda m: m.size)
+    meetings = []
+    for number, map_ in itertools.product(range(rounds), maps):
+        for peer in peers_on(map_.size).values():
+            for red, blue in ((STRONGEST, peer), (peer, STRONGEST)):
+                meetings.append(Meeting(map_.name, red, blue, number))
+    return meetings
+
+
+def milliseconds(text: str, map_name: str, actions: int = 40) -> float:
+    """Processor time of an agent for an action, over the first ones of a game that it plays against itself."""
+    ruleset = _ruleset(map_name)
+    agents = [make_agent(game("tactics"), text) for _ in range(2)]
+    for seat, agent in enumerate(agents):
+        agent.begin(ruleset, [seat], [seat])
+    state = new_state(ruleset, 0)
+    spent = 0.0
+    for number in range(actions + 1):
+        seat = int(state["to_move"])
+        view, mask = view_of(ruleset, state, seat), action_mask(ruleset, state)
+        begun = time.process_time()
+        action = agents[seat].act(view, mask)
+        spent += time.process_time() - begun if number else 0.0  # the first one may have to compile or load
+        state = step(ruleset, state, action)
+        if is_over(state):
+            return 1000 * spent / number
+    return 1000 * spent / actions
+
+
+def peer_times() -> dict[str, list[float]]:
+    """`milliseconds` of `STRONGEST` and `PEERS` on `TIMED_MAPS`, which are in the order of the boards."""
+    boards = [(name, {STRONGEST: STRONGEST, **peers_on(load_map(name).size)}) for name in TIMED_MAPS]
+    return {
+        agent: [milliseconds(texts[agent], name) for name, texts in boards if agent in texts]
+        for agent in (STRONGEST, *PEERS)
+    }
 
 
 @cache
@@ -230,9 +298,13 @@ def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _budgets(results: dict[Meeting, int]) -> list[int]:
-    """The round robin's; the tuning has others."""
-    against_others = [m.red for m in results if m.red.startswith("uct_plus") and not m.blue.startswith("uct_plus")]
-    return sorted({int(text.partition("simulations=")[2]) for text in against_others})
+    """Those at which `uct_plus` met others with as many playouts."""
+    found = set()
+    for meeting in results:
+        number = meeting.red.removeprefix("uct_plus:simulations=")
+        if number.isdigit() and meeting.blue in {_with_budget(name, int(number)) for name in ALL if name != "uct_plus"}:
+            found.add(int(number))
+    return sorted(found)
 
 
 def equal_ratio(results: dict[Meeting, int], kind: str) -> str:
@@ -282,8 +354,50 @@ def _sets_section() -> list[str]:
     ]
 
 
-def page(results: dict[Meeting, int]) -> str:
-    """The results as Markdown."""
+def _peers_section(results: dict[Meeting, int], times: Mapping[str, list[float]]) -> list[str]:
+    """`STRONGEST` against the others at equal time."""
+    plain = {text: name for size in SIZES for name, text in peers_on(size).items()}
+    renamed = {
+        meeting._replace(red=plain.get(meeting.red, meeting.red), blue=plain.get(meeting.blue, meeting.blue)): result
+        for meeting, result in results.items()
+        if STRONGEST in (meeting.red, meeting.blue)
+    }
+    rows = []
+    for peer, budgets in PEERS.items():
+        found = score(renamed, STRONGEST, peer)
+        if found is not None:
+            low, high = found.interval()
+            verdict = "uct_plus is stronger" if low > 0.5 else "uct_plus is weaker" if high < 0.5 else "not decided"
+            unit = budgets[0].partition("=")[0]
+            numbers = " / ".join(f"{int(text.partition('=')[2]):,}" for text in budgets if text)
+            rows.append(
+                [peer, f"{numbers} {unit}".strip(), _times(times, peer), _cell(found), str(found.games), verdict]
+            )
+    if not rows:
+        return []
+    return [
+        "",
+        "## At equal time: uct_plus against each other agent",
+        "",
+        f"`{STRONGEST}` takes {_times(times, STRONGEST)} ms of one core for an action on boards of 8, 10 and 14",
+        f"({', '.join(TIMED_MAPS)}); the others' budgets, one for each board, were chosen to take about as long. The times",
+        "are of the machine that wrote this page. The trained policy plays on boards of 8 only.",
+        "",
+        *_table(["against", "budget of an action", "ms", "points of uct_plus", "games", ""], rows),
+    ]
+
+
+def _times(times: Mapping[str, list[float]], agent: str) -> str:
+    return " / ".join(f"{ms:.1f}" for ms in times.get(agent, [])) or "-"
+
+
+def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = None) -> str:
+    """The results as Markdown.
+
+    Args:
+        results: of each meeting 1, 0 or -1, as `play_one` returns.
+        times: `milliseconds` of `STRONGEST` and `PEERS` on `TIMED_MAPS`.
+    """
     names: list[Any] = list(ALL)
     lines = [
         "# Turn-based tactics: M-UCT and F-UCT",
@@ -340,6 +454,7 @@ def page(results: dict[Meeting, int]) -> str:
                 rows.append([f"{budget:,}", kind, _cell(found), str(found.games)])
     lines += ["", "## What the sign is worth: corrected against as published", ""]
     lines += _table(["playouts", "", "points of the corrected one", "games"], rows)
+    lines += _peers_section(results, times or {})
     plain = _with_budget("m_uct_corrected", _VARIANTS_BUDGET)
     rows = [
         [v, _cell(found), str(found.games)]

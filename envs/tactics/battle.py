@@ -237,7 +237,7 @@ def end_turn(s, p):
     """The turn passes to the other side. Returns the result where the turn limit is reached, else 0."""
     s.turns += 1
     for k in range(s.moved.shape[0]):
-        s.moved[k] = 0
+        s.moved[k] = p.setup_moved[s.board, 1, k] if s.turns == 1 else 0
     return by_count(s, p) if s.turns >= p.limit[s.board] else GOES_ON
 
 

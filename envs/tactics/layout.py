@@ -71,7 +71,7 @@ def parameter_arrays(maps: tuple[Map, ...], size: int) -> dict:
         "setup_hp": np.zeros((MOST_MAPS, 2, units), np.uint8),
         "setup_cell": np.zeros((MOST_MAPS, 2, units), np.uint8),
         "setup_kind": np.zeros((MOST_MAPS, 2, units), np.uint8),
-        "setup_moved": np.zeros((MOST_MAPS, units), np.uint8),
+        "setup_moved": np.zeros((MOST_MAPS, 2, units), np.uint8),
     }
     for number, map_ in enumerate(maps):
         arrays["limit"][number], arrays["threshold"][number] = map_.turn_limit, map_.hp_threshold
@@ -91,8 +91,7 @@ def parameter_arrays(maps: tuple[Map, ...], size: int) -> dict:
                 arrays["setup_hp"][number, side, k] = unit.hp
                 arrays["setup_cell"][number, side, k] = unit.y * size + unit.x
                 arrays["setup_kind"][number, side, k] = unit.kind
-                if side == 0:
-                    arrays["setup_moved"][number, k] = unit.moved
+                arrays["setup_moved"][number, side, k] = unit.moved
     numbers = np.arange(cells)
     return {
         "width": np.int64(size),

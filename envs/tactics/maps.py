@@ -1,7 +1,8 @@
 """Maps: what a game is played on, and the `.tbsmap` text that they are kept in.
 
 The text is a row of entries `KEY[value]` that end with `;`: `SIZEX`, `SIZEY`, `TURNLIMIT`, `HPTHRESHOLD`, `UNITNUMRED`,
-`UNITNUMBLUE`, `AUTHOR`, `MAPCOM`, `UNIT[x,y,type,team,hit points,has moved]` and one `MAP[terrain codes]` for each row.
+`UNITNUMBLUE`, `AUTHOR`, `MAPCOM`, `UNIT[x,y,type,team,hit points,has moved]` and one `MAP[code,code,...]` for each row,
+as in the maps that TUBSTAP came with. A unit that has moved cannot act in its side's first turn.
 """
 
 from __future__ import annotations
@@ -133,11 +134,11 @@ def read_map(text: str, name: str = "map") -> Map:
     def refuse(what: str) -> MapError:
         return MapError(f"map {name!r}: {what}")
 
-    flat = text.replace("\r", "").replace("\n", "").replace("\ufeff", "")
+    flat = text.replace("\r", "").replace("\n", "")
     numbers: dict[str, int] = {}
     texts: dict[str, str] = {}
     units: list[Unit] = []
-    rows: list[str] = []
+    rows: list[list[str]] = []
     for entry in filter(None, (part.strip() for part in flat.split(";"))):
         found = _ENTRY.fullmatch(entry)
         if not found:
@@ -152,7 +153,7 @@ def read_map(text: str, name: str = "map") -> Map:
         elif key == "UNIT":
             units.append(_unit(value, len(units), refuse))
         elif key == "MAP":
-            rows.append(value.replace(" ", ""))
+            rows.append([code.strip() for code in value.split(",")])
         else:
             raise refuse(f"{key!r} is no key; expected one of {', '.join((*_NUMBERS, *_TEXTS, 'UNIT', 'MAP'))}")
     missing = [key for key in _NUMBERS if key not in numbers]
@@ -162,13 +163,19 @@ def read_map(text: str, name: str = "map") -> Map:
         raise refuse(f"it has {len(rows)} rows MAP[...], SIZEY says {numbers['SIZEY']}")
     for y, row in enumerate(rows):
         if len(row) != numbers["SIZEX"]:
-            raise refuse(f"row {y}, {row!r}, has {len(row)} cells, SIZEX says {numbers['SIZEX']}")
+            raise refuse(
+                f"row {y}, MAP[{','.join(row)}], has {len(row)} cells, SIZEX says {numbers['SIZEX']}; "
+                "expected terrain codes with commas between them"
+            )
+        for x, code in enumerate(row):
+            if len(code) != 1:
+                raise refuse(f"{code!r} at x {x}, y {y} is no terrain code; expected one digit")
     for side, key in enumerate(("UNITNUMRED", "UNITNUMBLUE")):
         count = sum(unit.side == side for unit in units)
         if count != numbers[key]:
             raise refuse(f"it has {count} {SIDES[side]} units, {key} declares {numbers[key]}")
     return Map(
-        name, tuple(rows), tuple(units), numbers["TURNLIMIT"], numbers["HPTHRESHOLD"],
+        name, tuple(map("".join, rows)), tuple(units), numbers["TURNLIMIT"], numbers["HPTHRESHOLD"],
         texts.get("AUTHOR", ""), texts.get("MAPCOM", ""),
     )  # fmt: skip
 
@@ -197,9 +204,17 @@ def write_map(map_: Map) -> str:
         f"AUTHOR[{map_.author}];",
         f"MAPCOM[{map_.comment}];",
         *(f"UNIT[{u.x},{u.y},{NAMES[u.kind]},{u.side},{u.hp},{int(u.moved)}];" for u in map_.units),
-        *(f"MAP[{row}];" for row in map_.terrain),
+        *(f"MAP[{','.join(row)}];" for row in map_.terrain),
     ]
     return "\n".join(entries) + "\n"
+
+
+def _decoded(data: bytes) -> str:
+    """The text of a file; the published maps have Japanese comments in Shift JIS."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp932", errors="replace")
 
 
 def load_map(name: str) -> Map:
@@ -212,7 +227,7 @@ def load_map(name: str) -> Map:
         path = Path(name)
         if not path.is_file():
             raise MapError(f"there is no map file {name!r}")
-        return read_map(path.read_text(encoding="utf-8", errors="replace"), path.stem)
+        return read_map(_decoded(path.read_bytes()), path.stem)
     known = shipped_maps()
     if name not in known:
         raise MapError(f"no map is called {name!r}; there are: {', '.join(known)}, and paths of .tbsmap files")

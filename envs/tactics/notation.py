@@ -22,6 +22,14 @@ from asobiba.envs.tactics.orders import Order, action_of, board_size, end_of_tur
 from asobiba.envs.tactics.units import COSTS, MARKS, MOVES, NAMES, TERRAIN_MARKS, TERRAINS
 
 LETTERS = "abcdefghijklmn"
+LEGEND = (
+    "Capitals are red, small letters blue: "
+    + ", ".join(f"{mark} {name}" for mark, name in zip(MARKS, NAMES))
+    + "; then hit points, and * where the unit may still move.\nTerrain: "
+    + ", ".join(f"{mark} {name}" for mark, name in zip(TERRAIN_MARKS, TERRAINS))
+    + "."
+)
+"""What the signs of `board_text` mean."""
 LOOKS_LIKE = "actions look like this: b2-d4, b2-d4xd5, b2xb4, end"
 WORDS_LOOK_LIKE = "actions look like this: b2, to d4, hit d5, wait, end"
 _CELL = "([a-n])([1-9][0-9]?)"

@@ -34,10 +34,7 @@ class SlowGame:
 
     def __init__(self, map_: Map):
         self.map = map_
-        self.sides = [
-            [Piece(u.kind, side, u.hp, (u.x, u.y), u.moved and side == 0) for u in map_.of_side(side)]
-            for side in (0, 1)
-        ]
+        self.sides = [[Piece(u.kind, side, u.hp, (u.x, u.y), u.moved) for u in map_.of_side(side)] for side in (0, 1)]
         self.turn = 0
         self.over = False
         self.winner: int | None = None
@@ -106,9 +103,9 @@ class SlowGame:
                         return
             if any(unit.hp and not unit.moved for unit in own):
                 return
-        self.turn += 1
-        for unit in self.sides[0] + self.sides[1]:
+        for unit in own:
             unit.moved = False
+        self.turn += 1
         if self.turn == self.map.turn_limit:
             self.over = True
             red, blue = (sum(unit.hp for unit in side) for side in self.sides)

@@ -33,7 +33,7 @@ def set_up(s, p, board):
     s.board = board
     s.turns = 0
     for k in range(s.moved.shape[0]):
-        s.moved[k] = p.setup_moved[board, k]
+        s.moved[k] = p.setup_moved[board, 0, k]
         for side in range(2):
             s.hp[side, k] = p.setup_hp[board, side, k]
             s.cell[side, k] = p.setup_cell[board, side, k]

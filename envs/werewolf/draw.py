@@ -13,6 +13,7 @@ from asobiba.envs.werewolf.layout import PHASES, ROLES, WOLVES
 from asobiba.envs.werewolf.notation import plain_story
 
 _WIDTH, _HEIGHT, _CENTRE, _RADIUS, _HEAD = 1060, 620, (340, 330), 190, 25
+_TIP = 5.6
 _LOG, _TOP, _HEADING = 700, 60, "# "
 _INK, _PAPER, _DEAD, _ARROW, _LINES = "#26323f", "#f7f5ef", "#b9b4a8", "#8d5a2b", 25
 _COLOURS = {
@@ -36,9 +37,11 @@ def _arrow(a: tuple[float, float], b: tuple[float, float]) -> str:
     dx, dy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
     begin = (a[0] + dx * _HEAD, a[1] + dy * _HEAD)
     end = (b[0] - dx * (_HEAD + 8), b[1] - dy * (_HEAD + 8))
+    tip = ((_TIP, 0), (-_TIP, _TIP), (-_TIP, -_TIP))
+    corners = " ".join(f"{end[0] + dx * u - dy * v:.1f},{end[1] + dy * u + dx * v:.1f}" for u, v in tip)
     return (
         f'<path d="M{begin[0]:.1f} {begin[1]:.1f}L{end[0]:.1f} {end[1]:.1f}" stroke="{_ARROW}" stroke-width="1.6" '
-        'fill="none" marker-end="url(#tip)"/>'
+        f'fill="none"/><polygon points="{corners}" fill="{_ARROW}"/>'
     )
 
 
@@ -144,8 +147,6 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="14" fill="{_INK}">'
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        f'<path d="M0 0L8 4L0 8z" fill="{_ARROW}"/></marker></defs>'
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}"/>'
         f'<text x="24" y="36" font-size="20" font-weight="bold">Day {day} - {title}</text>'
         f'<text x="24" y="58" font-size="12">{votes}</text>'

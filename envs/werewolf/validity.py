@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from asobiba.core import kernel
 from asobiba.envs.werewolf.layout import NIGHT, TALK, WEREWOLF, WHISPER, XOR
@@ -135,7 +135,7 @@ def valid(s, p):
         return False
     for k in range(s.left.shape[0]):
         for term in (s.win_reward[k], s.survival_reward[k], s.execution_reward[k]):
-            if not np.isfinite(term):
+            if not math.isfinite(term):
                 return False
     if not _seats_are_valid(s, p) or not _days_are_valid(s, p) or not _actors_are_valid(s, p):
         return False
