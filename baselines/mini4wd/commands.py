@@ -210,7 +210,9 @@ def sides(
     course: Annotated[str, typer.Option(help="A shipped course, random:SEED or a YAML file.")] = "junior_hill",
     car: Annotated[str, typer.Option(help="The nominal car.")] = "dash",
     randomise: Annotated[str, typer.Option(help="Ranges of the cars: none, default, wide, or a file.")] = "default",
-    profile: Annotated[str, typer.Option(help="The car's electronics.")] = "atmega328p",
+    profiles: Annotated[
+        str, typer.Option(help="The cars' electronics, separated by blanks.")
+    ] = "atmega328p esp32 rt_ai_chip",
     seed: Annotated[int, typer.Option(min=0, help="First seed of the cars, on both sides.")] = 9_000,
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
     keep: Annotated[
@@ -233,31 +235,37 @@ def sides(
         through_the_link,
     )
 
-    setting = Setting(course, car, randomise, 3, profile)
     for path in (output, keep):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-    kept = Kept(setting, seed, runs, keep)
-    rows, good = [], True
-    table = Table(title="both sides")
-    for column in HEADING:
-        table.add_column(column, justify="left" if column == "controller" else "right")
-    with progress_bar() as bar:
-        for name in only.split() or drivers(setting):
-            task = bar.add_task(name, total=2 * runs)
-            if name not in kept.rows:
-                first = simulated(name, setting, runs, seed)
-                bar.advance(task, runs)
-                second = through_the_link(name, setting, runs, seed, progress=lambda n, task=task: bar.advance(task, n))
-                kept.keep(name, first, second)
-            first, second = kept.rows[name]
-            bar.update(task, completed=2 * runs)
-            rows.append(row(name, first, second))
-            table.add_row(*rows[-1])
-            good &= agree(first, second)
+    tables, good = [], True
+    console = Console(width=140)
+    for profile in profiles.split():
+        setting = Setting(course, car, randomise, 3, profile)
+        kept = Kept(setting, seed, runs, keep)
+        rows = []
+        table = Table(title=f"both sides, {profile}")
+        for column in HEADING:
+            table.add_column(column, justify="left" if column == "controller" else "right")
+        with progress_bar() as bar:
+            for name in only.split() or drivers(setting):
+                task = bar.add_task(f"{name}, {profile}", total=2 * runs)
+                if name not in kept.rows:
+                    first = simulated(name, setting, runs, seed)
+                    bar.advance(task, runs)
+                    second = through_the_link(
+                        name, setting, runs, seed, progress=lambda n, task=task: bar.advance(task, n)
+                    )
+                    kept.keep(name, first, second)
+                first, second = kept.rows[name]
+                bar.update(task, completed=2 * runs)
+                rows.append(row(name, first, second))
+                table.add_row(*rows[-1])
+                good &= agree(first, second)
+        tables.append((setting, rows))
+        console.print(table)
     if output is not None:
-        output.write_text(page(rows, setting, _given(ctx)), encoding="utf-8")
-    Console(width=140).print(table)
+        output.write_text(page(tables, _given(ctx)), encoding="utf-8")
     raise typer.Exit(0 if good else 1)
 
 
