@@ -218,6 +218,9 @@ def sides(
     keep: Annotated[
         Path | None, typer.Option(help="Where finished rows are kept; a run that was broken off goes on from there.")
     ] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Only the rows that are kept already; drives nothing.")
+    ] = False,
 ) -> None:
     """Every controller in the simulator and through the hardware environment; exit status 1 where the two disagree."""
     from rich.console import Console
@@ -249,6 +252,8 @@ def sides(
             table.add_column(column, justify="left" if column == "controller" else "right")
         with progress_bar() as bar:
             for name in only.split() or drivers(setting):
+                if finished and name not in kept.rows:
+                    continue
                 task = bar.add_task(f"{name}, {profile}", total=2 * runs)
                 if name not in kept.rows:
                     first = simulated(name, setting, runs, seed)
