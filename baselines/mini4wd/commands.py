@@ -60,7 +60,7 @@ def reproduce(
 def _given(ctx: typer.Context) -> str:
     """The command line again, without where things are kept."""
     options = [
-        f"--{name} {shlex.quote(str(value))}"
+        f"--{name}" if value is True else f"--{name} {shlex.quote(str(value))}"
         for name, value in ctx.params.items()
         if name != "keep" and getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
     ]

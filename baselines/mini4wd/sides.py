@@ -286,4 +286,6 @@ def page(tables: Sequence[tuple[Setting, Sequence[tuple[str, ...]]]], command: s
             f"|---|{'--:|' * (len(HEADING) - 1)}",
             *(f"| {' | '.join(cells)} |" for cells in rows),
         ]
+        if left_out := [name for name in drivers(each) if name not in {cells[0] for cells in rows}]:
+            lines += ["", f"Not driven with this profile yet: {', '.join(left_out)}."]
     return "\n".join(lines) + "\n"
