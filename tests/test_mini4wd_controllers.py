@@ -13,6 +13,7 @@ from asobiba.baselines.mini4wd.commands import app
 from asobiba.baselines.mini4wd.controllers import Controller, nearest_level, nominal, run_many
 from asobiba.baselines.mini4wd.keyboard import record_keys
 from asobiba.baselines.mini4wd.learning import Tape, localised_cells, record_tape, teach
+from asobiba.baselines.mini4wd.published import driven
 from asobiba.baselines.mini4wd.stopping import DISTANCE
 from asobiba.baselines.mini4wd.table import UPPER_REFERENCE, Plan, evaluate, evaluate_stops, stops_of
 from asobiba.core import GameParameterError, make_agent, states
@@ -110,6 +111,10 @@ def test_slope_control_tells_a_slope_from_acceleration():
     assert steep > 0.25
     assert flat < 0.1
     assert first > 0.5
+    # A faster car pulls away at 6 m/s2 and shakes more: slow now and then for nothing, but not at the start.
+    _, flat, first = slow_share("home_oval", car="dash")
+    assert flat < 0.3
+    assert first > 2.0
 
 
 def test_without_a_tachometer_the_accelerometer_hardly_sees_a_slope():
@@ -145,9 +150,12 @@ def test_reverse_pulses_are_short():
 
 
 def test_the_pseudo_speed_reverses_again_and_again():
-    # Orihara: the car brakes whenever its pseudo-speed passes the threshold, not once at the start of a run.
+    # Orihara: the car brakes whenever its pseudo-speed passes the threshold, not once at the start of a run; so when it is fast.
     for course in ("junior", "junior_hill", "random:3"):
-        assert len(pulses("pseudo_speed:duty=0.9", course=course, car="dash")) >= 3, course
+        duties, passed = driven("pseudo_speed", course, "dash")
+        begins = np.flatnonzero(np.diff((duties < 0).astype(int)) == 1) + 1
+        assert len(begins) >= 6, course  # three runs
+        assert passed["v"][begins, 0].mean() > passed["v"][:, 0].mean(), course
 
 
 def test_a_taught_run_is_played_again_to_the_letter(tmp_path):

@@ -16,11 +16,16 @@ from mini4wd_rig import FIRMWARE, Bench, build_firmware
 from asobiba.baselines.mini4wd.export import IntegerPolicy, integer_policy
 from asobiba.baselines.mini4wd.generalise import environments, new_learner
 from asobiba.baselines.mini4wd.learned import POLICY
+from asobiba.baselines.mini4wd.memory import RunMemory
 from asobiba.baselines.mini4wd.network import CarPolicy, scales
 from asobiba.baselines.mini4wd.sides import Setting, simulated, through_the_link
 from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import GAME
+from asobiba.envs.mini4wd.course import KAPPA, KINDS, load_course
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
+from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.evaluation import episode_returns
+from asobiba.learn.memory import RememberingVecEnv
 from asobiba.learn.policy_file import load_policy
 
 NO_MASK = np.zeros(0, np.int8)
@@ -36,16 +41,22 @@ def policy():
     return load_policy(POLICY)
 
 
+def wide_rules(policy):
+    """The league's game with all of the window that the network reads."""
+    return GAME.ruleset(**LEAGUE, window=policy.channels["imu"][0], history=policy.channels["actions"][0])
+
+
 @pytest.fixture(scope="module")
 def observations(policy):
     """What the network reads in a run that it drives itself."""
-    ruleset = GAME.ruleset(**LEAGUE, window=policy.channels["imu"][0], history=policy.channels["actions"][0])
+    ruleset = wide_rules(policy)
     driver = make_agent(GAME, "ppo")
     driver.reset(ruleset, 0, 0)
-    state, rows = states.new_state(ruleset, 3), []
+    state, rows, memory = states.new_state(ruleset, 3), [], policy.memory(ruleset, 1)
     while not states.is_over(state):
-        rows.append(states.observation(ruleset, state, 0))
+        rows.append(memory.look(states.observation(ruleset, state, 0)[None])[0])
         state = states.step(ruleset, state, driver.act(states.view_of(ruleset, state, 0), NO_MASK))
+        assert np.array_equal(driver.observed, rows[-1])
     assert state["finish_time"][0] > 0
     return np.array(rows)
 
@@ -58,8 +69,8 @@ def test_the_driver_does_what_the_network_says(policy, observations):
 
 def test_the_driver_keeps_its_own_window(policy):
     # Four samples and two actions in the observation, or all that the network reads: the same after the window is full.
-    ruleset = GAME.ruleset(**LEAGUE)
-    wide = GAME.ruleset(**LEAGUE, window=32, history=8)
+    ruleset, wide = GAME.ruleset(**LEAGUE), wide_rules(policy)
+    samples_kept, actions_kept = policy.channels["imu"][0], policy.channels["actions"][0]
     driver = make_agent(GAME, "ppo")
     driver.reset(ruleset, 0, 0)
     state, samples, actions = states.new_state(ruleset, 5), [], []
@@ -68,10 +79,10 @@ def test_the_driver_keeps_its_own_window(policy):
         samples += list(view["imu"][0]) if k == 0 else list(view["imu"][0, -2:])
         action = driver.act(view, NO_MASK)
         actions.append(action)
-        parts = wide.channels(driver.observation(view))
-        if k >= 16:
-            assert np.array_equal(parts["imu"], np.array(samples[-32:]))
-            assert np.array_equal(parts["actions"], np.array(actions[-9:-1])[::-1])
+        parts = wide.channels(driver.observed[: wide.observation_size])
+        if k >= max(samples_kept // 2, actions_kept):
+            assert np.array_equal(parts["imu"], np.array(samples[-samples_kept:]))
+            assert np.array_equal(parts["actions"], np.array(actions[-1 - actions_kept : -1])[::-1])
         state = states.step(ruleset, state, action)
     for parameters, words in (({}, "tachometer=True"), ({"tachometer": True, "control_ms": 50}, "steps of 50 ms")):
         with pytest.raises(GameParameterError, match=words):
@@ -83,6 +94,88 @@ def test_the_driver_finishes_on_both_sides():
     first, second = simulated("ppo", setting, 3, 9_003), through_the_link("ppo", setting, 3, 9_003)
     assert first.finished == second.finished == 3
     assert second.seconds == pytest.approx(first.seconds, rel=0.15)
+
+
+def remembered(driver, ruleset, seed):
+    """A run's states and what a memory holds of each, by name."""
+    driver.reset(ruleset, 0, seed)
+    state, passed, told = states.new_state(ruleset, seed), [], []
+    memory = RunMemory(ruleset, 1)
+    while not states.is_over(state):
+        passed.append(state.copy())
+        memory.look(states.observation(ruleset, state, 0)[None])
+        told.append(memory.fields(0))
+        state = states.step(ruleset, state, driver.act(states.view_of(ruleset, state, 0), NO_MASK))
+    return np.array(passed), {name: np.array([row[name] for row in told]) for name in told[0]}
+
+
+def test_a_car_remembers_its_way_its_heading_and_its_lane():
+    # Against the simulator's own state, under the honest sensors: way within 4 %, heading within 15 degrees a run.
+    ruleset = GAME.ruleset(**LEAGUE, lane=0, randomise="default")
+    course = load_course("junior_hill")
+    for seed in (2, 5):
+        passed, told = remembered(make_agent(GAME, "constant:duty=0.6"), ruleset, seed)
+        assert told["way"][-1] == pytest.approx(passed["progress"][-1, 0], rel=0.04)
+        assert told["heading"][-1] == pytest.approx(3 * 2 * np.pi, abs=0.26)
+        in_curve = passed["kind"][:, 0] == KINDS.index("corner")
+        ends = np.flatnonzero(in_curve[:-1] & ~in_curve[1:])
+        assert len(ends) == 6  # two corners a lap
+        ends = ends[:-1]  # the last one lies at the finish
+        assert told["turned"][ends + 5] == pytest.approx([np.pi] * 5, abs=0.25)
+        assert np.all(told["since"][ends + 8] < 1.0)
+        # The lane by the radius of the curve just passed.
+        ends = ends[1:]  # in the first one it comes to know it
+        pieces, lanes = passed["piece"][ends, 0], passed["lane"][ends, 0]
+        curvature = np.abs(course.pieces[pieces, lanes, KAPPA])
+        assert told["lane"][ends + 5] == pytest.approx(curvature, rel=0.1)
+
+
+def test_a_memory_begins_anew_with_each_run():
+    # Rows of a batch do not know each other, and a run that begins in a row leaves nothing of the one before.
+    ruleset = GAME.ruleset(**LEAGUE)
+    env = RememberingVecEnv(RunMemory, ruleset, 3, seed=4, threads=1)
+    seen = env.reset()
+    alone = {}
+    for i in range(3):
+        alone[i] = RunMemory(ruleset, 1)
+        assert np.array_equal(alone[i].look(seen[i : i + 1, : ruleset.observation_size])[0], seen[i])
+    ended = 0
+    generator = np.random.Generator(np.random.Philox(1))
+    for _ in range(500):
+        seen, _, dones, infos = env.step(
+            np.column_stack([0.9 + 0.1 * generator.random(3), np.ones(3)]).astype(np.float32)
+        )
+        for i in range(3):
+            if dones[i]:
+                last = infos[i]["terminal_observation"]
+                assert np.array_equal(alone[i].look(last[None, : ruleset.observation_size])[0], last)
+                alone[i] = RunMemory(ruleset, 1)
+                ended += 1
+            assert np.array_equal(alone[i].look(seen[i : i + 1, : ruleset.observation_size])[0], seen[i])
+    assert ended >= 3
+    with pytest.raises(GameParameterError, match="tachometer=True"):
+        RunMemory(GAME.ruleset(), 1)
+
+
+def test_a_policy_with_a_memory_plays_one_game_and_many(policy):
+    # In a batch as alone: what `asobiba train` evaluates is what the agent does.
+    ruleset = wide_rules(policy)
+    player = PolicyAgent(policy)
+    many = episode_returns(player, ruleset, "random", 0, 4, 11)
+    driver, returns = make_agent(GAME, "ppo"), []
+    for i in range(4):
+        driver.reset(ruleset, 0, 0)
+        player.reset(ruleset, 0, 0)
+        state, total = states.new_state(ruleset, 11 + i), 0.0
+        while not states.is_over(state):
+            view = states.view_of(ruleset, state, 0)
+            action = driver.act(view, NO_MASK)
+            assert player.act(view, NO_MASK) == pytest.approx(action, abs=1e-4)
+            state = states.step(ruleset, state, action)
+            total += float(state["rewards"][0])
+        returns.append(total)
+    assert many == pytest.approx(returns, abs=0.05)
+    assert player.act_batch(ruleset.zeros(), NO_MASK[None]) is None
 
 
 def test_a_fresh_policy_drives_forward():
@@ -104,7 +197,8 @@ def test_the_integers_act_as_the_network_does(policy, observations):
     wanted, _ = policy.predict(observations, deterministic=True)
     off = np.abs(integers.act(observations) - np.clip(wanted, -1, 1))
     assert np.ptp(wanted[:, 0]) > 0.2  # they do differ from observation to observation
-    assert off.max() < 0.06
+    assert off.max() < 0.1  # a duty or a selector in hundredths, at the steepest place of the network
+    assert np.percentile(off, 99) < 0.05
     assert off.mean() < 0.015
     with pytest.raises(GameParameterError, match="only asobiba"):
         integer_policy(torch.nn.Linear(2, 2))
@@ -160,7 +254,7 @@ def test_it_fits_the_chip_and_a_control_period(built, observations, capsys):
         chip.close()
     with capsys.disabled():
         print(
-            f"\npolicy of {integers.layers[0].weights.shape[1]} inputs and 32 + 32 units: {integers.size} bytes of weights, "
+            f"\npolicy of {integers.layers[0].weights.shape[1]} inputs and two layers of {len(integers.layers[0].bias)}: {integers.size} bytes of weights, "
             f"{text + data} of flash with its bench, {max(times) * 1e3:.2f} ms a step on the ATmega328P"
         )
     assert text + data < FLASH_FOR_A_POLICY
@@ -170,8 +264,8 @@ def test_it_fits_the_chip_and_a_control_period(built, observations, capsys):
 def test_an_integer_policy_is_what_its_header_says(policy):
     integers = integer_policy(policy)
     text = integers.header()
-    assert "#define POLICY_INPUTS 214" in text
-    weights = re.search(r"weights_3\[64\] PROGMEM = \{([-0-9,]+)\}", text).group(1)
+    assert "#define POLICY_INPUTS 135" in text
+    weights = re.search(r"weights_3\[80\] PROGMEM = \{([-0-9,]+)\}", text).group(1)
     assert np.array_equal(np.array(weights.split(","), int), integers.layers[2].weights.ravel())
     assert isinstance(integers, IntegerPolicy)
 

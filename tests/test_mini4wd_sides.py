@@ -39,12 +39,17 @@ def test_intervals_are_wilsons():
     assert agree(fast, fast)
     assert not agree(fast, slow)
     assert not agree(fast, Side(np.where(np.arange(20) < 5, 7.0, np.nan)))
-    assert "| constant | 20 |" in page([row("constant", fast, slow)], Setting(), "asobiba mini4wd sides")
+    assert "| constant | 20 |" in page([(Setting(), [row("constant", fast, slow)])], "asobiba mini4wd sides")
 
 
 @pytest.mark.parametrize(
     ("profile", "controller", "longer"),
-    [("atmega328p", "constant", 0.02), ("atmega328p", "predict", 0.15), ("rt_ai_chip", "shape", 0.4)],
+    [
+        ("atmega328p", "constant", 0.02),
+        ("atmega328p", "predict", 0.15),
+        ("esp32", "predict", 0.15),
+        ("rt_ai_chip", "shape", 0.4),
+    ],
 )
 def test_the_same_cars_do_the_same_on_both_sides(profile, controller, longer):
     setting = Setting(profile=profile, laps=1)
@@ -71,9 +76,17 @@ def test_a_table_goes_on_where_it_was_broken_off(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", drivers(Setting()))
-def test_every_controller_does_the_same_on_both_sides(name):
-    first, second = simulated(name, Setting(), 50, 9_000), through_the_link(name, Setting(), 50, 9_000)
+@pytest.mark.parametrize(
+    ("profile", "name"),
+    [
+        (profile, name)
+        for profile in ("atmega328p", "esp32", "rt_ai_chip")
+        for name in drivers(Setting(profile=profile))
+    ],
+)
+def test_every_controller_does_the_same_on_both_sides(profile, name):
+    setting = Setting(profile=profile)
+    first, second = simulated(name, setting, 50, 9_000), through_the_link(name, setting, 50, 9_000)
     assert agree(first, second), row(name, first, second)
 
 

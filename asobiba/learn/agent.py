@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from asobiba.core.agents import Agent, agent_packages, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.learn.policy_file import PolicyFileError, load_policy
+
+if TYPE_CHECKING:
+    from asobiba.learn.memory import Memory
 
 __all__ = ["PolicyAgent", "PolicyFileError", "load_agent", "load_policy", "observe"]
 _WORTH_THREADS = 64
@@ -49,6 +52,7 @@ class PolicyAgent(Agent):
         if ruleset != self._ruleset:
             self._columns = self._fit(ruleset)
             self._ruleset = ruleset
+        self._memory: Memory | None = None
         self._generator = np.random.Generator(np.random.Philox(seed))
 
     @property
@@ -59,6 +63,8 @@ class PolicyAgent(Agent):
     def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
         """Which columns of the game's observation the policy reads (`None`: all, as they are)."""
         seen, actions = self.policy.observation_space.shape, self.policy.action_space
+        if self._remembers:
+            seen = (seen[0] - self.policy.channels["memory"][0],)
         if seen == ruleset.observation_space.shape and actions == ruleset.action_space:
             return None
         channels = getattr(self.policy, "channels", None)
@@ -73,20 +79,36 @@ class PolicyAgent(Agent):
         columns = ruleset.channels(np.arange(ruleset.observation_size))
         return np.concatenate([columns[name].reshape(-1) for name in channels])
 
+    @property
+    def _remembers(self) -> bool:
+        return "memory" in getattr(self.policy, "channels", {})
+
     def act(self, view: np.void, legal: np.ndarray) -> Any:
+        assert self._ruleset is not None
         views = np.zeros(1, view.dtype)
         views[0] = view
-        return self.act_batch(views, legal[None])[0]
+        return self.choose(observe(self._ruleset, views), legal[None])[0]
 
-    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`, by one pass of the network."""
+    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray | None:
+        """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`, by one pass of the network; `None` for a
+        policy with a memory, which must see all of a game."""
+        if self._remembers:
+            return None
         assert self._ruleset is not None
         return self.choose(observe(self._ruleset, views), legal)
 
     def choose(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        """Actions `(n,)` for observations `(n, size)` and masks `(n, num_actions)`."""
+        """Actions `(n,)` for observations `(n, size)` and masks `(n, num_actions)`.
+
+        A policy with a memory must be shown every observation of the same `n` games, in order, since `begin`.
+        """
         import torch
 
+        if self._remembers:
+            if self._memory is None:
+                assert self._ruleset is not None
+                self._memory = self.policy.memory(self._ruleset, len(observations))
+            observations = self._memory.look(observations)
         if self._columns is not None:
             observations, legal = observations[:, self._columns], legal[:, : int(self.policy.action_space.n)]
         if legal.shape[1:] == (0,):

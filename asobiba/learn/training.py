@@ -36,6 +36,7 @@ from asobiba.learn.config import ConfigError
 from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import Evaluation, evaluate
 from asobiba.learn.imitation import imitate
+from asobiba.learn.memory import RememberingVecEnv, memory_class
 from asobiba.learn.networks import BoardPolicy
 from asobiba.learn.policy_file import save_policy
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
@@ -157,14 +158,16 @@ def _practice(ruleset: Ruleset, config: dict[str, Any]) -> Ruleset:
 
 def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
     """A fresh learner on a fresh vector environment."""
-    env = SB3VecEnv(
-        ruleset,
-        config["num_envs"],
-        opponent=_opponents(ruleset, config),
-        seat=config["seat"],
-        seed=config["seed"],
-        threads=config["threads"],
-    )
+    settings = {
+        "opponent": _opponents(ruleset, config), "seat": config["seat"], "seed": config["seed"], "threads": config["threads"],
+    }  # fmt: skip
+    channels = dict(ruleset.layout.observation)
+    env: SB3VecEnv
+    if config["memory"]:
+        env = remembering = RememberingVecEnv(memory_class(config["memory"]), ruleset, config["num_envs"], **settings)
+        channels["memory"] = (remembering.memory.size,)
+    else:
+        env = SB3VecEnv(ruleset, config["num_envs"], **settings)
     learner = dict(config["learner"])
     rate = learner.get("learning_rate")
     if isinstance(rate, list):
@@ -172,7 +175,7 @@ def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
     kwargs = dict(config["policy_kwargs"])
     policy: Any = "MlpPolicy"
     if config["policy"] != "mlp":
-        policy, kwargs["channels"] = BoardPolicy, dict(ruleset.layout.observation)
+        policy, kwargs["channels"] = BoardPolicy, channels
         if config["policy"] != "board":
             module, _, name = config["policy"].partition(":")
             policy = getattr(importlib.import_module(module), name)
@@ -204,9 +207,11 @@ class Snapshot(Agent):
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         views = np.zeros(1, view.dtype)
         views[0] = view
-        return self.act_batch(views, legal[None])[0]
+        actions = self.act_batch(views, legal[None])
+        assert actions is not None
+        return actions[0]
 
-    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray | None:
         """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`."""
         if self.player is None:
             if legal.shape[1:] == (0,):  # continuous actions

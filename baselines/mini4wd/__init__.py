@@ -27,7 +27,7 @@ def sequence(duty: float = 1.0, on: float = 0.0065, off: float = 0.0035) -> Cont
 
 
 def slope(
-    duty: float = 0.7, slow: float = 0.5, tilt: float = 0.12, smooth: float = 0.15, hold: float = 0.5
+    duty: float = 0.65, slow: float = 0.5, tilt: float = 0.12, smooth: float = 0.15, hold: float = 0.5
 ) -> Controller:
     """`duty`, and `slow` for `hold` seconds after the smoothed tilt has passed `tilt` rad."""
     settings = [
@@ -45,8 +45,12 @@ def playback(path: str | None = None, teacher: str = "shape", correct: bool = Tr
     return Playback(path, teacher, bool(correct))
 
 
-def pseudo_speed(duty: float = 0.65, threshold: float = 1.0, pulse: float = 0.06, keep: float = 0.8) -> Controller:
-    """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s."""
+def pseudo_speed(duty: float = 0.65, threshold: float = 2.4, pulse: float = 0.06, keep: float = 0.98) -> Controller:
+    """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s.
+
+    `keep` is the share of the pseudo-speed that is kept every 100 ms: with 1 a sensor mounted askew makes it drift away in the
+    curves, with much less than 1 it follows the acceleration rather than the speed, and the car brakes as it pulls away.
+    """
     settings = [
         require_range("duty", duty, -1, 1),
         require_range("threshold", threshold, 0, 50),

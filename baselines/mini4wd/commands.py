@@ -60,7 +60,7 @@ def reproduce(
 def _given(ctx: typer.Context) -> str:
     """The command line again, without where things are kept."""
     options = [
-        f"--{name} {shlex.quote(str(value))}"
+        f"--{name}" if value is True else f"--{name} {shlex.quote(str(value))}"
         for name, value in ctx.params.items()
         if name != "keep" and getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
     ]
@@ -210,12 +210,17 @@ def sides(
     course: Annotated[str, typer.Option(help="A shipped course, random:SEED or a YAML file.")] = "junior_hill",
     car: Annotated[str, typer.Option(help="The nominal car.")] = "dash",
     randomise: Annotated[str, typer.Option(help="Ranges of the cars: none, default, wide, or a file.")] = "default",
-    profile: Annotated[str, typer.Option(help="The car's electronics.")] = "atmega328p",
+    profiles: Annotated[
+        str, typer.Option(help="The cars' electronics, separated by blanks.")
+    ] = "atmega328p esp32 rt_ai_chip",
     seed: Annotated[int, typer.Option(min=0, help="First seed of the cars, on both sides.")] = 9_000,
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
     keep: Annotated[
         Path | None, typer.Option(help="Where finished rows are kept; a run that was broken off goes on from there.")
     ] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Only the rows that are kept already; drives nothing.")
+    ] = False,
 ) -> None:
     """Every controller in the simulator and through the hardware environment; exit status 1 where the two disagree."""
     from rich.console import Console
@@ -233,31 +238,39 @@ def sides(
         through_the_link,
     )
 
-    setting = Setting(course, car, randomise, 3, profile)
     for path in (output, keep):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-    kept = Kept(setting, seed, runs, keep)
-    rows, good = [], True
-    table = Table(title="both sides")
-    for column in HEADING:
-        table.add_column(column, justify="left" if column == "controller" else "right")
-    with progress_bar() as bar:
-        for name in only.split() or drivers(setting):
-            task = bar.add_task(name, total=2 * runs)
-            if name not in kept.rows:
-                first = simulated(name, setting, runs, seed)
-                bar.advance(task, runs)
-                second = through_the_link(name, setting, runs, seed, progress=lambda n, task=task: bar.advance(task, n))
-                kept.keep(name, first, second)
-            first, second = kept.rows[name]
-            bar.update(task, completed=2 * runs)
-            rows.append(row(name, first, second))
-            table.add_row(*rows[-1])
-            good &= agree(first, second)
+    tables, good = [], True
+    console = Console(width=140)
+    for profile in profiles.split():
+        setting = Setting(course, car, randomise, 3, profile)
+        kept = Kept(setting, seed, runs, keep)
+        rows = []
+        table = Table(title=f"both sides, {profile}")
+        for column in HEADING:
+            table.add_column(column, justify="left" if column == "controller" else "right")
+        with progress_bar() as bar:
+            for name in only.split() or drivers(setting):
+                if finished and name not in kept.rows:
+                    continue
+                task = bar.add_task(f"{name}, {profile}", total=2 * runs)
+                if name not in kept.rows:
+                    first = simulated(name, setting, runs, seed)
+                    bar.advance(task, runs)
+                    second = through_the_link(
+                        name, setting, runs, seed, progress=lambda n, task=task: bar.advance(task, n)
+                    )
+                    kept.keep(name, first, second)
+                first, second = kept.rows[name]
+                bar.update(task, completed=2 * runs)
+                rows.append(row(name, first, second))
+                table.add_row(*rows[-1])
+                good &= agree(first, second)
+        tables.append((setting, rows))
+        console.print(table)
     if output is not None:
-        output.write_text(page(rows, setting, _given(ctx)), encoding="utf-8")
-    Console(width=140).print(table)
+        output.write_text(page(tables, _given(ctx)), encoding="utf-8")
     raise typer.Exit(0 if good else 1)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from asobiba.baselines.mini4wd.memory import RunMemory
 from asobiba.core import Agent, AgentDeclaration, GameParameterError, Ruleset
 from asobiba.envs.mini4wd.layout import control_ms_of
 
@@ -17,11 +18,14 @@ class LearnedDriver(Agent):
     """Drives by the actor of a `network.CarPolicy`.
 
     The network reads more samples and actions than the game's observation may hold. So the driver remembers them: a sample is
-    new where it does not continue the window before.
+    new where it does not continue the window before. Where the network reads a memory of the run, too, the driver keeps it.
 
     Args:
         policy: the `CarPolicy`.
         name: how tables call it.
+
+    Attributes:
+        observed: what the network read last, `(size,)` float32.
     """
 
     def __init__(self, policy: Any, name: str = "ppo"):
@@ -31,7 +35,8 @@ class LearnedDriver(Agent):
         self._layers = [(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in actor_layers(policy)]
         scaled = policy.pi_features_extractor
         self._offsets, self._factors = scaled.offsets.numpy(), scaled.factors.numpy()
-        self._channels = dict(policy.channels)
+        self._channels = {name: shape for name, shape in policy.channels.items() if name != "memory"}
+        self._remembers = "memory" in policy.channels
         self._window, self._history = self._channels["imu"][0], self._channels["actions"][0]
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
@@ -46,12 +51,17 @@ class LearnedDriver(Agent):
         self._seat = seat
         self._imu: np.ndarray | None = None
         self._actions = np.zeros((self._history, 2), np.float32)
+        self._memory = RunMemory(ruleset, 1, self._channels) if self._remembers else None
+        self.observed = np.zeros(0, np.float32)
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
-        self._remember(view)
-        return self.drive(self.observation(view))
+        self._keep_window(view)
+        self.observed = self._observation(view)
+        if self._memory is not None:
+            self.observed = self._memory.look(self.observed[None])[0]
+        return self.drive(self.observed)
 
-    def _remember(self, view: np.void) -> None:
+    def _keep_window(self, view: np.void) -> None:
         given = view["imu"][self._seat]
         if self._imu is None:
             # Before the run the car stood: what is missing of the window was like its oldest sample.
@@ -66,8 +76,7 @@ class LearnedDriver(Agent):
         self._actions[1:] = self._actions[:-1].copy()
         self._actions[0] = view["actions"][self._seat, 0]
 
-    def observation(self, view: np.void) -> np.ndarray:
-        """What the network reads, `(size,)` float32."""
+    def _observation(self, view: np.void) -> np.ndarray:
         k = self._seat
         assert self._imu is not None
         parts = {

@@ -18,6 +18,9 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+from asobiba.baselines.mini4wd.memory import RunMemory
+from asobiba.core import Ruleset
+
 SCALES: Mapping[str, tuple[float, float]] = {
     "voltage": (2.5, 4.0),
     "time": (5.0, 0.2),
@@ -94,3 +97,7 @@ class CarPolicy(ActorCriticPolicy):
             head.weight.mul_(0.1)
             head.bias.fill_(0.5)
             head.bias[0] = duty
+
+    def memory(self, ruleset: Ruleset, count: int) -> RunMemory:
+        """What completes the observations of `count` runs, where the channels have `memory`."""
+        return RunMemory(ruleset, count)

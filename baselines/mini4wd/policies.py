@@ -25,6 +25,8 @@ _UNDER_WAY = 1.0
 """A car that goes faster is under way, m/s."""
 _SIDEWAYS = 0.5
 """A car whose lateral acceleration is beyond this is in a curve, g."""
+_SETTLED = 0.16
+"""So long after pulling away or a curve the tachometer has caught up with the accelerometer, s."""
 
 
 @kernel
@@ -77,6 +79,7 @@ def climb(s, p, k, m):
 
     With a tachometer the change is that of the wheels, and the reading is made as late as the tachometer's filter makes
     them. In curves nothing is read: there a sensor that is mounted a degree askew reads a share of the lateral acceleration.
+    Nor just after one, nor as the car pulls away: where the acceleration jumps, the tachometer is late.
     Without a tachometer the change is what the nominal motor gives at the pseudo-speed (the reading added up). A rolling car's
     accelerometer reads the motor's force and the drag, and no gravity: it sees a slope only by what the motor does as
     the car slows down, which is less than what its own vibration hides.
@@ -88,7 +91,10 @@ def climb(s, p, k, m):
         m.filter[3] += 0.3 * (m.sensed[1] - m.filter[3])
         changed = (s.wheel_speed[k] - m.filter[1]) / p.control_step
         m.filter[1] = s.wheel_speed[k]
-        return (m.filter[2] - changed) / GRAVITY if abs(m.filter[3]) < _SIDEWAYS else 0.0
+        if m.filter[1] < _UNDER_WAY or abs(m.filter[3]) > _SIDEWAYS:
+            m.filter[4] = 0.0
+        m.filter[4] += p.control_step
+        return (m.filter[2] - changed) / GRAVITY if m.filter[4] > _SETTLED else 0.0
     pull = nominal_pull(s, p, k, m.filter[1])
     m.filter[1] = max(m.filter[1] + (0.3 * reading + 0.7 * pull) * p.control_step, 0.0)
     return (reading - max(pull, 0.0)) / GRAVITY

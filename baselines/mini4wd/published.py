@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asobiba.core import compiled
+from asobiba.core import compiled, make_agent, states
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import GRIP, ROLLER_OFFSET, TREAD, load_car
 from asobiba.envs.mini4wd.course import KINDS, load_course
@@ -205,6 +205,56 @@ def _speed(car: str, course: object, duties: np.ndarray, **parameters: object) -
     return simulate(car, course, duties, **parameters)["v"]
 
 
+def driven(controller: str, course: str, car: str) -> tuple[np.ndarray, np.ndarray]:
+    """A controller's runs of a nominal car, one from each lane: duties `(n,)` and the states before them `(n,)`."""
+    duties, passed = [], []
+    for lane in range(load_course(course).lanes):
+        ruleset = GAME.ruleset(randomise="none", lane=lane, tachometer=True, course=course, car=car)
+        agent = make_agent(GAME, controller)
+        agent.reset(ruleset, 0, lane)
+        state = states.new_state(ruleset, lane)
+        while not states.is_over(state):
+            action = agent.act(states.view_of(ruleset, state, 0), np.zeros(0, np.int8))
+            duties.append(float(action[0]))
+            passed.append(state.copy())
+            state = states.step(ruleset, state, action)
+    return np.array(duties), np.array(passed)
+
+
+def _begins(condition: np.ndarray) -> np.ndarray:
+    """Where a condition `(n,)` begins to hold."""
+    return np.flatnonzero(condition & ~np.concatenate([[False], condition[:-1]]))
+
+
+def controllers_at_work() -> Iterator[Figure]:
+    """Whether the controllers that react to what they sense do so where the papers say: three runs each, one from each lane."""
+    source = f"{_GAT}: Orihara"
+    duties, passed = driven("pseudo_speed", "junior_hill", "dash")
+    speed, pulses = passed["v"][:, 0], _begins(duties < 0)
+    taken = [float(speed[at] - speed[at : at + 6].min()) for at in pulses]
+    for name, unit, published, low, high, ours in (
+        ("reverse pulses a lap", "", "reverses once a certain speed is reached", 0.5, 20.0, len(pulses) / 9),
+        ("speed as a pulse begins over the mean", "", "once a certain speed is reached", 1.0, 3.0, speed[pulses].mean() / speed.mean()),
+        ("speed that a pulse of 60 ms takes", "m/s", "slows down", 0.1, 2.0, np.mean(taken)),
+    ):  # fmt: skip
+        yield Figure(f"pseudo-speed: {name}", unit, published, low, high, float(ours), source, OBSERVED)
+    source, says = f"{_GAT}: Satose", "slows down on upward slopes"
+    for car in ("stock", "dash"):
+        duties, passed = driven("slope", "junior_hill", car)
+        kinds, slow = passed["kind"][:, 0], _begins(duties < 0.6)
+        hills = _begins(kinds == KINDS.index("slope_up"))
+        seen = [bool(np.any((slow >= at) & (slow < at + 25))) for at in hills]  # on it, or in the half second after
+        yield Figure(
+            f"slope control, {car}: share of the hills at which it slows down", "", says, 0.5, 1.0, float(np.mean(seen)),
+            source, OBSERVED,
+        )  # fmt: skip
+        duties, _ = driven("slope", "home_oval", car)
+        yield Figure(
+            f"slope control, {car}: share of the time that it is slow on a course without slopes", "", says, 0.0, 0.25,
+            float(np.mean(duties < 0.6)), source, OBSERVED,
+        )  # fmt: skip
+
+
 def observations() -> Iterator[Figure]:
     """What the papers of GAT 2016 say that their cars did, and what ours does, as a figure."""
     car = "stock+torque_tuned"
@@ -326,6 +376,7 @@ def figures() -> Iterator[Figure]:
     yield from jumps()
     yield from corners()
     yield from observations()
+    yield from controllers_at_work()
 
 
 def car_name(motor: str) -> str:

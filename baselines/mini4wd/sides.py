@@ -25,6 +25,7 @@ from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
 from asobiba.envs.mini4wd.hardware.transport import Transport, VirtualClock
 from asobiba.envs.mini4wd.layout import view_of_observation
+from asobiba.envs.mini4wd.profile import load_profile
 
 _NO_MASK = np.zeros(0, np.int8)
 CONFIDENCE = 0.95
@@ -259,21 +260,32 @@ def row(controller: str, first: Side, second: Side) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def page(rows: Sequence[tuple[str, ...]], setting: Setting, command: str) -> str:
-    """The table as Markdown."""
+def page(tables: Sequence[tuple[Setting, Sequence[tuple[str, ...]]]], command: str) -> str:
+    """The tables, one for each profile, as Markdown; the settings differ in their profile alone."""
+    setting = tables[0][0]
     lines = [
         "# Mini 4WD: the controllers on both sides",
         "",
         f"Written by `{command}`.",
         "",
-        f"Course `{setting.course}`, nominal car `{setting.car}`, ranges `{setting.randomise}`, {setting.laps} laps from rest, "
-        f"profile `{setting.profile}`. Simulator: the game `mini4wd`. Link: `asobiba/Mini4WDHardware-v1`, the same physics "
+        f"Course `{setting.course}`, nominal car `{setting.car}`, ranges `{setting.randomise}`, {setting.laps} laps from rest. "
+        "Simulator: the game `mini4wd`. Link: `asobiba/Mini4WDHardware-v1`, the same physics "
         "behind the car's program and its codec, bytes, delays and losses included. Each run has another car, the same ones on both "
         "sides; what the sensors' noise is in a run differs. Shares and means with their 95 % intervals (Wilson; normal); the "
-        "sides agree where the intervals of both overlap. The last figure but one is a mean over the cars that finished on both.",
-        "",
-        f"| {' | '.join(HEADING)} |",
-        f"|---|{'--:|' * (len(HEADING) - 1)}",
-        *(f"| {' | '.join(cells)} |" for cells in rows),
+        "sides agree where the intervals of both overlap. The last figure but one is a mean over the cars that finished on both. "
+        "Controllers that need the tachometer do not drive the profile `rt_ai_chip`, which has none, and the trained policy no "
+        "period but its own.",
     ]
+    for each, rows in tables:
+        profile = load_profile(each.profile)
+        lines += [
+            "",
+            f"## Profile `{each.profile}`: {profile.title}",
+            "",
+            f"| {' | '.join(HEADING)} |",
+            f"|---|{'--:|' * (len(HEADING) - 1)}",
+            *(f"| {' | '.join(cells)} |" for cells in rows),
+        ]
+        if left_out := [name for name in drivers(each) if name not in {cells[0] for cells in rows}]:
+            lines += ["", f"Not driven with this profile yet: {', '.join(left_out)}."]
     return "\n".join(lines) + "\n"
