@@ -8,6 +8,7 @@ import signal
 import numpy as np
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
@@ -65,6 +66,8 @@ def test_a_run_leaves_policy_configuration_record_and_curves(straight):
     assert [r.seat for r in results] == [*game("toy_nim").players, "all"]
     assert len((folder / "curve.csv").read_text().splitlines()) == 2
     assert list((folder / "tensorboard").rglob("events*"))
+    again = load_config(game("toy_nim"), folder / "config.yml")  # the run's own settings make it again
+    assert again == {k: v for k, v in yaml.safe_load((folder / "config.yml").read_text()).items() if k != "game"}
 
 
 def test_a_stopped_run_ends_as_if_it_had_never_stopped(straight, tmp_path, monkeypatch):
@@ -185,6 +188,7 @@ def test_files_that_hold_no_policy(tmp_path):
         ("train_on: {name: nim}", "expected {game: NAME"),
         ("learning_rate: 0.1", "(?s)belongs under learner.*--set learner.learning_rate=0.1"),
         ("games: 20", "belongs under evaluation"),
+        ("game: asobiba/bao-v0", "is of asobiba/bao-v0, not of asobiba/toy_nim-v0"),
     ],
 )
 def test_bad_configuration_files(tmp_path, text, message):

@@ -27,11 +27,12 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
 
     Args:
         game: the game; its `training-NAME.yml` or `training.yml` under `baselines/` comes after the defaults.
-        path: a YAML file that comes after both.
+        path: a YAML file that comes after both; the `config.yml` of a run is one.
         overrides: values that come last; `None` changes nothing.
 
     Raises:
-        ConfigError: for a file that is no YAML mapping, and for names and types that the defaults do not have.
+        ConfigError: for a file that is no YAML mapping or is of another game, and for names and types that the defaults do
+            not have.
         FileNotFoundError: if `path` does not exist.
     """
     config = _read((files("asobiba.learn") / "default.yml").read_text(encoding="utf-8"), "default.yml")
@@ -39,7 +40,11 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
     if own is not None:
         _merge(config, _read(own, f"training.yml of {game.name}"), f"training.yml of {game.name}")
     if path is not None:
-        _merge(config, _read(Path(path).read_text(encoding="utf-8"), str(path)), str(path))
+        given = _read(Path(path).read_text(encoding="utf-8"), str(path))
+        played = given.pop("game", game.id)  # as the config.yml of a run begins
+        if played not in (game.id, game.name):
+            raise ConfigError(f"{path} is of {played}, not of {game.id}: give the command that game, or another file")
+        _merge(config, given, str(path))
     _merge(config, {k: v for k, v in overrides.items() if v is not None}, "the command line")
     for name in ("total_steps", "num_envs", "threads", "snapshot_every", "checkpoint_every"):
         if config[name] < 1:
