@@ -31,6 +31,7 @@ from asobiba.core import (
     seed_record,
     states,
 )
+from asobiba.core.cache import _CodeFiles
 from asobiba.core.random import memory_keys, seed_keys
 from asobiba.core.record import SAMPLER, record_dtype
 
@@ -344,3 +345,17 @@ def test_names_of_ids():
     for name, ids in registry.game_ids().items():
         assert (ids.pettingzoo, ids.gymnasium) == (game(name).id, game(name).gymnasium_id)
         assert re.fullmatch(r"asobiba/[A-Za-z0-9]+-v\d+", ids.gymnasium)
+
+
+def test_processes_that_compile_at_once_keep_their_code_apart(tmp_path):
+    # Both look what there is before either writes; with numbered files one would load the other's code.
+    one, other, edited = (_CodeFiles(str(tmp_path), "run", stamp) for stamp in ("source", "source", "edited source"))
+    assert one.load("8x8") is None
+    assert other.load("9x9") is None
+    one.save("8x8", "code for 8x8")
+    other.save("9x9", "code for 9x9")
+    for files in (one, other):
+        assert (files.load("8x8"), files.load("9x9")) == ("code for 8x8", "code for 9x9")
+    assert edited.load("8x8") is None
+    engine = game("toy_nim").ruleset().engine
+    assert isinstance(engine.run._cache._cache_file, _CodeFiles)

@@ -28,7 +28,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 from asobiba.core import targets
 
@@ -174,7 +174,7 @@ def load_generated(label: str, functions: Iterable[Any], source: str) -> ModuleT
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(source)
         os.replace(temporary, path)
-        _sweep(root, label, folder)
+        _sweep(root, f"{label}-*", folder)
     else:
         _touch(folder)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -183,6 +183,9 @@ def load_generated(label: str, functions: Iterable[Any], source: str) -> ModuleT
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
+    for value in vars(module).values():
+        if isinstance(getattr(value, "_cache", None), FunctionCache):
+            _keep_apart(value._cache)
     return module
 
 
@@ -194,14 +197,58 @@ def _touch(folder: Path) -> None:
         pass  # a read-only cache works all the same
 
 
-def _sweep(root: Path, label: str, keep: Path) -> None:
-    """Removes this label's folders that nothing has used for a month."""
-    for folder in root.glob(f"{label}-*"):
+def _sweep(root: Path, pattern: str, keep: Path) -> None:
+    """Removes folders and files of this pattern that nothing has used for a month."""
+    for path in root.glob(pattern):
         try:
-            if folder != keep and time.time() - folder.stat().st_mtime > _UNUSED_AFTER_DAYS * 86_400:
-                shutil.rmtree(folder, ignore_errors=True)
+            if path == keep or time.time() - path.stat().st_mtime <= _UNUSED_AFTER_DAYS * 86_400:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
         except OSError:
             continue
+
+
+class _CodeFiles(IndexDataCacheFile):
+    """The machine code of a function: a file for each signature, named after all that it was made from.
+
+    Numba numbers these files and keeps an index of them. Processes that compile at the same time take the same number,
+    and one is then given the other's machine code, for records of another layout: it writes where it must not.
+    """
+
+    def __init__(self, path: str, base: str, stamp: Any) -> None:
+        super().__init__(cache_path=path, filename_base=base, source_stamp=stamp)
+        self._base, self._stamp = base, stamp
+
+    def _name_of(self, key: Any) -> str:
+        made_from = repr((numba.__version__, self._stamp, key))
+        return f"{self._base}.{hashlib.sha256(made_from.encode()).hexdigest()[:24]}.nbc"
+
+    def load(self, key: Any) -> Any:
+        path = Path(self._data_path(self._name_of(key)))
+        try:
+            data = self._load_data(path.name)
+        except OSError:
+            return None
+        _touch(path)
+        return data
+
+    def save(self, key: Any, data: Any) -> None:
+        name = self._name_of(key)
+        self._save_data(name, data)
+        # What earlier sources left: such files are not overwritten.
+        _sweep(Path(self._cache_path), f"{self._base}.*.nbc", Path(self._data_path(name)))
+
+    def flush(self) -> None:
+        for path in Path(self._cache_path).glob(f"{self._base}.*.nbc"):
+            path.unlink(missing_ok=True)
+
+
+def _keep_apart(cache: FunctionCache) -> None:
+    locator = cache._impl.locator
+    cache._cache_file = _CodeFiles(cache._cache_path, cache._impl.filename_base, locator.get_source_stamp())
 
 
 class _Locator(_CacheLocator):
@@ -230,6 +277,10 @@ class _Impl(CompileResultCacheImpl):
 
 class _Cache(FunctionCache):
     _impl_class = _Impl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        _keep_apart(self)
 
 
 class LateCache:
