@@ -110,9 +110,7 @@ def say_containment(ruleset: Ruleset, agents: list[str], runner: Executor) -> No
 
 
 def _say_compiling(agents: list[str]) -> None:
-    print(
-        f"Compiling for {', '.join(agents)}: about {15 * len(agents)} s of processor time, this once", file=sys.stderr
-    )
+    print(f"Compiling for {', '.join(agents)}: about {8 * len(agents)} s of processor time, this once", file=sys.stderr)
 
 
 def open_store(ruleset: Ruleset, place: str | None, create: bool) -> Store:
