@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import multiprocessing
 import re
 import signal
 import sqlite3
@@ -130,6 +131,18 @@ def test_a_kernel_that_does_not_compile_loses_and_the_league_goes_on():
     crashed = [r for r in records if r.reason == "crash"]
     assert [r.match.seats[r.culprit] for r in crashed] == ["broken", "broken"]
     assert "no_such_field" in crashed[0].detail
+
+
+def test_processes_go_on_from_the_check_to_the_games_and_end_with_the_executor():
+    executor = LocalExecutor(2, trust=EVERYBODY)
+    executor.check([Match.of(NIM, ("raises",) * 2, 0), Match.of(NIM, ("slow",) * 2, 0)])
+    begun = {process.pid for process in multiprocessing.active_children() if process.name == "asobiba-worker"}
+    assert len(begun) == 2
+    for agents in (["raises", "random"], ["bouton", "random"]):
+        assert [r for found in executor.play(round_robin(NIM, agents, 4)) for r in found]
+        assert {process.pid for process in multiprocessing.active_children()} >= begun
+    del executor
+    assert not begun & {process.pid for process in multiprocessing.active_children()}
 
 
 def test_processes_change_no_result():

@@ -67,7 +67,7 @@ def test_readme(folder, language, text):
 
 
 def test_make_demo_prints_the_table_and_the_report(tmp_path):
-    printed = run(["make", "demo", "DEMO=--minutes 0.4", f"VENV={Path(sys.prefix)}"], ROOT, XDG_DATA_HOME=str(tmp_path))
+    printed = run(["make", "demo", "DEMO=--minutes 0.2", f"VENV={Path(sys.prefix)}"], ROOT, XDG_DATA_HOME=str(tmp_path))
     for agent in ("mp_exact", "mp", "cb", "rnb", "random"):
         assert agent in printed
     assert "report" in printed.lower()

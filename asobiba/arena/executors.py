@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,8 +109,8 @@ class Executor(ABC):
 
         Args:
             matches: what to play.
-            until: stop at this time of `time.monotonic()`, but not sooner than 20 s after the first record, which
-                compiling may delay; what is being played then is thrown away.
+            until: stop at this time of `time.monotonic()`, but not sooner than 20 s, or half of the time that there was,
+                after the first record, which compiling may delay; what is being played then is thrown away.
             before: what is known of pairings (the agents of their seats, sorted) that have played already.
 
         Raises:
@@ -129,26 +130,27 @@ class Executor(ABC):
         Raises:
             RefusedAgent: if one cannot play.
         """
-        units = UnitList([Unit((match,), "check") for match in matches])
-        pool = Pool(units, min(available_cores(), len(matches)), self.terms)
+        self._check(matches, available_cores()).close()
+
+    def _check(self, matches: Sequence[Match], jobs: int) -> Pool:
+        """The pool that has checked them, whose workers are idle."""
+        pool = Pool(UnitList([Unit((match,), "check") for match in matches]), jobs, self._terms(jobs))
         try:
             for _ in pool.run():
                 pass
-        finally:
+        except BaseException:
             pool.close()
+            raise
         self.kernels |= pool.kernels
+        return pool
 
-    def run(self, work: Source, jobs: int, until: float | None = None) -> Iterator[list[Record]]:
-        """Plays what a source gives in worker processes of this machine."""
-        pool = Pool(work, jobs, replace(self.terms, threads=own_share(jobs, available_cores())))
-        try:
-            yield from pool.run(until)
-        finally:
-            pool.close()
+    def _terms(self, jobs: int) -> Terms:
+        return replace(self.terms, threads=own_share(jobs, available_cores()))
 
 
 class LocalExecutor(Executor):
-    """A pool of processes on this machine.
+    """A pool of processes on this machine. They wait for more when all is played, since what they have imported and built
+    costs seconds; they end with the executor.
 
     Args:
         jobs: how many processes; `None`: one per core.
@@ -161,6 +163,11 @@ class LocalExecutor(Executor):
     def __init__(self, jobs: int | None = None, *arguments: Any, **options: Any):
         super().__init__(jobs, *arguments, **options)
         self.jobs = jobs or available_cores()
+        self._waiting: list[Worker] = []
+        weakref.finalize(self, _end, self._waiting)
+
+    def check(self, matches: Sequence[Match]) -> None:
+        self._waiting += self._check(matches, self.jobs).workers
 
     def play(
         self,
@@ -168,21 +175,48 @@ class LocalExecutor(Executor):
         until: float | None = None,
         before: Mapping[tuple[str, ...], Past] | None = None,
     ) -> Iterator[list[Record]]:
-        return self.run(self.workload(matches, self.jobs, before), self.jobs, until)
+        return self._play(self.workload(matches, self.jobs, before), until)
+
+    def _play(self, work: Source, until: float | None) -> Iterator[list[Record]]:
+        terms = self._terms(self.jobs)
+        ready = [worker for worker in self._waiting if worker.terms == terms and worker.process.is_alive()][: self.jobs]
+        others = [worker for worker in self._waiting if worker not in ready]
+        self._waiting.clear()
+        _end(others)
+        pool = Pool(work, self.jobs, terms, ready)
+        try:
+            yield from pool.run(until)
+            self._waiting += [worker for worker in pool.workers if worker.unit is None]
+            pool.workers = [worker for worker in pool.workers if worker.unit is not None]
+        finally:
+            pool.close()
+
+
+def _end(workers: list[Worker]) -> None:
+    while workers:
+        workers.pop().kill()
 
 
 class Pool:
-    """Workers, and what they do; to be closed when nothing more is to be played."""
+    """Workers, and what they do; to be closed when nothing more is to be played.
 
-    def __init__(self, work: Source, jobs: int, terms: Terms):
+    Args:
+        work: where units come from.
+        jobs: how many workers at most.
+        terms: of the workers that it starts.
+        workers: that wait for something to do.
+    """
+
+    def __init__(self, work: Source, jobs: int, terms: Terms, workers: Iterable[Worker] = ()):
         self.work, self.jobs, self.terms = work, jobs, terms
-        self.workers: list[Worker] = []
+        self.workers = list(workers)
         self.kernels: set[str] = set()
         self.deaths = 0
 
     def run(self, until: float | None = None) -> Iterator[list[Record]]:
         """Plays until nothing is left or the time is up."""
         playing = False
+        least = 0.0 if until is None else min(_AT_LEAST, (until - time.monotonic()) / 2)
         while self.work or any(worker.unit for worker in self.workers):
             if until is not None and playing and time.monotonic() > until:
                 return
@@ -191,15 +225,13 @@ class Pool:
             for worker in list(self.workers):
                 for records in self._attend(worker, worker.connection in ready):
                     if until is not None and not playing:
-                        until = max(until, time.monotonic() + _AT_LEAST)
+                        until = max(until, time.monotonic() + least)
                     playing = True
                     yield records
 
     def close(self) -> None:
         """Ends the workers."""
-        for worker in self.workers:
-            worker.kill()
-        self.workers.clear()
+        _end(self.workers)
 
     def _employ(self) -> None:
         """Gives idle workers something to do, and starts workers while there is more."""

@@ -135,6 +135,8 @@ class Player:
     def __init__(self, thinking: SharedThinking, terms: Terms):
         self.thinking, self.terms = thinking, terms
         self._agents: dict[tuple, Agent] = {}
+        self._checked: dict[tuple, Agent] = {}
+        """Agents that began a game and have not played yet."""
 
     def play(self, unit: Unit) -> Iterator[Any]:
         """Yields lists of records, and `Unit`s that are to be played again."""
@@ -179,6 +181,9 @@ class Player:
         return self._agents[key]
 
     def _build(self, match: Match, text: str) -> Agent:
+        checked = self._checked.pop((match.game, match.parameters_text, text), None)
+        if checked is not None:
+            return checked
         inside = self.terms.containment if contained(match.ruleset().game, text, self.terms.trust) else None
         try:
             with sandbox.programs_in(inside):
@@ -199,7 +204,7 @@ class Player:
         try:
             agent = self._build(match, match.seats[0])
             agent.reset(match.ruleset(), 0, 0)
-            self._agents[match.game, match.parameters_text, match.seats[0], 0, "single"] = agent
+            self._checked[match.game, match.parameters_text, match.seats[0]] = agent
             return isinstance(agent, KernelAgent)
         except _NotBuilt as error:
             cause = error.__cause__
@@ -218,7 +223,7 @@ class Player:
         return False
 
     def close(self) -> None:
-        for agent in self._agents.values():
+        for agent in (*self._agents.values(), *self._checked.values()):
             with contextlib.suppress(Exception):
                 agent.close()
 

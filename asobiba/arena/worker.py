@@ -118,7 +118,7 @@ class Worker:
 
     def __init__(self, terms: Terms):
         self.unit: Unit | None = None
-        self._terms = terms
+        self.terms = terms
         self._clock = _context.RawArray("d", FIELDS)
         self._log = _context.RawArray("B", _LOG_BYTES)
         self._done: set[str] = set()
@@ -261,7 +261,7 @@ class Worker:
             detail = f"the process ended with exit code {code}"
         log = bytes(memoryview(self._log).cast("B")[: int(self._clock[NOTED])])
         record = killed_record(match, int(self._clock[SEAT]), CRASH if outside else reason, detail, log)
-        return [replace(record, contained=containment_of(match, self._terms))], [*self.again, *others]
+        return [replace(record, contained=containment_of(match, self.terms))], [*self.again, *others]
 
     @property
     def was_thinking(self) -> bool:
