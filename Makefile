@@ -15,6 +15,9 @@ TORCH_ARGS ?=
 # Further options of the demo, such as DEMO="--minutes 5".
 DEMO ?=
 
+# Hundreds of processes import the same packages, which pip has not compiled: Python shall keep what the first compiles.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-slow bench lint format clean
 
 help:

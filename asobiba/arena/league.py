@@ -43,14 +43,15 @@ def check_agents(ruleset: Ruleset, agents: Sequence[str], executor: Executor) ->
         UnknownAgent, GameParameterError, RefusedAgent: for the first that cannot play.
     """
     trust = executor.terms.trust
-    elsewhere = []
+    here, elsewhere = [], []
     for text in dict.fromkeys(agents):
         if trusted(ruleset.game, text) and not is_loaded(text):
-            agent = make_trusted(ruleset.game, text, trust)
-            agent.prepare(ruleset)
-            agent.close()
+            here.append(make_trusted(ruleset.game, text, trust))
         else:
             elsewhere.append(Match.of(ruleset, (text,) * ruleset.num_players, 0))
+    for agent in here:  # when all are known: a misspelt name need not wait until the others have compiled
+        agent.prepare(ruleset)
+        agent.close()
     if elsewhere:
         executor.check(elsewhere)
 
