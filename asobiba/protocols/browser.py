@@ -318,7 +318,8 @@ class Table:
         return [text if count == 1 else f"{text}, {count} times" for text, count in runs]
 
     def _told(self, before: np.void, action: Any) -> str:
-        if self.ruleset.hidden and self.seat not in (-1, int(before["to_move"])):
+        secret = self.ruleset.hidden and not is_over(self.state)
+        if secret and self.seat not in (-1, int(before["to_move"])):
             return "..."
         return move_text(self.ruleset, before, action)
 
