@@ -423,6 +423,33 @@ def single_steps(game: Game) -> None:
                 batch.states["rewards"][i] = alone[i]["rewards"]
 
 
+def _joint_or_continuous_notation(ruleset: Ruleset, state: np.void) -> None:
+    """Each player's own action, and those of all, are read back from their text; numbers as exactly as it gives them."""
+    generator = np.random.default_rng(int(state["steps"]))
+    joint = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
+    for seat in ruleset.actors(state).tolist():
+        view = states.agent_views(ruleset, np.array([state]), np.array([seat]))[0]
+        if ruleset.discrete:
+            own: Any = generator.choice(np.flatnonzero(states.action_mask(ruleset, state)[seat]))
+        else:
+            box: Any = ruleset.action_space
+            own = generator.uniform(box.low, box.high).astype(box.dtype)
+        _same_text(ruleset, view, own)
+        joint[seat if ruleset.simultaneous else ...] = own
+    if ruleset.simultaneous:
+        _same_text(ruleset, state, joint)
+
+
+def _same_text(ruleset: Ruleset, state: np.void, action: Any) -> None:
+    module = ruleset.notation
+    text = module.action_to_text(ruleset, state, action)
+    back = module.text_to_action(ruleset, state, text)
+    assert np.shape(back) == np.shape(action), f"{text!r} is read as an action of shape {np.shape(back)}"
+    assert module.action_to_text(ruleset, state, back) == text, f"{text!r} is not read as what it was written for"
+    if ruleset.discrete:
+        assert np.array_equal(back, action), f"{text!r} is not read as {action}"
+
+
 def notation(game: Game) -> None:
     """Actions and positions survive their text; other text is refused."""
     if game.notation is None:
@@ -437,6 +464,8 @@ def notation(game: Game) -> None:
                 assert module.text_to_action(ruleset, state, text) == action, f"{text!r} is not read as {action}"
                 names.add(text)
             assert len(names) == len(states.legal_actions(ruleset, state)), "two legal actions have the same text"
+        elif not states.is_over(state):
+            _joint_or_continuous_notation(ruleset, state)
         for seat in (None, *range(ruleset.num_players)):
             view = state if seat is None else states.view_of(ruleset, state, seat)
             assert isinstance(module.board_text(ruleset, view, seat), str), "board_text is no text"

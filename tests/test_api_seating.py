@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -222,3 +225,35 @@ def test_seatings_are_the_same_on_any_number_of_threads():
         assert (actions == shared.sample_actions()).all()
         assert (alone.step(actions) == shared.step(actions)).all()
         assert alone.states.tobytes() == shared.states.tobytes()
+
+
+class _Thinker(Agent):
+    """Plays by what its searcher, which no copy holds, makes of the seed of the game."""
+
+    name = "thinker"
+
+    def __init__(self):
+        self.searcher = None
+
+    def reset(self, ruleset, seat, seed):
+        self.searcher = np.random.default_rng(seed % 2**32).permutation(ruleset.num_actions)
+
+    def act(self, view, legal):
+        return next(int(a) for a in self.searcher if legal[a])
+
+    def __getstate__(self):
+        return {"searcher": None}
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: cloudpickle.loads(cloudpickle.dumps(env))])
+def test_a_copy_goes_on_with_agents_that_cannot_be_copied_whole(copied):
+    seating = Seating(game("bao").ruleset(), 3, opponent=_Thinker(), seat="first", autoreset="same_step")
+    seating.reset(5)
+    for _ in range(4):
+        seating.step(seating.masks.argmax(1))
+    twin = copied(seating)
+    for _ in range(30):
+        actions = seating.masks.argmax(1)
+        seating.step(actions)
+        twin.step(actions)
+        assert (seating.states == twin.states).all()

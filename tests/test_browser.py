@@ -17,6 +17,7 @@ import pytest
 from arena_tools import ENVIRONMENT
 
 from asobiba.core import Agent, GameParameterError, IllegalAction, game
+from asobiba.core.states import action_mask
 from asobiba.protocols.browser import PageServer, Table, _Handler
 
 RULES = game("animal_shogi").ruleset()
@@ -149,7 +150,8 @@ def test_play_serves_the_page_of_any_game(tmp_path):
 def test_continuous_moves_are_written(served):
     server = served(game("curling_end").ruleset(), "random", 0)
     shown = json.loads(ask(server, "state"))
-    assert shown["write"].startswith("3 numbers")
+    assert "3 numbers" in shown["write"]
+    assert [field["name"] for field in shown["controls"]["fields"]] == ["weight", "x, m", "y, m", "spin"]
     assert shown["moves"] == []
     assert shown["svg"].startswith("<svg")
     code, error = refused(server, "play", {"text": "one two three", "ply": 0})
@@ -160,12 +162,84 @@ def test_continuous_moves_are_written(served):
     server.table.wait()
     shown = json.loads(ask(server, "state"))
     assert shown["ply"] == 2
-    assert shown["record"][0] == "0.050, -0.400, 1.000"
+    assert shown["record"][0] == "vx 0.1550 vy 28.3130 ccw"
+    ask(server, "play", {"text": "draw 0.5 -0.25 cw", "ply": 2})
+    server.table.wait()
+    target = server.table.past[2][1]
+    assert json.loads(ask(server, "state"))["record"][2].endswith(" cw")
+    assert target[2] == -1
+
+
+def test_a_race_is_driven_with_actions_that_are_kept(served):
+    server = served(game("mini4wd_race").ruleset(), "constant:duty=0.5", 0)
+    shown = json.loads(ask(server, "state"))
+    assert shown["status"] == "You are first: your move"
+    assert shown["controls"]["seconds"] == 0.02
+    assert 'class="car"' in shown["svg"]  # who drives sees the cars
+    ask(server, "play", {"text": "drive +0.60", "ply": 0, "times": 25})
+    server.table.wait()
+    shown = json.loads(ask(server, "state"))
+    assert shown["ply"] == 25
+    assert shown["record"] == ["drive +0.60, 25 times"]
+    for _, action in server.table.past:
+        assert action[:, 0] == pytest.approx([0.6, 0.5])
+    assert refused(server, "play", {"text": "drive +1.20", "ply": 25})[0] == 400
+    assert refused(server, "play", {"text": "brake", "ply": 25, "times": 0})[0] == 400
+    assert json.loads(ask(server, "undo", {}))["ply"] == 0
+
+
+def test_the_village_acts_beside_the_person(served):
+    ruleset = game("werewolf").ruleset(players=5)
+    server = served(ruleset, "random", 2, seed=4)
+    table, steps = server.table, 0
+    while True:
+        table.wait()
+        shown = json.loads(ask(server, "state"))
+        if shown["over"]:
+            break
+        assert not shown["thinking"], shown["note"]
+        assert shown["moves"], "who is asked has a choice"
+        view = table._view(2)
+        for move in shown["moves"]:
+            assert ruleset.notation.text_to_action(ruleset, view, move["text"]) == move["action"]
+        steps += 1
+        ask(server, "play", {"text": shown["moves"][steps % len(shown["moves"])]["text"], "ply": shown["ply"]})
+    for before, action in table.past:
+        assert action.shape == ruleset.actions_shape
+        masks = action_mask(ruleset, before)
+        assert all(masks[k, action[k]] for k in ruleset.actors(before))
+    assert sum(2 in ruleset.actors(before) for before, _ in table.past) == steps
+    assert shown["status"].startswith("The game is over: you ")
+
+
+def test_an_agent_among_several_that_fails_is_named():
+    table = Table(game("mini4wd_race").ruleset(), Broken(), 1)
+    table.play("free")
+    table.wait()
+    shown = table.describe()
+    assert shown["note"] == "broken failed: RuntimeError: no idea"
+    assert (shown["ply"], shown["thinking"]) == (0, False)
+
+
+@pytest.mark.parametrize("name", ["bao", "battleship", "battleship_attack", "tactics", "tactics_steps"])
+def test_moves_are_clicked_on_the_picture(name):
+    ruleset = game(name).ruleset()
+    table = Table(ruleset, "random", -1, seed=1)
+    for _ in range(12):
+        shown = table.describe()
+        moves = [move for move in shown["moves"] if move["path"]]
+        assert len(moves) >= len(shown["moves"]) - 2  # `end` and `wait` have buttons alone
+        paths = [tuple(move["path"]) for move in moves]
+        assert len(set(paths)) == len(paths)
+        assert {name for path in paths for name in path} <= set(shown["targets"])
+        longer = [(a, b) for a in paths for b in paths if a != b and b[: len(a)] == a]
+        assert not longer, "one move ends where another goes on"
+        table.play(moves[len(moves) // 2]["action"])
 
 
 def test_impossible_tables():
-    with pytest.raises(GameParameterError, match="do not choose moves in turn"):
-        Table(game("mini4wd_race").ruleset(), "random")
+    with pytest.raises(GameParameterError, match="played from one seat"):
+        Table(game("mini4wd_race").ruleset(), "random", -1)
     with pytest.raises(GameParameterError, match="seat is from -1"):
         Table(RULES, "random", 2)
     server = PageServer(Table(RULES, "random"))

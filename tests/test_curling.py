@@ -464,8 +464,19 @@ def test_bad_input_is_refused_by_name():
         env.step(np.zeros(7, np.float32))
     *_, reward, terminated, _, info = env.step(np.array([0.0, math.nan, 1.0], np.float32))
     assert (reward, terminated, info["end_reason"]) == (-1, True, "illegal action")
-    discrete = game("curling_discrete").ruleset()
-    for rules_of, text in ((discrete, "draw 0 0 up"), (discrete, "draw nan 0 cw"), (ruleset, "draw 0 0 cw")):
+    discrete, by_target = game("curling_discrete").ruleset(), game("curling").ruleset(actions="target")
+    for rules_of, text in (
+        (discrete, "draw 0 0 up"),
+        (discrete, "draw nan 0 cw"),
+        (discrete, "concede"),
+        (ruleset, "draw 0 0 up"),
+        (ruleset, "draw 0 99 cw"),
+        (ruleset, "vx 9 vy 30 cw"),
+        (ruleset, "vx nan vy 30 cw"),
+        (ruleset, "concede"),
+        (by_target, "hard 0 0 cw"),
+        (by_target, "vx 0 vy 30 cw"),
+    ):
         with pytest.raises(NotationError):
             rules_of.notation.text_to_action(rules_of, state, text)
     assert discrete.notation.action_to_text(
@@ -474,6 +485,30 @@ def test_bad_input_is_refused_by_name():
     for text in (f"e0 s1 h2 0:0 nan,0{' -' * 15}", f"e0 s1 h2 0:0 9,0{' -' * 15}"):
         with pytest.raises(PositionError, match="off the sheet"):
             ruleset.notation.text_to_state(ruleset, text)
+
+
+@pytest.mark.parametrize("simulator", ["cs2", "fcv1"])
+def test_continuous_shots_are_written_and_read(simulator):
+    ruleset = game("curling").ruleset(simulator=simulator, noise="none", concession=True)
+    state, read = core_states.new_state(ruleset, 0), ruleset.notation.text_to_action
+    # A wish is what `Shot` makes of it, and stops where it says.
+    action = read(ruleset, state, "draw 0.3 -1.4 ccw")
+    wanted = Shot.draw(ruleset, 0.3, -1.4, 1)
+    after = core_states.step(ruleset, state, action)
+    assert after["run"] == pytest.approx([wanted.vx, wanted.vy, 1.0], abs=1e-5)
+    assert after["stones"][0] == pytest.approx([0.3, -1.4], abs=2e-3)
+    text = ruleset.notation.action_to_text(ruleset, state, action)
+    assert text == f"vx {wanted.vx:.4f} vy {wanted.vy:.4f} ccw"
+    assert read(ruleset, state, text) == pytest.approx(action, abs=1e-4)
+    hit = Shot.hit(ruleset, 0.3, -1.4, -1, float(ruleset.params["weights"][0, 1]))
+    assert ruleset.notation.action_to_text(ruleset, state, read(ruleset, state, "firm 0.3 -1.4 cw")) == (
+        f"vx {hit.vx:.4f} vy {hit.vy:.4f} cw"
+    )
+    assert core_states.step(ruleset, state, read(ruleset, state, "concede"))["conceded"] == 0
+    target = game("curling").ruleset(simulator=simulator, actions="target")
+    assert (
+        target.notation.action_to_text(target, state, read(target, state, "draw 0.3 -1.4 cw")) == "draw 0.300 -1.400 cw"
+    )
 
 
 def test_the_image_shows_stones_house_and_free_guard_zone():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
+import asobiba
 from asobiba.api import Batch
 from asobiba.api.render import rasterise
 from asobiba.baselines.mini4wd import published
@@ -558,6 +559,19 @@ def test_pictures_show_the_car_and_a_seat_sees_its_senses_only(game):
     assert mine.count("acc") == 1
     assert "lap" in ruleset.notation.board_text(ruleset, state)
     assert "lap" not in ruleset.notation.board_text(ruleset, states.view_of(ruleset, state, 0), 0)
+
+
+def test_environments_show_the_car_as_who_stands_beside_the_course_sees_it():
+    env = asobiba.make("mini4wd", render_mode="svg")
+    env.reset(seed=0)
+    assert env.render().count('class="car"') == 1
+    assert env.metadata["render_fps"] == 50  # a picture a step is as fast as the car was
+    env.close()
+    slower = asobiba.make("mini4wd_race", opponent="constant", render_mode="svg", control_ms=50)
+    slower.reset(seed=0)
+    assert slower.render().count('class="car"') == 2
+    assert slower.metadata["render_fps"] == 20
+    slower.close()
 
 
 @pytest.mark.parametrize("name", [*shipped("courses"), "random:1003"])

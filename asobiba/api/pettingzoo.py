@@ -10,7 +10,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv, ParallelEnv
 
 from asobiba.api.batch import Batch
-from asobiba.api.render import Renderer, check_mode
+from asobiba.api.render import Renderer, check_mode, step_fps
 from asobiba.api.seating import one_action
 from asobiba.api.single import SingleGame, as_ruleset
 from asobiba.api.spaces import action_space, masked_observation_space
@@ -43,7 +43,7 @@ class _PettingZooGame(SingleGame):
             "render_modes": ["human", "rgb_array", "ansi", "svg"],
             "name": f"{ruleset.game.name}_v{ruleset.game.version}",
             "is_parallelizable": ruleset.simultaneous or ruleset.num_players == 1,
-            "render_fps": 2,
+            "render_fps": step_fps(ruleset, 2),
         }
         check_mode(render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode

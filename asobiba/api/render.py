@@ -41,6 +41,15 @@ def ansi(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
     return "\n".join(f"{name}: {value.tolist()}" for name, value in shown.items())
 
 
+def picture_seat(ruleset: Ruleset, seat: int | None) -> int | None:
+    """Whose knowledge a picture for `seat` shows; `None`: everything.
+
+    A game whose drawing module says `SPECTATOR = True` is played before its players' eyes, whatever their agents sense.
+    """
+    drawing = ruleset.draw if ruleset.game.draw is not None else None
+    return None if getattr(drawing, "SPECTATOR", False) else seat
+
+
 def svg(ruleset: Ruleset, state: np.void, seat: int | None = None, last_action: Any = None) -> str:
     """The position as a standalone SVG picture: everything, or what `seat` knows."""
     if seat is not None:
@@ -73,7 +82,7 @@ class Renderer:
             raise GameParameterError(f"this environment was made without render_mode; choose one of {', '.join(MODES)}")
         if mode == "ansi":
             return ansi(self.ruleset, state, seat)
-        picture = svg(self.ruleset, state, seat, last_action)
+        picture = svg(self.ruleset, state, picture_seat(self.ruleset, seat), last_action)
         if mode == "svg":
             return picture
         pixels = rasterise(picture)
@@ -111,6 +120,14 @@ class Renderer:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"ruleset": self.ruleset, "fps": self.fps, "_window": None}
+
+
+def step_fps(ruleset: Ruleset, otherwise: float) -> float:
+    """Pictures per second where every step is drawn: the steps of a second, if the drawing module's
+    `steps_per_second(ruleset)` says that the game runs in real time, else `otherwise`."""
+    drawing = ruleset.draw if ruleset.game.draw is not None else None
+    found = getattr(drawing, "steps_per_second", None)
+    return otherwise if found is None else float(found(ruleset))
 
 
 def film_fps(ruleset: Ruleset) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from asobiba.api.opponents import Opponent
-from asobiba.api.render import MODES, Renderer, check_mode
+from asobiba.api.render import MODES, Renderer, check_mode, step_fps
 from asobiba.api.seating import Seating, one_action
 from asobiba.api.single import SingleGame, as_ruleset, fresh_seed
 from asobiba.api.spaces import action_space, observation_space
@@ -36,14 +36,15 @@ class SeatEnv(SingleGame, gymnasium.Env):
             `asobiba.core.Agent`, or a function `(view, legal) -> action`; or a mapping from seats to these, or a tuple
             with one for each seat (`None` at the learner's). Compiled agents play in the engine.
         seat: "first", "second", a seat's name or number, or "random": drawn anew for every episode.
-        render_mode: "human", "rgb_array", "ansi", "svg" or `None`; pictures show what the learner knows.
+        render_mode: "human", "rgb_array", "ansi", "svg" or `None`; pictures show what the learner knows
+            (of a car: what who stands beside the course sees).
         strict: an illegal action raises `IllegalAction` instead.
         dtype: of the observations: the game's own, or one of floating-point numbers, such as "float32", for libraries that
             take nothing else.
         parameters: of the game.
     """
 
-    metadata = {"render_modes": list(MODES), "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
+    metadata: dict[str, Any] = {"render_modes": list(MODES), "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
     _batch: Seating
 
     def __init__(
@@ -67,6 +68,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self.render_mode = render_mode
         self.observation_space, self._dtype = observation_space(ruleset, dtype)
         self.action_space = action_space(ruleset)
+        self.metadata = {**type(self).metadata, "render_fps": step_fps(ruleset, 4)}
         self._renderer = Renderer(ruleset, self.metadata["render_fps"])
         self._last_action: Any = None
 
@@ -173,7 +175,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
         super().set_state(state)
 
     def render(self) -> Any:
-        """The picture in `render_mode`, as the learner sees it."""
+        """The picture in `render_mode`, as the learner's player sees it."""
         return self._renderer.render(
             self.render_mode, self._states[0], seat=self.learner, last_action=self._last_action
         )

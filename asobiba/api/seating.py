@@ -403,8 +403,19 @@ class _Group:
         self.agent = agent
         self.batched = agent is not None and plays_batches(agent)
         self.singles: dict[tuple[int, int], Agent] = {}
+        self._seeds: dict[tuple[int, int], int] = {}  # of the games that the singles play
+        self._forgotten: set[tuple[int, int]] = set()
         if agent is not None:
             agent.prepare(seating.ruleset)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Searchers and programs are not copied: an agent that leaves such things behind, and does not itself get them
+        # again, has lost its game and begins it anew when it is asked.
+        self.__dict__.update({"_seeds": {}, **state})  # checkpoints of older runs have none
+        kinds = {key: type(player) for key, player in self.singles.items()}
+        self._forgotten = {
+            key for key, kind in kinds.items() if _own(kind, "__getstate__") and not _own(kind, "__setstate__")
+        }
 
     @property
     def agents(self) -> list[Agent]:
@@ -432,6 +443,8 @@ class _Group:
             if player is None:
                 player = self.singles[i, seat] = copy.deepcopy(self.agent)
             player.begin(ruleset, (seat,), (seed,))
+            self._seeds[i, seat] = seed
+            self._forgotten.discard((i, seat))
 
     def decide(self, seat: int, turn: np.ndarray) -> None:
         """Writes the actions of the agents at `seat` in the games of `turn`."""
@@ -453,7 +466,15 @@ class _Group:
             actions[where] = self.agent.act_batch(views, masks)
             return
         for j, i in enumerate(where.tolist()):
+            if (i, seat) in self._forgotten:
+                self._forgotten.discard((i, seat))
+                self.singles[i, seat].begin(ruleset, (seat,), (self._seeds.get((i, seat), 0),))
             actions[i] = one_action(ruleset, self.singles[i, seat].act(views[j], masks[j]))
+
+
+def _own(kind: type, name: str) -> bool:
+    """Whether a class has a method of this name that is not `object`'s."""
+    return getattr(kind, name, None) is not getattr(object, name, None)
 
 
 def one_action(ruleset: Ruleset, answer: Any) -> Any:

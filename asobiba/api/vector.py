@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from asobiba.api.batch import Batch
 from asobiba.api.opponents import Opponent
-from asobiba.api.render import MODES, Renderer, check_mode
+from asobiba.api.render import MODES, Renderer, check_mode, step_fps
 from asobiba.api.seating import Seating
 from asobiba.api.single import as_ruleset, fresh_seed
 from asobiba.api.spaces import action_space, observation_space
@@ -89,7 +89,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self.ruleset = ruleset
         self.num_envs = int(num_envs)
         self.render_mode = render_mode
-        self.metadata = {**type(self).metadata, "autoreset_mode": mode}
+        self.metadata = {**type(self).metadata, "autoreset_mode": mode, "render_fps": step_fps(ruleset, 4)}
         self.autoreset_mode = mode
         shared: dict[str, Any] = {
             "autoreset": _MODES[mode],

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from asobiba.api.render import ansi
 from asobiba.arena.match import Match, Record, play_match
 from asobiba.arena.replay import replay
-from asobiba.core import Agent, AsobibaError, Ruleset
+from asobiba.core import Agent, AsobibaError, NotationError, Ruleset
 
 _HELP = """Commands:
   ?       this help
@@ -74,36 +74,22 @@ class Person(Agent):
 
     def _action(self, view: np.void, legal: np.ndarray, text: str) -> Any:
         """The action that was typed, or `None` after saying what is wrong with it."""
-        ruleset = self._ruleset
-        if not ruleset.discrete:
-            return self._numbers(text)
         try:
-            if ruleset.game.notation is not None and not text.startswith("#"):
-                action = int(ruleset.notation.text_to_action(ruleset, view, text))
-            else:
-                action = int(text.removeprefix("#"))
+            action = read_action(self._ruleset, view, text)
         except AsobibaError as error:
             self.say(f"{error}")
             return None
         except (ValueError, LookupError):
             self.say(f"{text!r} is no move. {self._how(view, legal)}")
             return None
-        if not 0 <= action < len(legal) or not legal[action]:
-            self.say(f"{text} is not legal here. {self._how(view, legal)}")
+        if self._ruleset.discrete:
+            if not 0 <= action < len(legal) or not legal[action]:
+                self.say(f"{text} is not legal here. {self._how(view, legal)}")
+                return None
+        elif not self._box().contains(action):
+            self.say(f"{text} lies outside {self._box()}. {self._how(view, legal)}")
             return None
         return action
-
-    def _numbers(self, text: str) -> Any:
-        box = self._box()
-        try:
-            values = np.array([float(part) for part in text.replace(",", " ").split()], box.dtype).reshape(box.shape)
-        except ValueError:
-            self.say(f"{text!r} is no action: type {box.low.size} numbers, within {box}")
-            return None
-        if not ((values >= box.low) & (values <= box.high)).all():
-            self.say(f"{text} lies outside {box}")
-            return None
-        return values
 
     def _box(self) -> spaces.Box:
         assert isinstance(self._ruleset.action_space, spaces.Box)
@@ -111,7 +97,11 @@ class Person(Agent):
 
     def _how(self, view: np.void, legal: np.ndarray) -> str:
         if not self._ruleset.discrete:
-            return f"An action is {self._box().low.size} numbers, within {self._box()}."
+            numbers = f"{self._box().low.size} numbers, within {self._box()}"
+            if self._ruleset.game.notation is None:
+                return f"An action is {numbers}."
+            example = move_text(self._ruleset, view, np.zeros(self._box().shape, self._box().dtype))
+            return f"An action is written like this: {example}; or as {numbers}."
         actions = np.flatnonzero(legal)
         shown = [move_text(self._ruleset, view, int(a)) for a in actions[:5]]
         more = f" and {len(actions) - 5} more (type: moves)" if len(actions) > 5 else ""
@@ -126,11 +116,39 @@ class Person(Agent):
 def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
     """An action, or those of all players who act at once, in the game's notation, or as numbers."""
     given = np.asarray(action)
-    if not ruleset.discrete or ruleset.game.notation is None:
+    if ruleset.game.notation is None:
         return str(given.tolist())
+    if not ruleset.discrete:
+        return ruleset.notation.action_to_text(ruleset, state, given)
     if given.ndim == 0 and not 0 <= int(given) < ruleset.num_actions:
         return str(int(given))
     return ruleset.notation.action_to_text(ruleset, state, given if given.ndim else int(given))
+
+
+def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
+    """One player's action that a person wrote: in the game's notation, as numbers, or (discrete ones) as `#17`.
+
+    Returns:
+        An `int`, or a float array of the action space's shape; legal or not.
+
+    Raises:
+        NotationError, IllegalAction: from the game's notation.
+        ValueError: for text that is no action of a game without notation.
+    """
+    if ruleset.discrete:
+        if ruleset.game.notation is not None and not text.startswith("#"):
+            return int(ruleset.notation.text_to_action(ruleset, view, text))
+        return int(text.removeprefix("#"))
+    box: Any = ruleset.action_space
+    try:
+        numbers = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        if ruleset.game.notation is None:
+            raise NotationError(f"{text!r} is no action: write {box.shape[0]} numbers") from None
+        return np.asarray(ruleset.notation.text_to_action(ruleset, view, text), box.dtype)
+    if len(numbers) != box.shape[0]:
+        raise NotationError(f"{text!r} is no action: write {box.shape[0]} numbers, not {len(numbers)}")
+    return np.array(numbers, box.dtype)
 
 
 class _Announced(Agent):

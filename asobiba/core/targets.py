@@ -337,7 +337,7 @@ class _Announcement(event.Listener):
         self._said = True
         what = module.removeprefix("asobiba_generated.").removeprefix("asobiba.").rpartition("_")[0] or module
         print(
-            f"asobiba: compiling {what} for this machine; 5 to 60 s, then kept in the cache (silence this line with "
+            f"asobiba: compiling {what} for this machine; 5 to 15 s, then kept in the cache (silence this line with "
             "ASOBIBA_QUIET=1)",
             file=sys.stderr,
             flush=True,

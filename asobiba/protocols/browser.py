@@ -1,8 +1,16 @@
-"""A person against an agent on a page of the local browser, for every game of sequential turns.
+"""A person against agents on a page of the local browser, for every game.
 
-The picture is the game's SVG. Where the game's drawing module has `clicks(ruleset, state) -> {action: [data-name, ...]}`
-a move is played by clicking those parts of the picture; the legal moves also stand beside it as buttons. A game without
-a picture is shown as text.
+The picture is the game's SVG; a game without one is shown as text. The legal moves stand beside it as buttons, word by
+word where they are many; where actions are continuous they are written, as the game's notation says or in numbers.
+The game's drawing module may offer more, each of it optional:
+
+* `clicks(ruleset, state) -> {action: [name, ...]}`: the parts of the picture that one clicks to play a move. A part is an
+  element with that `data-name`, or one of
+* `targets(ruleset) -> {name: (x, y, width, height)}`: rectangles in the picture's units, which the page lays over it.
+* `controls(ruleset) -> dict`: how an action is put together. `fields`, whose values joined by blanks are its text: each has
+  a `name` and either `choices` or `low`, `high`, `step`; `value`, where it begins; and, where a click on the picture sets
+  it, `axis` ("x" or "y"), `origin` and `scale`, by which a place in the picture becomes a value. `lead`: words in front.
+  `suggestions`: whole texts, as buttons. `hint`: a line of help. `seconds`: of one step, where one wants to keep an action.
 """
 
 from __future__ import annotations
@@ -12,26 +20,31 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, NotationError, Ruleset, make_agent
-from asobiba.core.states import action_mask, as_action, is_over, new_state, step, view_of
+from asobiba.api.render import picture_seat
+from asobiba.arena.answers import as_action as as_answer
+from asobiba.arena.person import move_text, read_action
+from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
+from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
 
 _LOCAL = ("127.0.0.1", "localhost")
 _LARGEST_REQUEST = 10_000
+_MOST_STEPS = 1000
 _IDLE_SECONDS = 20.0
 
 
 @dataclass
 class Table:
-    """One game in progress between a person and an agent.
+    """One game in progress between a person and an agent, which has all other seats.
 
     Args:
-        ruleset: a game of sequential turns. Where actions are continuous the person writes them.
+        ruleset: the game. Where several act at once, the others answer when the person has chosen, without knowing what.
         agent: the agent's name with parameters, or an `Agent`.
-        seat: the person's seat, or -1 if he moves for all seats.
+        seat: the person's seat, or -1 if he moves for all seats (in games of sequential turns).
         position: where to begin, in the game's notation; `None` is a starting position.
         ponder: whether the agent is told to think while the person does.
         seed: of the game's chance and of the agent; each new game takes the next one.
@@ -49,15 +62,16 @@ class Table:
 
     def __post_init__(self) -> None:
         game = self.ruleset.game
-        if self.ruleset.simultaneous:
-            raise GameParameterError(f"{game.name} cannot be played here: its players do not choose moves in turn")
         if not -1 <= self.seat < self.ruleset.num_players:
             raise GameParameterError(f"the seat is from -1 (all) to {self.ruleset.num_players - 1}, not {self.seat}")
+        if self.ruleset.simultaneous and self.seat < 0:
+            raise GameParameterError(f"{game.name} is played from one seat: several players may act at once there")
         self._agents: dict[int, Agent] = {}
         for k in range(self.ruleset.num_players):
             if self.seat not in (-1, k):
                 self._agents[k] = make_agent(game, self.agent) if isinstance(self.agent, str) else self.agent
         self._thinker: threading.Thread | None = None
+        self._thinking = False
         self._trouble = ""
         self.new()
 
@@ -71,51 +85,95 @@ class Table:
                 state = self.ruleset.notation.text_to_state(self.ruleset, self.position)
             self.past: list[tuple[np.void, Any]] = []
             self.state = state
+            self._chosen: list[int] = []  # the plies at which the person chose
             self._trouble = ""
             for seat, agent in self._agents.items():
                 agent.begin(self.ruleset, (seat,), (self.seed,))
             self.seed += 1
         self._answer()
 
-    def play(self, action: int | str, ply: int | None = None) -> None:
+    def play(self, action: int | str, ply: int | None = None, times: int = 1) -> None:
         """The person's move. With `ply` it must be the number of moves played so far, so that no click counts twice.
+
+        Args:
+            action: its number or its text.
+            times: in how many steps it is played, one after the other, where the person is asked again at once.
 
         Raises:
             IllegalAction: if it is not the person's turn, or the move is not legal.
             NotationError: for text that is no move.
         """
+        if not 1 <= times <= _MOST_STEPS:
+            raise IllegalAction(f"an action is kept for 1 to {_MOST_STEPS} steps, not {times}")
         with self._lock:
             if ply is not None and ply != len(self.past):
                 raise IllegalAction(f"the game is at move {len(self.past) + 1}, the page showed move {ply + 1}")
             if is_over(self.state):
                 raise IllegalAction("the game is over")
-            if int(self.state["to_move"]) in self._agents:
+            if self._thinking or not self._asked():
                 raise IllegalAction("it is the agent's turn")
-            move = as_action(self.ruleset, self._written(action) if isinstance(action, str) else action)
-            after = step(self.ruleset, self.state, move)
-            self.past.append((self.state, move))
-            self.state = after
-        self._answer()
+            seat = self._mover()
+            move = self._checked(action, seat)
+            self._chosen.append(len(self.past))
+            self._trouble = ""
+            if not self.ruleset.simultaneous:
+                for _ in range(times):
+                    if is_over(self.state) or self._mover() != seat:
+                        break
+                    try:
+                        self._take(move)
+                    except IllegalAction:  # kept for longer than it is legal
+                        break
+        if self.ruleset.simultaneous:
+            self._answer(move, times)
+        else:
+            self._answer()
 
-    def _written(self, text: str) -> Any:
-        """The action of a text: numbers where actions are continuous, else the game's notation."""
-        if self.ruleset.discrete and self.ruleset.game.notation is not None:
-            return self.ruleset.notation.text_to_action(self.ruleset, self.state, text)
-        try:
-            numbers = [float(word) for word in text.replace(",", " ").split()]
-        except ValueError:
-            raise NotationError(f"a move is written in numbers here, not {text!r}") from None
-        return numbers[0] if self.ruleset.discrete and numbers else numbers
+    def _mover(self) -> int:
+        """The seat that the person moves for now."""
+        return self.seat if self.ruleset.simultaneous else int(self.state["to_move"])
+
+    def _asked(self) -> bool:
+        """Whether it is the person who acts now, alone or among others."""
+        return any(int(k) not in self._agents for k in self.ruleset.actors(self.state))
+
+    def _view(self, seat: int) -> np.void:
+        return agent_views(self.ruleset, np.array([self.state]), np.array([seat]))[0]
+
+    def _mask(self, seat: int) -> np.ndarray:
+        masks = action_mask(self.ruleset, self.state)
+        return masks[seat] if self.ruleset.simultaneous else masks
+
+    def _checked(self, action: int | str, seat: int) -> Any:
+        """The person's action, if it is one that he may play."""
+        found = read_action(self.ruleset, self._view(seat), action) if isinstance(action, str) else action
+        move, remark = as_answer(self.ruleset, found)
+        if remark:
+            raise IllegalAction(remark.replace("answered", "you chose", 1))
+        if self.ruleset.discrete:
+            if not self._mask(seat)[move]:
+                what = repr(action) if isinstance(action, str) else f"action {move}"
+                raise IllegalAction(f"{self.ruleset.players[seat]} may not play {what} now")
+        elif not self.ruleset.action_space.contains(move):
+            raise IllegalAction(f"{move.tolist()} is outside the action space {self.ruleset.action_space}")
+        return move
+
+    def _take(self, action: Any) -> None:
+        strict = self.ruleset.game.faults == "end"
+        after = step(self.ruleset, self.state, action, strict=strict)
+        with self._lock:
+            self.past.append((self.state, action))
+            self.state = after
 
     def undo(self) -> None:
-        """Takes back moves until the person is to move again."""
+        """Takes back what the person chose last, and all that followed."""
         self._settle()
         with self._lock:
             self._trouble = ""
-            while self.past:
-                self.state = self.past.pop()[0]
-                if int(self.state["to_move"]) not in self._agents:
-                    break
+            if self._chosen:
+                ply = self._chosen.pop()
+                self.state = self.past[ply][0] if ply < len(self.past) else self.state
+                del self.past[ply:]
         self._answer()
 
     def wait(self) -> None:
@@ -136,94 +194,153 @@ class Table:
         for agent in self._agents.values():
             agent.stop_pondering()
 
-    def _answer(self) -> None:
-        """Lets the agents move until it is the person's turn, in a thread of its own."""
+    def _answer(self, move: Any = None, times: int = 0) -> None:
+        """Lets the agents act until it is the person's turn, in a thread of its own; first, where all act at once, beside
+        the person's move."""
         with self._lock:
-            if is_over(self.state) or int(self.state["to_move"]) not in self._agents:
+            if move is None and (is_over(self.state) or self._asked()):
                 self._ponder()
                 return
-            self._thinker = threading.Thread(target=self._think, daemon=True)
+            self._thinking = True
+            self._thinker = threading.Thread(target=self._think, args=(move, times), daemon=True)
             self._thinker.start()
 
-    def _think(self) -> None:
-        while not is_over(self.state) and (seat := int(self.state["to_move"])) in self._agents:
-            try:
-                view = view_of(self.ruleset, self.state, seat)
-                action = as_action(self.ruleset, self._agents[seat].act(view, action_mask(self.ruleset, self.state)))
-                after = step(self.ruleset, self.state, action)
-            except Exception as error:  # whatever an agent raises must reach the page
-                self._trouble = f"{self._agents[seat].name} failed: {type(error).__name__}: {error}"
-                return
-            with self._lock:
-                self.past.append((self.state, action))
-                self.state = after
-        self._ponder()
+    def _think(self, move: Any, times: int) -> None:
+        try:
+            while not is_over(self.state) and (times > 0 or not self._asked()):
+                asked = self._asked()
+                if asked and self.ruleset.discrete and not self._mask(self.seat)[move]:
+                    break  # kept for longer than it is legal
+                times -= asked
+                self._take(self._joined(move) if self.ruleset.simultaneous else self._choice(self._mover()))
+        except _Trouble as error:
+            self._trouble = str(error)
+        finally:
+            self._thinking = False
+        if not self._trouble:
+            self._ponder()
+
+    def _joined(self, move: Any) -> np.ndarray:
+        """What all who act now do: the person his move, the agents what they choose."""
+        action = np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
+        for seat in self.ruleset.actors(self.state).tolist():
+            action[seat] = self._choice(seat) if seat in self._agents else move
+        return action
+
+    def _choice(self, seat: int) -> Any:
+        agent, remark = self._agents[seat], ""
+        try:
+            answer, remark = as_answer(self.ruleset, agent.act(self._view(seat), self._mask(seat)))
+            if not remark and self.ruleset.discrete and not self._mask(seat)[answer]:
+                remark = f"answered {answer}, which is not legal"
+        except Exception as error:  # whatever an agent raises must reach the page
+            raise _Trouble(f"{agent.name} failed: {type(error).__name__}: {error}") from None
+        if remark and self.ruleset.game.faults == "end":
+            raise _Trouble(f"{agent.name} failed: it {remark}")
+        return answer
 
     def _ponder(self) -> None:
-        if self.ponder and not is_over(self.state):
+        if self.ponder and not self.ruleset.simultaneous and not is_over(self.state):
             for seat, agent in self._agents.items():
-                agent.ponder(view_of(self.ruleset, self.state, seat))
+                agent.ponder(self._view(seat))
 
     def describe(self) -> dict[str, Any]:
         """What the page shows, as JSON-ready values."""
         with self._lock:
             state, past = self.state, list(self.past)
-        ruleset, game, over = self.ruleset, self.ruleset.game, is_over(state)
-        viewer = None if self.seat < 0 else self.seat
-        shown = state if viewer is None else view_of(ruleset, state, viewer)
-        mover = int(state["to_move"])
-        theirs = mover in self._agents
-        thinking = not over and theirs and not self._trouble
-        result: dict[str, Any] = {
-            "title": game.title,
-            "ply": len(past),
-            "thinking": thinking,
-            "over": over,
-            "status": self._status(state),
-            "note": self._trouble,
-            "svg": None,
-            "text": "",
-            "record": [_move_text(ruleset, before, action, viewer) for before, action in past],
-            "moves": [],
-            "write": "",
-        }
-        if game.draw is not None:
-            result["svg"] = ruleset.draw.svg(ruleset, shown, seat=viewer, last_action=past[-1][1] if past else None)
-        elif game.notation is not None:
-            result["text"] = ruleset.notation.board_text(ruleset, shown, viewer)
-        else:
-            result["text"] = str(shown)
-        if not over and not theirs and not ruleset.discrete:
-            result["write"] = f"{ruleset.actions_shape[0]} numbers from -1 to 1"
-        elif not over and not theirs:
-            clicks = ruleset.draw.clicks if game.draw is not None and hasattr(ruleset.draw, "clicks") else None
-            paths = clicks(ruleset, shown) if clicks else {}
-            for action in np.flatnonzero(action_mask(ruleset, state)):
-                text = _move_text(ruleset, state, int(action), None)
-                result["moves"].append({"action": int(action), "text": text, "path": paths.get(int(action), [])})
+            over, asked = is_over(state), self._asked() and not self._thinking
+            thinking = not over and not asked and not self._trouble
+            mover = self._mover()
+            result: dict[str, Any] = {
+                "title": self.ruleset.game.title,
+                "ply": len(past),
+                "thinking": thinking,
+                "over": over,
+                "status": self._status(asked),
+                "note": self._trouble,
+                "record": self._record(past),
+                "moves": [],
+                "targets": {},
+                "controls": None,
+                "write": "",
+                **self._picture(state, past),
+            }
+            if asked:
+                result.update(self._choices(mover))
         return result
 
-    def _status(self, state: np.void) -> str:
-        names = self.ruleset.players
+    def _picture(self, state: np.void, past: list[tuple[np.void, Any]]) -> dict[str, Any]:
+        """The picture, or the text, that the person sees: everything when the game is over."""
+        ruleset = self.ruleset
+        seat = None if self.seat < 0 or is_over(state) else picture_seat(ruleset, self.seat)
+        shown = state if seat is None else agent_views(ruleset, np.array([state]), np.array([seat]))[0]
+        if ruleset.game.draw is not None:
+            last = past[-1][1] if past else None
+            return {"svg": ruleset.draw.svg(ruleset, shown, seat=seat, last_action=last), "text": ""}
+        if ruleset.game.notation is not None:
+            return {"svg": None, "text": ruleset.notation.board_text(ruleset, shown, seat)}
+        return {"svg": None, "text": str(shown)}
+
+    def _choices(self, mover: int) -> dict[str, Any]:
+        """What the person may choose from."""
+        ruleset, view = self.ruleset, self._view(mover)
+        drawing: Any = ruleset.draw if ruleset.game.draw is not None else None
+        result: dict[str, Any] = {}
+        if hasattr(drawing, "controls"):
+            result["controls"] = drawing.controls(ruleset)
+        if not ruleset.discrete:
+            box: Any = ruleset.action_space
+            numbers = f"{box.shape[0]} numbers from {box.low.min():g} to {box.high.max():g}"
+            result["write"] = numbers if ruleset.game.notation is None else f"a text, or {numbers}"
+            return result
+        if result.get("controls", {}).get("fields"):
+            return result
+        clicks = drawing.clicks(ruleset, view) if hasattr(drawing, "clicks") else {}
+        if hasattr(drawing, "targets"):
+            result["targets"] = drawing.targets(ruleset)
+        result["moves"] = [
+            {"action": action, "text": move_text(ruleset, view, action), "path": clicks.get(action, [])}
+            for action in np.flatnonzero(self._mask(mover)).tolist()
+        ]
+        return result
+
+    def _record(self, past: list[tuple[np.void, Any]]) -> list[str]:
+        """The moves as text. Where all act at once: what the person did, equal things in a row once."""
+        ruleset = self.ruleset
+        if not ruleset.simultaneous and ruleset.num_players > 1:
+            return [self._told(before, action) for before, action in past]
+        own = []
+        for before, action in past:
+            if self.seat in ruleset.actors(before):
+                view = agent_views(ruleset, np.array([before]), np.array([self.seat]))[0]
+                own.append(move_text(ruleset, view, action[self.seat] if ruleset.simultaneous else action))
+        runs = [(text, len(list(run))) for text, run in groupby(own)]
+        return [text if count == 1 else f"{text}, {count} times" for text, count in runs]
+
+    def _told(self, before: np.void, action: Any) -> str:
+        secret = self.ruleset.hidden and not is_over(self.state)
+        if secret and self.seat not in (-1, int(before["to_move"])):
+            return "..."
+        return move_text(self.ruleset, before, action)
+
+    def _status(self, asked: bool) -> str:
+        names, state = self.ruleset.players, self.state
         if not is_over(state):
+            if self.ruleset.simultaneous:
+                return f"You are {names[self.seat]}: {'your move' if asked else 'the others act'}"
             mover = int(state["to_move"])
             who = f"{self._agents[mover].name} is thinking" if mover in self._agents else "your move"
             return f"{names[mover]} to move: {who}"
-        rewards = state["rewards"].tolist()
-        if self.seat < 0 or len(rewards) < 2:
-            return "The game is over: " + ", ".join(f"{n} {r:+g}" for n, r in zip(names, rewards, strict=True))
-        mine = rewards[self.seat]
+        states = [*(before for before, _ in self.past[1:]), state]
+        totals = [round(sum(float(s["rewards"][k]) for s in states), 3) for k in range(len(names))]
+        if self.seat < 0 or len(names) < 2:
+            return "The game is over: " + ", ".join(f"{n} {r:+g}" for n, r in zip(names, totals, strict=True))
+        mine = totals[self.seat]
         return f"The game is over: {'you win' if mine > 0 else 'you lose' if mine < 0 else 'a draw'}"
 
 
-def _move_text(ruleset: Ruleset, state: np.void, action: Any, viewer: int | None) -> str:
-    if ruleset.hidden and viewer is not None and int(state["to_move"]) != viewer:
-        return "..."
-    if not ruleset.discrete:
-        return ", ".join(f"{number:.3f}" for number in np.ravel(action))
-    if ruleset.game.notation is None:
-        return str(action)
-    return ruleset.notation.action_to_text(ruleset, state, action)
+class _Trouble(Exception):
+    """An agent that did not answer with an action."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -257,7 +374,8 @@ class _Handler(BaseHTTPRequestHandler):
             with self.server.turn:  # many tabs at once are served one by one
                 if self.path == "/play":
                     move = asked["text"] if isinstance(asked.get("text"), str) else _number(asked, "action")
-                    table.play(move, None if "ply" not in asked else _number(asked, "ply"))
+                    ply = None if "ply" not in asked else _number(asked, "ply")
+                    table.play(move, ply, 1 if "times" not in asked else _number(asked, "times"))
                 elif self.path == "/new":
                     table.new()
                 elif self.path == "/undo":

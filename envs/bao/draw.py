@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from asobiba.core import Ruleset
-from asobiba.envs.bao.notation import LETTERS, PLAYERS, counts_of
+from asobiba.core.states import legal_actions
+from asobiba.envs.bao.notation import LETTERS, PLAYERS, action_to_text, counts_of
 from asobiba.envs.bao.sowing import drops, sowings
 
 _PIT, _GAP, _SIDE, _TOP = 72, 10, 96, 58
@@ -107,6 +108,18 @@ def _caption(ruleset: Ruleset, state: np.void) -> str:
         winner = int(np.sign(state["rewards"][0]))
         return {0: "drawn", 1: "the first player wins", -1: "the second player wins"}[winner]
     return f"move {int(state['steps']) + 1}: the {PLAYERS[int(state['to_move'])]} player"
+
+
+def targets(ruleset: Ruleset) -> dict[str, tuple[float, float, float, float]]:
+    """The holes, which one clicks, by their letters: x, y, width, height."""
+    holes = ruleset.num_actions
+    places = ((hole, *_centre(holes, hole)) for hole in range(2 * holes))
+    return {LETTERS[hole]: (x - _PIT / 2, y - _PIT / 2, _PIT, _PIT) for hole, x, y in places}
+
+
+def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
+    """For each legal action the hole to click."""
+    return {int(a): [action_to_text(ruleset, state, int(a))] for a in legal_actions(ruleset, state)}
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:

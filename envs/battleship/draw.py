@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 
 from asobiba.core import Ruleset
+from asobiba.core.states import legal_actions
 from asobiba.envs.battleship.notation import afloat_text
 from asobiba.envs.battleship.record import HIT, MISS
 
@@ -64,6 +65,35 @@ def _board(
 
 def _caption(ruleset: Ruleset, state: np.void, shooter: int, width: int) -> list[str]:
     return textwrap.wrap(f"afloat, as told: {afloat_text(ruleset, state, shooter)}", width // _LETTER)
+
+
+def targets(ruleset: Ruleset) -> dict[str, tuple[float, float, float, float]]:
+    """The cells of the boards that one clicks, by the number of their owner and of the cell: x, y, width, height."""
+    width, cells = int(ruleset.params["width"][0]), int(ruleset.params["cells"][0])
+    board_width = max(width * _CELL, 300)
+    found: dict[str, tuple[float, float, float, float]] = {}
+    for index, owner in enumerate((1,) if ruleset.num_players == 1 else (0, 1)):
+        left = _EDGE + index * (board_width + _GAP)
+        for cell in range(cells):
+            row, column = divmod(cell, width)
+            found[f"{owner}-{cell}"] = (left + column * _CELL, _TOP + row * _CELL, _CELL, _CELL)
+    return found
+
+
+def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
+    """For each legal action the cells to click: one of the other's sea, or the two ends of a ship of the own fleet."""
+    mover, cells = int(state["to_move"]), int(ruleset.params["cells"][0])
+    sizes = ruleset.params["sizes"][0]
+    ship = int(state["placed"][mover])
+    found = {}
+    for action in legal_actions(ruleset, state).tolist():
+        if ship == len(sizes):
+            found[action] = [f"{1 - mover}-{action}"]
+            continue
+        down, cell = divmod(action, cells)
+        last = cell + (int(sizes[ship]) - 1) * (int(ruleset.params["width"][0]) if down else 1)
+        found[action] = [f"{mover}-{cell}", f"{mover}-{last}"]
+    return found
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:

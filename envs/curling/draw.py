@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import Ruleset
-from asobiba.envs.curling.layout import simulator_of
+from asobiba.envs.curling.layout import TARGET_X, TARGET_Y, WEIGHTS, simulator_of
 from asobiba.envs.curling.simulate import Result, Shot, simulate
 from asobiba.envs.curling.simulators import RADIUS
 
@@ -132,6 +132,26 @@ def _page(parts: list[str]) -> str:
         f'viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}"><rect width="100%" height="100%" fill="#ffffff"/>'
         f'<g font-family="sans-serif" fill="#222">{"".join(parts)}</g></svg>'
     )
+
+
+def controls(ruleset: Ruleset) -> dict[str, Any]:
+    """A shot as a weight, a target, which a click on the sheet sets, and a spin."""
+    weights = list(WEIGHTS[: 1 if ruleset.parameters.get("actions") == "target" else None])
+    places: list[dict[str, Any]] = [
+        {"name": "x, m", "low": -2.2, "high": 2.2, "step": 0.05, "axis": "x"},
+        {"name": "y, m", "low": -6.0, "high": 2.0, "step": 0.05, "axis": "y"},
+    ]
+    if ruleset.discrete:
+        for place, values in zip(places, (TARGET_X, TARGET_Y), strict=True):
+            place["choices"] = [f"{value + 0.0:g}" for value in values]  # + 0.0: never -0
+    (x, y), scale = _at(0.0, 0.0), (1 / _SCALE, -1 / _SCALE)
+    for place, zero, factor in zip(places, (x, y), scale, strict=True):
+        place.update(value=0, origin=-zero * factor, scale=factor)
+    return {
+        "fields": [{"name": "weight", "choices": weights}, *places, {"name": "spin", "choices": ["ccw", "cw"]}],
+        "suggestions": ["concede"] if ruleset.parameters["concession"] else [],
+        "hint": "Click where the stone shall go, from the tee. A draw stops there; soft, firm and hard go through it.",
+    }
 
 
 def _first_of_last_shot(state: np.void) -> int:

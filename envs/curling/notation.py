@@ -1,7 +1,9 @@
 """Text for shots and positions.
 
 A shot of the discrete game is `draw 0.3 -1.4 ccw`: weight (draw, soft, firm, hard), target x and y in m from the tee, spin
-(ccw or cw); or `concede`. A position is one line: ends played, shots played, who has the hammer, the score, and the
+(ccw or cw); or `concede`. With continuous actions a shot is what is delivered, `vx -0.9900 vy 29.5600 ccw` in m/s, where
+actions are velocities; where they are targets, `draw 0.300 -1.400 ccw` with any target. Velocities may be given by a
+weight and a target, too. A position is one line: ends played, shots played, who has the hammer, the score, and the
 sixteen stones in the order thrown, `x,y` or `-`:
 
     e2 s3 h2 3:1 0.012500,-2.100000 - 0.400000,0.100000 - - - - - - - - - - - - -
@@ -11,23 +13,23 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 
 from asobiba.core import NotationError, PositionError, Ruleset
 from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
+from asobiba.envs.curling.rules import CONCEDES
+from asobiba.envs.curling.shots import draw_shot, hit_shot
 
 _SPIN = {1: "ccw", -1: "cw"}
+_SIGN = {text: sign for sign, text in _SPIN.items()}
 
 
-def _require_discrete(ruleset: Ruleset) -> None:
+def action_to_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
+    """The text of an action: four decimals of a velocity in m/s, three of a target in m."""
     if not ruleset.discrete:
-        raise NotationError(f"actions of {ruleset!r} are numbers; texts are those of curling_discrete")
-
-
-def action_to_text(ruleset: Ruleset, state: np.void, action: int) -> str:
-    """The text of a discrete action. Raises `NotationError` where actions are continuous."""
-    _require_discrete(ruleset)
+        return _continuous_text(ruleset, np.asarray(action, float))
     if action == len(ruleset.params["shots"][0]):
         return "concede"
     rest, spin = divmod(int(action), len(SPINS))
@@ -36,17 +38,18 @@ def action_to_text(ruleset: Ruleset, state: np.void, action: int) -> str:
     return f"{WEIGHTS[weight]} {TARGET_X[x] + 0.0:g} {TARGET_Y[y] + 0.0:g} {_SPIN[SPINS[spin]]}"  # + 0.0: never -0
 
 
-def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
-    """The discrete action of a text.
+def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> Any:
+    """The action of a text: an `int`, or a `(3,)` or `(4,)` float32 array.
 
     Raises:
-        NotationError: for other text, and where actions are continuous.
+        NotationError: for other text, and for shots that are no action of this ruleset.
     """
-    _require_discrete(ruleset)
     words = text.split()
+    if words == ["concede"] and int(ruleset.params["concession"][0]):
+        return len(ruleset.params["shots"][0]) if ruleset.discrete else np.array([0, 0, 1, 1], np.float32)
+    if not ruleset.discrete:
+        return _continuous_action(ruleset, text)
     try:
-        if words == ["concede"] and int(ruleset.params["concession"][0]):
-            return len(ruleset.params["shots"][0])
         weight, x, y, spin = words
         number = (TARGET_X.index(float(x)) * len(TARGET_Y) + TARGET_Y.index(float(y))) * len(WEIGHTS)
         return (number + WEIGHTS.index(weight)) * len(SPINS) + ["ccw", "cw"].index(spin)
@@ -55,6 +58,76 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
             f"{text!r} is no shot; shots look like this: draw 0.3 -1.4 ccw, with weight {', '.join(WEIGHTS)}, x one of "
             f"{', '.join(f'{v + 0.0:g}' for v in TARGET_X)}, y one of {', '.join(f'{v + 0.0:g}' for v in TARGET_Y)}, ccw or cw"
         ) from None
+
+
+def _ranges(ruleset: Ruleset) -> np.ndarray:
+    """Middle and half width of what the first two numbers of an action stand for: `(2, 2)`, m/s or m."""
+    p = ruleset.params[0]
+    if p["by_target"]:
+        return np.array([[0.0, p["target_side"]], [(p["hog"] + p["far"]) / 2, (p["far"] - p["hog"]) / 2]])
+    return np.array([[0.0, p["lateral"]], [(p["slowest"] + p["fastest"]) / 2, (p["fastest"] - p["slowest"]) / 2]])
+
+
+def _continuous_text(ruleset: Ruleset, action: np.ndarray) -> str:
+    if int(ruleset.params["concession"][0]) and action[-1] > CONCEDES:
+        return "concede"
+    a, b = (middle + half * min(max(x, -1.0), 1.0) for (middle, half), x in zip(_ranges(ruleset), action[:2].tolist()))
+    spin = _SPIN[1 if action[2] >= 0 else -1]
+    if int(ruleset.params["by_target"][0]):
+        return f"draw {_decimals(a, 3)} {_decimals(b, 3)} {spin}"
+    return f"vx {_decimals(a, 4)} vy {_decimals(b, 4)} {spin}"
+
+
+def _decimals(value: float, places: int) -> str:
+    return f"{round(value, places) + 0.0:.{places}f}"
+
+
+def _continuous_action(ruleset: Ruleset, text: str) -> np.ndarray:
+    by_target = bool(ruleset.params["by_target"][0])
+    shape = "draw 0.3 -1.4 ccw" if by_target else "vx -0.99 vy 29.56 ccw, or draw 0.3 -1.4 ccw"
+    number = r"([+-]?\d+(?:\.\d*)?)"
+    wish = re.fullmatch(rf"({'|'.join(WEIGHTS)}) {number} {number} (ccw|cw)", text.strip())
+    shot = re.fullmatch(rf"vx {number} vy {number} (ccw|cw)", text.strip())
+    if wish is None and (shot is None or by_target):
+        raise NotationError(f"{text!r} is no shot; shots look like this: {shape}, with weight {', '.join(WEIGHTS)}")
+    if wish is not None:
+        weight, spin = WEIGHTS.index(wish[1]), _SIGN[wish[4]]
+        values = float(wish[2]), float(wish[3])
+        if by_target and weight:
+            raise NotationError(f"{text!r}: where actions are targets, every stone is a draw")
+        if not by_target:
+            values = _velocity(ruleset, *values, weight, spin, text)
+    else:
+        assert shot is not None
+        values, spin = (float(shot[1]), float(shot[2])), _SIGN[shot[3]]
+    action = np.ones(ruleset.action_space.shape or (3,), np.float32)
+    for k, (middle, half) in enumerate(_ranges(ruleset)):
+        share = (values[k] - middle) / half
+        if not abs(share) <= 1 + 1e-4:  # what was rounded may lie a hair outside
+            name, unit = ("xy"[k], "m") if by_target else (f"v{'xy'[k]}", "m/s")
+            low, high = middle - half, middle + half
+            raise NotationError(f"{text!r}: {name} is {values[k]:g} {unit}, it must be from {low:g} to {high:g}")
+        action[k] = min(max(share, -1.0), 1.0)
+    action[2] = spin
+    if len(action) > 3:
+        action[3] = 0.0
+    return action
+
+
+def _velocity(ruleset: Ruleset, x: float, y: float, weight: int, spin: int, text: str) -> tuple[float, float]:
+    """The delivery that stops at a point, or comes by it with the speed of this weight."""
+    p = ruleset.params[0]
+    if not (abs(x) <= p["side"] and p["hog"] <= y <= p["far"]):
+        raise NotationError(
+            f"{text!r}: the target must lie within {p['side']:g} m of the centre line and from {p['hog']:g} to "
+            f"{p['far']:g} m from the tee"
+        )
+    model, release = int(p["model"]), float(p["release"])
+    if weight == 0:
+        vx, vy = draw_shot(model, release, x, y, float(spin))
+    else:
+        vx, vy = hit_shot(model, release, x, y, float(spin), float(p["weights"][weight - 1]))
+    return float(vx), float(vy)
 
 
 def state_to_text(ruleset: Ruleset, state: np.void) -> str:

@@ -31,11 +31,13 @@ from asobiba.envs.mini4wd.course import (
     poses,
     rise_along,
 )
-from asobiba.envs.mini4wd.layout import TRACE_CELLS
+from asobiba.envs.mini4wd.layout import TRACE_CELLS, control_ms_of
 from asobiba.envs.mini4wd.physics import CAUSES
 
 FPS = 10.0
 """Pictures per second of a film that runs as fast as the car did: `frames` draws so many a second."""
+SPECTATOR = True
+"""Who drives stands beside the course and sees the cars, though no policy does."""
 _WIDTH, _PLAN, _PROFILE, _MARGIN, _HEAD = 900, 540, 190, 30, 56
 _CARS = ("#d7263d", "#1b6ca8")
 _FASTEST, _RED, _TALLEST = 7.0, 5.0, 0.12
@@ -332,6 +334,25 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     return picture.document(lines, ground, bridges, top)
 
 
+def steps_per_second(ruleset: Ruleset) -> float:
+    """Control steps in a second of the race."""
+    return 1000.0 / control_ms_of(ruleset)
+
+
+def controls(ruleset: Ruleset) -> dict[str, Any]:
+    """A slider for the duty, buttons for what one mostly does, and for how long."""
+    kept = {"seconds": 1.0 / steps_per_second(ruleset), "hint": "Keep an action for longer than a step."}
+    if ruleset.discrete:
+        return kept
+    modes = [] if ruleset.parameters.get("actions") == "duty" else ["brake", "free"]
+    return {
+        "lead": "drive",
+        "fields": [{"name": "duty", "low": -1.0, "high": 1.0, "step": 0.05, "value": 0.5}],
+        "suggestions": [*(f"drive {duty:+.2f}" for duty in (0.3, 0.5, 0.7, 1.0, -0.5)), *modes],
+        **kept,
+    }
+
+
 def _words(ruleset: Ruleset, state: np.void, k: int) -> str:
     cause, finish = int(state["cause"][k]), float(state["finish_time"][k])
     end = f", out: {CAUSES[cause]}" if cause else f", {finish:.2f} s" if finish else ""
@@ -439,4 +460,6 @@ def frames(ruleset: Ruleset, before: np.void, action: Any, after: np.void) -> It
         yield svg(ruleset, after)
 
 
-__all__ = ["course_svg", "frames", "height_profile", "lanes_of_lap", "plan_of", "svg"]
+__all__ = [
+    "controls", "course_svg", "frames", "height_profile", "lanes_of_lap", "plan_of", "steps_per_second", "svg",
+]  # fmt: skip

@@ -29,13 +29,13 @@ def action_to_text(ruleset: Ruleset, state: np.void, action: object) -> str:
 
 
 def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> object:
-    """The action of this text; duties are rounded to hundredths by it.
+    """The action of this text; duties are rounded to hundredths by it. In a race: of one car, or of both, a row a car.
 
     Raises:
         NotationError: for text of another form, or a level that the game with discrete actions does not have.
     """
     rows = [_row(part.strip()) for part in text.split(",")]
-    if len(rows) != (ruleset.num_players if ruleset.simultaneous else 1):
+    if len(rows) not in (1, ruleset.num_players):
         raise NotationError(f"{text!r} has {len(rows)} actions; {_EXPECTED}")
     if ruleset.discrete:
         for number, level in enumerate(LEVELS):
@@ -46,7 +46,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> object:
     if size == 1 and any(selector < 0 for _, selector in rows):
         raise NotationError(f"{text!r}: the game with actions='duty' has no drive modes; say drive and a duty")
     array = np.array(rows, np.float32)[:, :size]
-    return array if ruleset.simultaneous else array[0]
+    return array if len(rows) > 1 else array[0]
 
 
 def _row(text: str) -> tuple[float, float]:

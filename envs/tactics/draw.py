@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import Ruleset
+from asobiba.core.states import legal_actions
 from asobiba.envs.tactics import layout
 from asobiba.envs.tactics.maps import SIDES
-from asobiba.envs.tactics.notation import LETTERS, in_words, map_name, outcome_text
-from asobiba.envs.tactics.orders import board_size
+from asobiba.envs.tactics.notation import LETTERS, cell_name, in_words, map_name, outcome_text
+from asobiba.envs.tactics.orders import board_size, end_of_turn, order_of
 from asobiba.envs.tactics.units import MARKS, NAMES, TERRAINS
 
 FPS = 3.0
@@ -52,6 +53,31 @@ def _unit(x: float, y: float, side: int, kind: int, hp: int, waiting: bool) -> s
         f"<text x='22' y='23' font-size='15' font-weight='bold' text-anchor='end' {_FONT} fill='#111' stroke='#fff' "
         f"stroke-width='3' paint-order='stroke'>{hp}</text></g>"
     )
+
+
+def targets(ruleset: Ruleset) -> dict[str, tuple[float, float, float, float]]:
+    """The cells, which one clicks, by their names: x, y, width, height."""
+    centres = {cell_name(ruleset, cell): _centre(ruleset, cell) for cell in range(board_size(ruleset) ** 2)}
+    return {name: (x - _CELL / 2, y - _CELL / 2, _CELL, _CELL) for name, (x, y) in centres.items()}
+
+
+def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
+    """For each legal action the cells to click: of the unit, of its goal, and of whom it attacks.
+
+    A unit that might attack from its goal, but does not, is clicked once more there.
+    """
+    legal, cells = legal_actions(ruleset, state).tolist(), board_size(ruleset) ** 2
+    if in_words(ruleset):
+        return {action: [cell_name(ruleset, action)] for action in legal if action < cells}
+    orders = {action: order_of(ruleset, state, action) for action in legal if action < end_of_turn(ruleset, state)}
+    attacked_from = {(order.unit, order.goal) for order in orders.values() if order.target >= 0}
+    found = {}
+    for action, order in orders.items():
+        path = [int(state["cell"][int(state["to_move"]), order.unit]), order.goal]
+        if (order.unit, order.goal) in attacked_from:
+            path.append(order.target if order.target >= 0 else order.goal)
+        found[action] = [cell_name(ruleset, cell) for cell in path]
+    return found
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
