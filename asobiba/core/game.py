@@ -32,7 +32,8 @@ class Layout:
 
     Args:
         state: fields of a state after the common header, as NumPy field tuples `(name, dtype[, shape])`.
-        parameters: the values of the parameter record `p` that the rules read; their NumPy dtypes are the record's.
+        parameters: the values of the parameter record `p` that the rules read; their NumPy dtypes are the record's. A value
+            that takes work is given as a function without arguments, called when the game is first played.
         actions: the number of discrete actions, or a `gymnasium.spaces.Box` of one player's continuous action.
         observation: named channels of the observation, in order: name -> shape. The observation is one flat vector;
             `Ruleset.channels` splits it again.
@@ -179,15 +180,17 @@ class Ruleset:
         self.max_steps = int(self.layout.max_steps)
         head = header(self.seats, some=game.turns == "some", leaves=game.leaves, replaces=game.faults == "replace")
         self.dtype = record_dtype([*head, *self.layout.state])
-        self.params = self._parameter_record()
 
-    def _parameter_record(self) -> np.ndarray:
+    @cached_property
+    def params(self) -> np.ndarray:
+        """The record `(1,)` of what the rules read of the parameters. Made when it is first asked for: it may take work."""
+        given = {name: value() if callable(value) else value for name, value in self.layout.parameters.items()}
         values = {
             "illegal_reward": np.float32(self.game.illegal_reward),
             "max_steps": np.int32(self.max_steps),
             "players": np.int32(self.num_players),
             **self._bounds(),
-            **{name: np.asarray(value) for name, value in self.layout.parameters.items()},
+            **{name: np.asarray(value) for name, value in given.items()},
         }
         fields = []
         for name, value in values.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def _fill_shots(model, release, x, y, speeds, out):
 def discrete_shots(simulator: Simulator) -> np.ndarray:
     """The shots of the discrete game, `(n, 3)` float64: vx, vy (m/s), spin; weights and spins vary fastest."""
     speeds = np.array([0.0, *simulator.weights])
-    out = np.zeros((len(TARGET_X) * len(TARGET_Y) * len(speeds) * len(SPINS), 3))
+    out = np.zeros((len(TARGET_X) * len(TARGET_Y) * len(WEIGHTS) * len(SPINS), 3))
     _fill_shots(simulator.model, simulator.release, np.array(TARGET_X), np.array(TARGET_Y), speeds, out)
     return out
 
@@ -192,8 +193,8 @@ def common_layout(
     }  # fmt: skip
     space: int | spaces.Box = spaces.Box(-1.0, 1.0, (4 if conceding else 3,), np.float32)
     if discrete:
-        parameters["shots"] = discrete_shots(sim)
-        space = len(parameters["shots"]) + conceding
+        parameters["shots"] = partial(discrete_shots, sim)
+        space = len(TARGET_X) * len(TARGET_Y) * len(WEIGHTS) * len(SPINS) + conceding
     most = float(last - first_end)
     return Layout(
         state=_state(),
