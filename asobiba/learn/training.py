@@ -267,7 +267,7 @@ class _Exploration(BaseCallback):
     def _on_rollout_start(self) -> None:
         if self._range:
             first, last = self._range
-            log_std = self.model.policy.log_std
+            log_std: Any = self.model.policy.log_std
             log_std.requires_grad_(False)
             log_std.fill_(math.log(first) + self.num_timesteps / self._total * math.log(last / first))
 

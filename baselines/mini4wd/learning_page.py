@@ -88,7 +88,7 @@ def page(ppo: Path, sac: Path, general: Path, picture: str, command: str) -> str
         "Course `junior_hill`, car `dash`, another car in every run, three laps; evaluations without noise. PPO after a teacher: "
         f"`asobiba train mini4wd`; the network first learns from {shown_decisions(ppo):,} decisions that `{teacher}` shows, then "
         f"drives by itself; {games // 4:,} runs each, {games:,} after the last step. PPO alone: without teacher and shaped rewards, "
-        "in the four parts that its README names; 50 to 400 runs each. SAC: `asobiba mini4wd learn --algorithm sac --courses 0`, 50 "
+        "in the four parts that its README names; 100 to 400 runs each. SAC: `asobiba mini4wd learn --algorithm sac --courses 0`, 50 "
         "runs each. A decision of SAC costs about ten times as much computing as one of PPO.", "",
         f"![mean return over decisions]({picture})", "", "| algorithm | decisions | best evaluation | last evaluation |",
         "|---|--:|--:|--:|",
