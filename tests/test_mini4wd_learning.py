@@ -12,6 +12,7 @@ import pytest
 import torch
 from conftest import debian_program
 from mini4wd_rig import FIRMWARE, Bench, build_firmware
+from safetensors.torch import load_file
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from typer.testing import CliRunner
 
@@ -30,6 +31,7 @@ from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.course import KAPPA, KINDS, load_course
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
+from asobiba.learn import training
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.config import load_config
 from asobiba.learn.evaluation import episode_returns
@@ -37,7 +39,7 @@ from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.memory import RememberingVecEnv
 from asobiba.learn.policy_file import load_policy
 from asobiba.learn.shaping import ShapedVecEnv
-from asobiba.learn.training import _Exploration, new_model
+from asobiba.learn.training import _Exploration, new_model, train
 
 NO_MASK = np.zeros(0, np.int8)
 
@@ -207,7 +209,9 @@ def test_a_driver_is_taught_by_another_and_explores_as_it_is_told(request, tmp_p
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as `train` does
     request.addfinalizer(lambda: torch.set_num_threads(threads))
-    imitate(model, ruleset, config, tmp_path)
+    said = []
+    imitate(model, ruleset, config, tmp_path, said.append)
+    assert said[-1].endswith("known before")
     first, *_, last = np.genfromtxt(tmp_path / "imitation.csv", delimiter=",", skip_header=1)
     assert last[1] > max(first[1], 0.8)  # agreement
     seen = RunMemory(ruleset, 1).look(states.observation(ruleset, states.new_state(ruleset, 3), 0)[None])
@@ -224,6 +228,27 @@ def test_a_driver_is_taught_by_another_and_explores_as_it_is_told(request, tmp_p
 
     model.learn(512, callback=CallbackList([_Exploration(config), Watch()]))
     assert widths == pytest.approx([0.1, 0.1 / 2**1.0], rel=1e-4)
+
+
+def test_a_stopped_run_explores_and_is_rewarded_as_if_it_had_never_stopped(tmp_path, monkeypatch):
+    class Stopped(Exception):
+        pass
+
+    def save_and_stop(model, path):
+        save(model, path)
+        raise Stopped
+
+    config = load_config(GAME, **SMALL, checkpoint_every=256, imitation={"decisions": 0}, exploration=[0.2, 0.05])
+    train(GAME, config, tmp_path / "straight", progress=False)
+    save = training.save_checkpoint
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "save_checkpoint", save_and_stop)
+        with pytest.raises(Stopped):
+            train(GAME, config, tmp_path / "stopped", progress=False)
+    train(GAME, config, tmp_path / "stopped", progress=False)
+    ours, theirs = (load_file(tmp_path / name / "policy.safetensors") for name in ("stopped", "straight"))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert float(theirs["log_std"].exp()[0]) == pytest.approx(0.2 * 0.25**0.5)  # set before the last of two rollouts
 
 
 def test_values_of_what_is_shown_are_discounted_rewards_to_come():

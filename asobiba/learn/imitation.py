@@ -11,6 +11,7 @@ learning", AISTATS 2011 (the student's own positions).
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,7 +113,9 @@ def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.nd
     return student.policy.predict(seen, deterministic=False)[0]
 
 
-def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) -> None:
+def imitate(
+    model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path, say: Callable[[str], None] | None = None
+) -> None:
     """Teaches a fresh learner's policy and value; `imitation.csv` then says how well it knows each new round of games.
 
     Args:
@@ -120,6 +123,7 @@ def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) 
         ruleset: the game.
         config: of the run; `imitation` says who teaches what.
         folder: of the run.
+        say: shows a line after every round of games; `None` says nothing.
 
     Raises:
         ConfigError: for a memory or a potential in a game of several players.
@@ -160,6 +164,10 @@ def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) 
             rounds += 1
             rows.writerow([seen, *(f"{figure:.4f}" for figure in fresh)])
             file.flush()
+            if say is not None:
+                say(
+                    f"{seen:,} of {settings['decisions']:,} decisions of {settings['teacher']} seen, {fresh[0]:.0%} known before"
+                )
     seating.close()
 
 

@@ -102,7 +102,7 @@ def train(
             if config["start"]:
                 _start_from(model.policy, config["start"])
             if config["imitation"]["decisions"]:
-                imitate(model, practice, config, folder)
+                imitate(model, practice, config, folder, say if progress else None)
         model.tensorboard_log = str(folder / "tensorboard")
         left = config["total_steps"] - model.num_timesteps
         if left > 0:
