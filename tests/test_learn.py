@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from asobiba.api.sb3 import SB3VecEnv
+from asobiba.api.seating import Seating
 from asobiba.cli import app
 from asobiba.core import agent_declarations, make_agent
 from asobiba.core.registry import game
@@ -20,6 +21,7 @@ from asobiba.learn import reporting, training
 from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
 from asobiba.learn.config import ConfigError, load_config, read_settings
 from asobiba.learn.evaluation import evaluate, summarise
+from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.networks import BoardNetwork
 
 SMALL = {
@@ -185,6 +187,9 @@ def test_files_that_hold_no_policy(tmp_path):
         ("policy: tree", "expected mlp, board or"),
         ("opponents: []", "at least one agent"),
         ("num_envs: 0", "at least 1"),
+        ("exploration: [0.1]", r"expected \[\] or \[from, to\]"),
+        ("exploration: [0.1, 0.0]", "both above 0"),
+        ("exploration: [0.2, 0.1]", "discrete actions"),
         ("train_on: {name: nim}", "expected {game: NAME"),
         ("learning_rate: 0.1", "(?s)belongs under learner.*--set learner.learning_rate=0.1"),
         ("games: 20", "belongs under evaluation"),
@@ -270,6 +275,26 @@ def test_the_command_shows_returns_of_one_player_beside_the_best_classical_agent
     assert done.exit_code == 0, done.output
     assert "the best classical agent" in done.output
     assert "score" not in done.output
+
+
+def test_values_of_what_a_teacher_shows_are_its_games_results():
+    # Nim pays at its end: a decision is worth the result, discounted by the player's own decisions that follow.
+    nim = game("toy_nim").ruleset()
+    seating = Seating(nim, 30, opponent="random", seat=None, autoreset="disabled", threads=1)
+    shown = demonstrate(seating, 3, 0.5)
+    ends = np.abs(shown.values) == 1.0
+    assert ends.sum() == 30 * 2  # the last decision of each player
+    assert shown.values[ends].sum() == 0.0
+    exponents = -np.log2(np.abs(shown.values))
+    assert np.array_equal(exponents, np.rint(exponents))
+    assert exponents.max() >= 1
+    assert (shown.masks[np.arange(len(shown.actions)), shown.actions] != 0).all()
+
+
+def test_imitation_knows_memories_in_games_of_one_player_only(tmp_path):
+    config = small_config(shaping="asobiba.baselines.mini4wd.shaping:Promise")
+    with pytest.raises(ConfigError, match="games of one player only"):
+        imitate(None, game("toy_nim").ruleset(), config, tmp_path)
 
 
 def test_intervals_of_an_evaluation():

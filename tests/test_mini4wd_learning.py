@@ -12,21 +12,34 @@ import pytest
 import torch
 from conftest import debian_program
 from mini4wd_rig import FIRMWARE, Bench, build_firmware
+from safetensors.torch import load_file
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from typer.testing import CliRunner
 
+from asobiba.api.sb3 import SB3VecEnv
+from asobiba.api.seating import Seating
 from asobiba.baselines.mini4wd.export import IntegerPolicy, integer_policy
 from asobiba.baselines.mini4wd.generalise import environments, new_learner
 from asobiba.baselines.mini4wd.learned import POLICY
 from asobiba.baselines.mini4wd.memory import RunMemory
 from asobiba.baselines.mini4wd.network import CarPolicy, scales
+from asobiba.baselines.mini4wd.shaping import Promise
 from asobiba.baselines.mini4wd.sides import Setting, simulated, through_the_link
+from asobiba.baselines.mini4wd.table import drive_all, points
+from asobiba.cli import app
 from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.course import KAPPA, KINDS, load_course
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
+from asobiba.learn import training
 from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.config import load_config
 from asobiba.learn.evaluation import episode_returns
+from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.memory import RememberingVecEnv
 from asobiba.learn.policy_file import load_policy
+from asobiba.learn.shaping import ShapedVecEnv
+from asobiba.learn.training import _Exploration, new_model, train
 
 NO_MASK = np.zeros(0, np.int8)
 
@@ -155,6 +168,126 @@ def test_a_memory_begins_anew_with_each_run():
     assert ended >= 3
     with pytest.raises(GameParameterError, match="tachometer=True"):
         RunMemory(GAME.ruleset(), 1)
+
+
+def test_shaped_rewards_sum_up_to_the_return_less_what_the_start_promises():
+    # A run that finishes, and one that leaves the course: the promise itself never changes what a run is worth.
+    ruleset = GAME.ruleset(**LEAGUE, lane=0)
+    env = ShapedVecEnv(ruleset, 4, Promise, seed=4, threads=1)
+    plain = SB3VecEnv(ruleset, 4, seed=4, threads=1)
+    env.reset(), plain.reset()
+    promised = Promise(ruleset)(env.games.states)
+    assert promised == pytest.approx([1 + 3.8 / 3.0] * 4)  # all of the way, and the finish at its speed
+    action = np.array([[0.5, 1.0], [0.6, 1.0], [1.0, 1.0], [1.0, 1.0]], np.float32)
+    sums, own, left = np.zeros(4), np.zeros(4), np.ones(4, bool)
+    told = {}
+    while left.any():
+        _, shaped, dones, infos = env.step(action)
+        _, rewards, same, _ = plain.step(action)
+        assert np.array_equal(dones, same)
+        sums += np.where(left, shaped, 0.0)
+        own += np.where(left, rewards, 0.0)
+        for i in np.flatnonzero(left & dones):
+            told[i] = infos[i]["episode"]["r"]
+        left &= ~dones
+    assert sums == pytest.approx(own - promised, abs=1e-4)
+    assert [told[i] for i in range(4)] == pytest.approx(own, abs=1e-4)  # what is reported is the game's own return
+    assert own.max() > 1.5
+    assert own.min() < 1.0
+
+
+SMALL = {
+    "num_envs": 16, "total_steps": 512, "learner": {"n_steps": 16, "batch_size": 128, "n_epochs": 1}, "evaluation": {"games": 2},
+}  # fmt: skip
+
+
+def test_a_driver_is_taught_by_another_and_explores_as_it_is_told(request, tmp_path):
+    shown = {"teacher": "constant:duty=0.45", "student": 0.25, "decisions": 6000, "epochs": 8, "learning_rate": 2e-3}
+    config = load_config(GAME, **SMALL, parameters={"laps": 1}, imitation=shown, exploration=[0.1, 0.025])
+    ruleset = GAME.ruleset(**config["parameters"])
+    model = new_model(ruleset, config)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as `train` does
+    request.addfinalizer(lambda: torch.set_num_threads(threads))
+    said = []
+    imitate(model, ruleset, config, tmp_path, said.append)
+    assert said[-1].endswith("known before")
+    first, *_, last = np.genfromtxt(tmp_path / "imitation.csv", delimiter=",", skip_header=1)
+    assert last[1] > max(first[1], 0.8)  # agreement
+    seen = RunMemory(ruleset, 1).look(states.observation(ruleset, states.new_state(ruleset, 3), 0)[None])
+    action, _ = model.policy.predict(seen, deterministic=True)
+    assert action[0, 0] == pytest.approx(0.45, abs=0.15)
+    widths = []
+
+    class Watch(BaseCallback):
+        def _on_step(self):
+            return True
+
+        def _on_rollout_end(self):
+            widths.append(float(self.model.policy.log_std.detach().exp()[0]))
+
+    model.learn(512, callback=CallbackList([_Exploration(config), Watch()]))
+    assert widths == pytest.approx([0.1, 0.1 / 2**1.0], rel=1e-4)
+
+
+def test_a_stopped_run_explores_and_is_rewarded_as_if_it_had_never_stopped(tmp_path, monkeypatch):
+    class Stopped(Exception):
+        pass
+
+    def save_and_stop(model, path):
+        save(model, path)
+        raise Stopped
+
+    config = load_config(GAME, **SMALL, checkpoint_every=256, imitation={"decisions": 0}, exploration=[0.2, 0.05])
+    train(GAME, config, tmp_path / "straight", progress=False)
+    save = training.save_checkpoint
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "save_checkpoint", save_and_stop)
+        with pytest.raises(Stopped):
+            train(GAME, config, tmp_path / "stopped", progress=False)
+    train(GAME, config, tmp_path / "stopped", progress=False)
+    ours, theirs = (load_file(tmp_path / name / "policy.safetensors") for name in ("stopped", "straight"))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert float(theirs["log_std"].exp()[0]) == pytest.approx(0.2 * 0.25**0.5)  # set before the last of two rollouts
+
+
+def test_values_of_what_is_shown_are_discounted_rewards_to_come():
+    ruleset = GAME.ruleset(**LEAGUE, laps=1)
+    seating = Seating(ruleset, 2, opponent="constant:duty=0.6", seat=None, autoreset="disabled", threads=1)
+    shown = demonstrate(seating, 7, 0.99, memory=RunMemory(ruleset, 2), potential=Promise(ruleset))
+    assert shown.observations.shape[1] == ruleset.observation_size + RunMemory.size
+    driver, wanted = make_agent(GAME, "constant:duty=0.6"), []
+    for i in range(2):
+        driver.reset(ruleset, 0, 0)
+        state, rewards = states.new_state(ruleset, 7 + i), []
+        while not states.is_over(state):
+            before = Promise(ruleset)(state[None])[0]
+            state = states.step(ruleset, state, driver.act(states.view_of(ruleset, state, 0), NO_MASK))
+            after = 0.0 if states.is_over(state) else Promise(ruleset)(state[None])[0]
+            rewards.append(float(state["rewards"][0]) + after - before)
+        wanted.append(sum(0.99**k * reward for k, reward in enumerate(rewards)))
+    assert shown.values[:2] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_controllers_are_compared_on_the_same_cars(tmp_path):
+    file = tmp_path / "table.md"
+    done = CliRunner().invoke(
+        app,
+        ["mini4wd", "compare", "constant:duty=0.5", "constant:duty=0.6", "--cars", "30", "--output", str(file)],
+    )
+    assert done.exit_code == 0, done.output
+    slow, fast = (line.split(" | ") for line in file.read_text().splitlines()[2:4])
+    assert slow[0] == "| constant:duty=0.5"
+    ruleset = GAME.ruleset(**LEAGUE)
+    scores = {
+        duty: points(drive_all(f"constant:duty={duty}", ruleset, 30, 30_000), ruleset, ruleset.params["lap_length"])
+        for duty in (0.5, 0.6)
+    }
+    assert slow[1].startswith(f"{scores[0.5].mean():.3f} ± ")
+    off = scores[0.5] - scores[0.6]
+    assert slow[4].strip(" |") == f"{off.mean():+.3f} ± {1.959964 * off.std(ddof=1) / 30**0.5:.3f}"
+    assert fast[4].strip(" |") == ""
+    assert "30 cars of the seeds 30000 to 30029" in file.read_text()
 
 
 def test_a_policy_with_a_memory_plays_one_game_and_many(policy):

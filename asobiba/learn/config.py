@@ -54,6 +54,11 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
     unknown = set(config["train_on"]) - {"game", "parameters"}
     if unknown or (config["train_on"] and "game" not in config["train_on"]):
         raise ConfigError(f"train_on is {config['train_on']}; expected {{game: NAME, parameters: {{...}}}}")
+    widths = config["exploration"]
+    if widths and (len(widths) != 2 or not all(isinstance(w, (int, float)) and w > 0 for w in widths)):
+        raise ConfigError(f"exploration is {widths}; expected [] or [from, to], both above 0")
+    if widths and game.ruleset(**config["parameters"]).discrete:
+        raise ConfigError(f"exploration is {widths}, but {game.id} has discrete actions")
     if not config["opponents"]:
         raise ConfigError("opponents is empty; expected at least one agent, for example [random]")
     return config

@@ -11,6 +11,7 @@ learning", AISTATS 2011 (the student's own positions).
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,11 @@ from asobiba.api.seating import Seating
 from asobiba.core.game import Ruleset
 from asobiba.learn.agent import PolicyAgent, observe
 from asobiba.learn.config import ConfigError
+from asobiba.learn.memory import Memory, memory_class
+from asobiba.learn.shaping import Potential, potential_class
 
+NEAR = 0.1
+"""A continuous action is the teacher's where none of its entries is farther off."""
 LAST_RATE = 0.1
 """The learning rate falls, linearly, to this share of the first."""
 
@@ -38,7 +43,13 @@ class Decisions(NamedTuple):
 
 
 def demonstrate(
-    seating: Seating, seed: int, gamma: float, student: PolicyAgent | None = None, share: float = 0.0
+    seating: Seating,
+    seed: int,
+    gamma: float,
+    student: PolicyAgent | None = None,
+    share: float = 0.0,
+    memory: Memory | None = None,
+    potential: Potential | None = None,
 ) -> Decisions:
     """Plays the games of a seating without learners to their ends; what its agents decide, for all players who act.
 
@@ -49,6 +60,8 @@ def demonstrate(
         seating: whose agents are the teachers.
         seed: of the games, of the teachers and of the student.
         student: plays itself at a `share` of the seats, drawn for each game; the teachers are asked there too.
+        memory: completes the observations, in games of one player.
+        potential: whose changes belong to what players get, in games of one player.
     """
     n, players = seating.num_envs, seating.players
     taken = np.zeros((n, players), bool)
@@ -58,45 +71,70 @@ def demonstrate(
     seeds = np.arange(n, dtype=np.uint64) + np.uint64(seed)
     seating.begin_games(seeds, np.stack([seeds + np.uint64(k) for k in range(players)], 1))
     running = np.ones(n, bool)
-    made = np.zeros((n, players), np.int64)
-    returns = np.zeros((n, players))
     parts: list[tuple[np.ndarray, ...]] = []
+    rewards: list[np.ndarray] = []
+    places: list[tuple[np.ndarray, np.ndarray]] = []
     while running.any():
         for seat in range(players):
             seating.decide(seat, running)
         rows, seats = np.nonzero(np.stack([running & seating.acts(seat) for seat in range(players)], 1))
         where: Any = (rows, seats) if seating.ruleset.simultaneous else rows
-        made[rows, seats] += 1
         seen = observe(seating.ruleset, seating.states[rows], seats)  # without learners, steps do not observe
-        parts.append((seen, seating.masks[where], seating.actions[where], rows, seats, made[rows, seats]))
+        if memory is not None:
+            seen = memory.look(seen, rows)
         own = taken[rows, seats]
+        parts.append((seen, seating.masks[where], seating.actions[where].copy()))
         if student is not None and own.any():
             chosen = seating.actions[where]
-            chosen[own] = student.choose(seen[own], seating.masks[where][own])
+            chosen[own] = _choices(student, seen[own], seating.masks[where][own])
             seating.actions[where] = chosen
+        promised = potential(seating.states) if potential is not None else np.zeros(n)
         seating.advance(running)
-        returns[running] += seating.rewards[running]
+        gained = np.where(running[:, None], seating.rewards, 0.0)
+        if potential is not None:
+            kept = np.where(seating.states["truncated"] != 0, promised, potential(seating.states))
+            gained[running] += (np.where(seating.states["terminated"] != 0, 0.0, kept) - promised)[running, None]
+        rewards.append(gained)
+        places.append((rows, seats))
         running &= (seating.states["terminated"] | seating.states["truncated"]) == 0
-    observations, masks, actions, rows, seats, order = (np.concatenate(column) for column in zip(*parts, strict=True))
-    values = returns[rows, seats] * gamma ** (made[rows, seats] - order)
-    return Decisions(observations, masks, actions, values.astype(np.float32))
+    observations, masks, actions = (np.concatenate(column) for column in zip(*parts, strict=True))
+    rest, values = np.zeros((n, players)), []
+    for gained, (rows, seats) in zip(reversed(rewards), reversed(places), strict=True):
+        rest += gained
+        values.append(rest[rows, seats])
+        rest[rows, seats] *= gamma
+    return Decisions(observations, masks, actions, np.concatenate(values[::-1]).astype(np.float32))
 
 
-def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) -> None:
+def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """What a student does where it has seen this much; observations are complete already."""
+    if student.policy.action_space.shape == ():
+        return student.choose(seen, masks)
+    return student.policy.predict(seen, deterministic=False)[0]
+
+
+def imitate(
+    model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path, say: Callable[[str], None] | None = None
+) -> None:
     """Teaches a fresh learner's policy and value; `imitation.csv` then says how well it knows each new round of games.
 
     Args:
-        model: MaskablePPO.
-        ruleset: the game; its actions are discrete.
+        model: MaskablePPO, or PPO where actions are continuous.
+        ruleset: the game.
         config: of the run; `imitation` says who teaches what.
         folder: of the run.
+        say: shows a line after every round of games; `None` says nothing.
 
     Raises:
-        ConfigError: for a game of continuous actions.
+        ConfigError: for a memory or a potential in a game of several players.
     """
     settings = config["imitation"]
-    if not ruleset.discrete:
-        raise ConfigError(f"imitation needs a game of discrete actions, not {ruleset.game.id}")
+    if ruleset.num_players > 1 and (config["memory"] or config["shaping"]):
+        raise ConfigError(
+            f"imitation knows memory and shaping in games of one player only, and {ruleset.game.id} has several"
+        )
+    memory = memory_class(config["memory"])(ruleset, config["num_envs"]) if config["memory"] else None
+    potential = potential_class(config["shaping"])(ruleset) if config["shaping"] else None
     policy, generator = model.policy, np.random.Generator(np.random.Philox(config["seed"]))
     optimizer = torch.optim.Adam(policy.parameters(), lr=settings["learning_rate"])
     size = int(config["learner"]["batch_size"])
@@ -112,7 +150,7 @@ def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) 
         while seen < settings["decisions"]:
             with torch_threads_kept():
                 seed = (config["seed"] << 32) + rounds * seating.num_envs
-                shown = demonstrate(seating, seed, model.gamma, student, settings["student"])
+                shown = demonstrate(seating, seed, model.gamma, student, settings["student"], memory, potential)
             rate = settings["learning_rate"] * (1 - (1 - LAST_RATE) * seen / settings["decisions"])
             for group in optimizer.param_groups:
                 group["lr"] = rate
@@ -125,21 +163,33 @@ def imitate(model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path) 
             seen += len(shown.actions)
             rounds += 1
             rows.writerow([seen, *(f"{figure:.4f}" for figure in fresh)])
+            file.flush()
+            if say is not None:
+                say(
+                    f"{seen:,} of {settings['decisions']:,} decisions of {settings['teacher']} seen, {fresh[0]:.0%} known before"
+                )
     seating.close()
 
 
 def _learn(policy: Any, optimizer: Any, shown: Decisions, rows: np.ndarray, most: float) -> tuple[float, float, float]:
-    """One step of the optimiser; returns how often the likeliest action was the teacher's, and both losses."""
+    """One step of the optimiser; returns how often the likeliest action was the teacher's (continuous ones: within `NEAR`), and both
+    losses."""
     observations = torch.as_tensor(shown.observations[rows]).float()
-    actions = torch.as_tensor(shown.actions[rows].astype(np.int64))
-    features = policy.extract_features(observations)
-    latent, critic = policy.mlp_extractor(features)
-    logits = policy.action_net(latent).masked_fill(torch.as_tensor(shown.masks[rows]) == 0, -1e8)
-    likelihood = -torch.nn.functional.cross_entropy(logits, actions)
+    latent, critic = policy.mlp_extractor(policy.extract_features(observations))
+    told = policy.action_net(latent)
+    if policy.action_space.shape == ():
+        actions = torch.as_tensor(shown.actions[rows].astype(np.int64))
+        logits = told.masked_fill(torch.as_tensor(shown.masks[rows]) == 0, -1e8)
+        likelihood = -torch.nn.functional.cross_entropy(logits, actions)
+        agreed = logits.argmax(1) == actions
+    else:
+        actions = torch.as_tensor(shown.actions[rows]).float()
+        drawn = policy.action_dist.proba_distribution(told, policy.log_std.detach())
+        likelihood = drawn.log_prob(actions).mean()
+        agreed = ((told - actions).abs() < NEAR).all(1)
     error = torch.nn.functional.mse_loss(policy.value_net(critic)[:, 0], torch.as_tensor(shown.values[rows]))
     optimizer.zero_grad()
     (0.5 * error - likelihood).backward()
     torch.nn.utils.clip_grad_norm_(policy.parameters(), most)
     optimizer.step()
-    agreement = (logits.argmax(1) == actions).float().mean()
-    return float(agreement), float(likelihood.detach()), float(error.detach())
+    return float(agreed.float().mean()), float(likelihood.detach()), float(error.detach())

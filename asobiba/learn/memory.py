@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from asobiba.api.sb3 import SB3VecEnv
 from asobiba.core.game import Ruleset
+from asobiba.learn.shaping import ShapedVecEnv
 
 
 class Memory(Protocol):
@@ -35,12 +35,12 @@ def memory_class(text: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-class RememberingVecEnv(SB3VecEnv):
-    """A `SB3VecEnv` whose observations are completed by a memory.
+class RememberingVecEnv(ShapedVecEnv):
+    """A `ShapedVecEnv` whose observations are completed by a memory.
 
     Args:
         kind: called with the ruleset and the number of games, a `Memory`.
-        ruleset, num_envs, settings: as in `SB3VecEnv`.
+        ruleset, num_envs, settings: as in `ShapedVecEnv`.
     """
 
     def __init__(self, kind: Any, ruleset: Ruleset, num_envs: int, **settings: Any):

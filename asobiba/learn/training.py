@@ -7,6 +7,7 @@ import csv
 import importlib
 import io
 import json
+import math
 import os
 import platform
 import shutil
@@ -40,6 +41,7 @@ from asobiba.learn.memory import RememberingVecEnv, memory_class
 from asobiba.learn.networks import BoardPolicy
 from asobiba.learn.policy_file import save_policy
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
+from asobiba.learn.shaping import ShapedVecEnv, potential_class
 
 CHECKPOINT = "checkpoint.zip"
 POLICY = "policy.safetensors"
@@ -100,13 +102,14 @@ def train(
             if config["start"]:
                 _start_from(model.policy, config["start"])
             if config["imitation"]["decisions"]:
-                imitate(model, practice, config, folder)
+                imitate(model, practice, config, folder, say if progress else None)
         model.tensorboard_log = str(folder / "tensorboard")
         left = config["total_steps"] - model.num_timesteps
         if left > 0:
             report = Report(config["total_steps"], say if progress else None)
             stop = StopOnInterrupt(lambda model: save_checkpoint(model, checkpoint))
             callbacks = [
+                _Exploration(config),
                 _Snapshots(config),
                 _Checkpoints(checkpoint, config),
                 _Curve(folder, game, config, report.evaluated),
@@ -161,13 +164,15 @@ def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
     settings = {
         "opponent": _opponents(ruleset, config), "seat": config["seat"], "seed": config["seed"], "threads": config["threads"],
     }  # fmt: skip
+    if config["shaping"]:
+        settings["potential"] = potential_class(config["shaping"])
     channels = dict(ruleset.layout.observation)
     env: SB3VecEnv
     if config["memory"]:
         env = remembering = RememberingVecEnv(memory_class(config["memory"]), ruleset, config["num_envs"], **settings)
         channels["memory"] = (remembering.memory.size,)
     else:
-        env = SB3VecEnv(ruleset, config["num_envs"], **settings)
+        env = ShapedVecEnv(ruleset, config["num_envs"], **settings)
     learner = dict(config["learner"])
     rate = learner.get("learning_rate")
     if isinstance(rate, list):
@@ -247,6 +252,24 @@ class _Snapshots(BaseCallback):
             self._last = self.num_timesteps
             for snapshot in snapshots:
                 snapshot.refresh(self.model.policy)
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class _Exploration(BaseCallback):
+    """Sets how widely continuous actions are drawn, where the configuration says so; the optimiser then leaves it alone."""
+
+    def __init__(self, config: dict[str, Any]):
+        super().__init__()
+        self._range, self._total = config["exploration"], config["total_steps"]
+
+    def _on_rollout_start(self) -> None:
+        if self._range:
+            first, last = self._range
+            log_std: Any = self.model.policy.log_std
+            log_std.requires_grad_(False)
+            log_std.fill_(math.log(first) + self.num_timesteps / self._total * math.log(last / first))
 
     def _on_step(self) -> bool:
         return True

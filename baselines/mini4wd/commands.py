@@ -296,6 +296,42 @@ def ranges(
 
 
 @app.command()
+def compare(
+    agents: Annotated[
+        list[str], typer.Argument(help="Agents, such as ppo:path=FOLDER/policy.safetensors ppo predict.")
+    ],
+    cars: Annotated[int, typer.Option(min=2, help="Cars; every agent drives the same ones.")] = 1600,
+    first: Annotated[int, typer.Option(min=0, help="Seed of the first car.")] = 30_000,
+    course: Annotated[str, typer.Option(help="A shipped course, random:SEED or a YAML file.")] = "junior_hill",
+    car: Annotated[str, typer.Option(help="The nominal car.")] = "dash",
+    randomise: Annotated[str, typer.Option(help="Ranges of the cars: none, default, wide, or a file.")] = "default",
+    output: Annotated[Path | None, typer.Option(help="Write the table as Markdown to this file, too.")] = None,
+) -> None:
+    """Points and finishers of agents on the same cars, each compared with the last one car by car."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.baselines.mini4wd.compare import COLUMNS, drive, markdown, row
+    from asobiba.envs.mini4wd import GAME
+
+    parameters = {"course": course, "car": car, "randomise": randomise, "tachometer": True}
+    ruleset = GAME.ruleset(**parameters)
+    with progress_bar() as bar:
+        task = bar.add_task("driving", total=len(agents) * cars)
+        driven = [drive(agent, ruleset, cars, first, lambda n: bar.advance(task, n)) for agent in agents]
+    rows = [row(each, driven[-1]) for each in driven]
+    table = Table(title=f"{cars} cars of the seeds from {first}")
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column == "agent" else "right")
+    for cells in rows:
+        table.add_row(*cells)
+    Console(width=140).print(table)
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(markdown(rows, parameters, cars, first), encoding="utf-8")
+
+
+@app.command()
 def learn(
     out: Annotated[Path, typer.Option(help="Folder of the run: curve.csv, policy.zip, scores.md.")],
     algorithm: Annotated[str, typer.Option(help="ppo or sac.")] = "ppo",
@@ -327,10 +363,10 @@ def learning_page(
     ),
 ) -> None:
     """Writes the page on learning from the folders of finished runs."""
-    from asobiba.baselines.mini4wd.learning_page import draw_curves, page, read_curve
+    from asobiba.baselines.mini4wd.learning_page import curves_of, draw_curves, page
 
     picture = output.with_suffix(".svg")
-    draw_curves({"PPO": read_curve(ppo), "SAC": read_curve(sac)}, picture)
+    draw_curves(curves_of(ppo, sac), picture)
     output.write_text(page(ppo, sac, general, picture.name, _given(ctx)), encoding="utf-8")
     typer.echo(f"wrote {output} and {picture}")
 

@@ -6,34 +6,35 @@ import csv
 import json
 from pathlib import Path
 
+import yaml
+
 from asobiba.baselines.mini4wd.generalise import Task
 from asobiba.core import GameParameterError, MissingExtra
 
 
 def read_curve(folder: Path) -> tuple[list[float], list[float]]:
-    """Decisions and mean returns of the evaluations of a run (`curve.csv`, `run.json`), after those of the parts that it went on from
-    (`part-1`, `part-2`, ..., each with its `curve.csv` and `practice.csv`).
+    """Decisions and mean returns of the evaluations of a run (`curve.csv`, and `run.json` for the one after the last step). What a
+    teacher has shown before (`imitation.csv`) counts as decisions too.
 
     Raises:
         GameParameterError: if the folder holds none.
     """
-    steps: list[float] = []
-    returns: list[float] = []
-    before = 0.0
-    for part in (*sorted(folder.glob("part-*")), folder):
-        path = part / "curve.csv"
-        if not path.is_file():
-            raise GameParameterError(f"{part} holds no curve.csv: it is no run folder")
-        rows = _rows(path)
-        steps += [before + float(row["steps"]) for row in rows]
-        returns += [float(row["mean_return"]) for row in rows]
-        if (part / "run.json").is_file():  # the evaluation after the last step
-            run = json.loads((part / "run.json").read_text(encoding="utf-8"))
-            steps.append(before + float(run["steps"]))
-            returns.append(float(run["evaluation"][0]["mean_return"]))
-        if part != folder:
-            before += float(_rows(part / "practice.csv")[-1]["steps"])
-    return steps, returns
+    if not (folder / "curve.csv").is_file():
+        raise GameParameterError(f"{folder} holds no curve.csv: it is no run folder")
+    rows = _rows(folder / "curve.csv")
+    shown = shown_decisions(folder)
+    steps, returns = ([float(row[name]) for row in rows] for name in ("steps", "mean_return"))
+    if (folder / "run.json").is_file():
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        steps.append(float(run["steps"]))
+        returns.append(float(run["evaluation"][0]["mean_return"]))
+    return [shown + step for step in steps], returns
+
+
+def shown_decisions(folder: Path) -> int:
+    """How many decisions a teacher has shown before a run; 0 without one."""
+    path = folder / "imitation.csv"
+    return int(_rows(path)[-1]["decisions"]) if path.is_file() else 0
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -65,6 +66,12 @@ def draw_curves(curves: dict[str, tuple[list[float], list[float]]], out: Path) -
         figure.savefig(out, format="svg", metadata={"Date": None})
 
 
+def curves_of(ppo: Path, sac: Path) -> dict[str, tuple[list[float], list[float]]]:
+    """The curves of the page: name -> decisions and mean returns. The folder of PPO's run holds, in `untaught`, one without a
+    teacher."""
+    return {"PPO after a teacher": read_curve(ppo), "PPO alone": read_curve(ppo / "untaught"), "SAC": read_curve(sac)}
+
+
 def page(ppo: Path, sac: Path, general: Path, picture: str, command: str) -> str:
     """The page as Markdown.
 
@@ -73,13 +80,18 @@ def page(ppo: Path, sac: Path, general: Path, picture: str, command: str) -> str
         general: run folder on many courses; its `scores.md` is shown.
         picture: the curves' file beside the page.
     """
-    curves = {"PPO": read_curve(ppo), "SAC": read_curve(sac)}
+    curves = curves_of(ppo, sac)
+    config = yaml.safe_load((ppo / "config.yml").read_text(encoding="utf-8"))
+    games, teacher = config["evaluation"]["games"], config["imitation"]["teacher"]
     lines = [
         "# Mini 4WD: learning", "", f"Written by `{command}`.", "", "## PPO and SAC on the league's course", "",
-        "Course `junior_hill`, car `dash`, another car in every run, three laps; evaluations without noise. PPO: `asobiba train "
-        "mini4wd` and what its README says, 400 runs each, 1,600 after the last step. SAC: `asobiba mini4wd learn --algorithm sac --courses 0`, 50 runs each. A decision of SAC costs about "
-        "ten times as much computing as one of PPO.", "", f"![mean return over decisions]({picture})", "",
-        "| algorithm | decisions | best evaluation | last evaluation |", "|---|--:|--:|--:|",
+        "Course `junior_hill`, car `dash`, another car in every run, three laps; evaluations without noise. PPO after a teacher: "
+        f"`asobiba train mini4wd`; the network first learns from {shown_decisions(ppo):,} decisions that `{teacher}` shows, then "
+        f"drives by itself; {games // 4:,} runs each, {games:,} after the last step. PPO alone: without teacher and shaped rewards, "
+        "in the four parts that its README names; 100 to 400 runs each. SAC: `asobiba mini4wd learn --algorithm sac --courses 0`, 50 "
+        "runs each. A decision of SAC costs about ten times as much computing as one of PPO.", "",
+        f"![mean return over decisions]({picture})", "", "| algorithm | decisions | best evaluation | last evaluation |",
+        "|---|--:|--:|--:|",
     ]  # fmt: skip
     lines += [
         f"| {name} | {steps[-1]:,.0f} | {max(returns):.3f} | {returns[-1]:.3f} |"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from asobiba.pages import Page, reproduction_modules
 
 
@@ -10,6 +12,17 @@ def _page(name: str, *modules: str) -> Page:
     return Page(path, f"asobiba mini4wd {name} --output {path}", reproduction_modules("mini4wd", *modules))
 
 
+def _learning(root: Path) -> str:
+    from asobiba.baselines.mini4wd.learning_page import page
+
+    runs = root / "baselines/mini4wd/policies"
+    return page(runs, runs / "sac", runs / "general", "mini4wd-learning.svg", _LEARNING)
+
+
+_LEARNING = (
+    "asobiba mini4wd learning-page --sac baselines/mini4wd/policies/sac --general baselines/mini4wd/policies/general "
+    "--output docs/reproductions/mini4wd-learning.md"
+)
 PAGES = (
     Page(
         "docs/reproductions/mini4wd.md",
@@ -19,4 +32,10 @@ PAGES = (
     _page("controllers", "report"),
     _page("ranges", "ranges"),
     _page("sides", "sides"),
+    Page(
+        "docs/reproductions/mini4wd-learning.md",
+        _LEARNING,
+        ("asobiba.baselines.mini4wd.learning_page",),
+        whole=_learning,
+    ),
 )
