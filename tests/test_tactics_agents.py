@@ -164,6 +164,15 @@ def test_published_switches():
     assert (fuzzy["expand_after"], fuzzy["settings"]["rules_of_thumb"]) == (21, False)
     with pytest.raises(GameParameterError, match="variant is one of plain, widening"):
         make_agent(GAME, "m_uct:variant=best")
+    assert make_agent(GAME, "uct_plus:exploration=1e-3").settings["exploration"] == 0.001
+    for text, message in (
+        ("uct_plus:transpositions=maybe", "transpositions of agent 'uct_plus' is true or false, not 'maybe'"),
+        ("uct_plus:exploration=high", "exploration of agent 'uct_plus' is a number, not 'high'"),
+        ("f_uct:neighbours=2.5", "neighbours of agent 'f_uct' is a whole number, not 2.5"),
+        ("alpha_beta:depth=true", "depth of agent 'alpha_beta' is a whole number or null, not True"),
+    ):
+        with pytest.raises(GameParameterError, match=message):
+            make_agent(GAME, text)
     with pytest.raises(GameParameterError, match="holds no fuzzy sets"):
         make_agent(GAME, "f_uct:labels=nowhere")
     with pytest.raises(GameParameterError, match="attack_share is from 0 to 1"):
@@ -258,7 +267,11 @@ def test_agents_beat_random_play(agent, least):
 
 
 def test_the_trained_policy_beats_max_act_eval():
+    from asobiba.learn.agent import PolicyFileError
+
     assert contest(("ppo", MAX_ACT), 16) > 8
+    with pytest.raises(PolicyFileError, match="was trained on observations"):
+        make_agent(GAME, "ppo").prepare(GAME.ruleset(map="plains"))
 
 
 @pytest.mark.parametrize("agent", ["m_uct", "f_uct", "f_uct_corrected", "m_uct_corrected:variant=widening"])
@@ -275,9 +288,9 @@ def test_equal_seeds_give_equal_games():
 
 def test_label_asks_and_makes_sets(tmp_path):
     runner = CliRunner()
-    asked = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "6"], input="y\nn\ny\ns\nn\ny\n")
+    asked = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "6"], input="y\nn\nperhaps\ny\ns\nn\ny\n")
     assert asked.exit_code == 0, asked.output
-    assert asked.output.count("Is this good") == 6
+    assert asked.output.count("Is this good") == 7  # one answer was none
     samples = labelling.read_samples(tmp_path)
     assert [sample.good for sample in samples] == [True, False, True, False, True]
     again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\nq\n")
