@@ -371,6 +371,10 @@ def test_corrected_priors_leave_the_others_for_later():
 
 def test_the_round_robin_swaps_colours_and_goes_on_where_it_stopped(tmp_path):
     (part,) = reproduction.planned({100: 1}, [8])
+    pairs = [{m.red, m.blue} for m in part]
+    claimed = pairs.index({"m_uct:simulations=100", "uct_plus:simulations=100"})
+    assert {"f_uct_corrected:simulations=100", "m_uct_corrected:simulations=100"} in pairs[:claimed]
+    assert {m.map for m in part[:claimed]} == {m.map for m in part}
     meetings = [m for m in part if m.map == "skirmish"]
     assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
     few = [
@@ -396,9 +400,10 @@ def test_the_page_counts_points_from_both_colours():
         reproduction.Meeting("duel", "uct_plus:simulations=100", a, 0): -1,
         reproduction.Meeting("duel", a, "m_uct:simulations=200", 0): -1,
     }
-    assert reproduction.score(results, a, b) == (2, 1.5)
+    assert reproduction.score(results, a, b) == (2, 1.5, 1)
     text = reproduction.page(results)
     assert "| 100 | as published | 75.0 (" in text
+    assert "Games of a pair: 1 to 2, on 1 to 1 maps." in text
     # 75 % at the same playouts and 0 % at twice as many: 50 % a third of the way between, at 2 ** (1 / 3) times.
     assert reproduction.equal_ratio(results, "") == "1.3 times"
     low, high = reproduction.Score(100, 60.0).interval()
