@@ -426,8 +426,8 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
             rows.append([name, *("" if text == other else _cell(score(results, text, other)) for other in texts)])
         lines += _table(["", *names], rows)
         scores = [found for a, b in itertools.combinations(texts, 2) if (found := score(results, a, b))]
-        games, maps = [found.games for found in scores], [found.maps for found in scores]
-        lines += ["", f"Games of a pair: {min(games)} to {max(games)}, on {min(maps)} to {max(maps)} maps."]
+        counts, maps = [found.games for found in scores], [found.maps for found in scores]
+        lines += ["", f"Games of a pair: {min(counts)} to {max(counts)}, on {min(maps)} to {max(maps)} maps."]
     rows = []
     for budget in _budgets(results):
         for kind, what in (("", "as published"), ("_corrected", "corrected")):
