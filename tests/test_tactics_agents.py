@@ -403,7 +403,7 @@ def test_the_page_counts_points_from_both_colours():
     assert reproduction.score(results, a, b) == (2, 1.5, 1)
     text = reproduction.page(results)
     assert "| 100 | as published | 75.0 (" in text
-    assert "Games of a pair: 1 to 2, on 1 to 1 maps." in text
+    assert "Games of a pair: 1 to 2, on 1 of the maps." in text
     # 75 % at the same playouts and 0 % at twice as many: 50 % a third of the way between, at 2 ** (1 / 3) times.
     assert reproduction.equal_ratio(results, "") == "1.3 times"
     low, high = reproduction.Score(100, 60.0).interval()

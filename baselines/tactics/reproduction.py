@@ -297,6 +297,10 @@ def _cell(found: Score | None) -> str:
     return f"{100 * found.share:.1f} ({100 * low:.0f} to {100 * high:.0f})"
 
 
+def _span(numbers: list[int]) -> str:
+    return str(numbers[0]) if min(numbers) == max(numbers) else f"{min(numbers)} to {max(numbers)}"
+
+
 def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *(f"| {' | '.join(row)} |" for row in rows)]
 
@@ -426,8 +430,8 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
             rows.append([name, *("" if text == other else _cell(score(results, text, other)) for other in texts)])
         lines += _table(["", *names], rows)
         scores = [found for a, b in itertools.combinations(texts, 2) if (found := score(results, a, b))]
-        counts, maps = [found.games for found in scores], [found.maps for found in scores]
-        lines += ["", f"Games of a pair: {min(counts)} to {max(counts)}, on {min(maps)} to {max(maps)} maps."]
+        many, where = (_span([getattr(found, of) for found in scores]) for of in ("games", "maps"))
+        lines += ["", f"Games of a pair: {many}, on {where} of the maps."]
     rows = []
     for budget in _budgets(results):
         for kind, what in (("", "as published"), ("_corrected", "corrected")):
