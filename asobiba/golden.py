@@ -115,13 +115,14 @@ def _read_action(ruleset: Ruleset, text: str) -> Any:
 
 def _digest(ruleset: Ruleset, state: np.void) -> str:
     # Sines and powers may differ in the last bit between machines, so simulations are compared by what is observed.
-    if _simulated(ruleset):
+    if simulated(ruleset):
         seen = np.concatenate([states.observation(ruleset, state, seat) for seat in range(ruleset.num_players)])
         return " ".join(f"{x + 0.0:.2f}" for x in seen[:8])
     return hashlib.sha256(state.tobytes()).hexdigest()[:16]
 
 
-def _simulated(ruleset: Ruleset) -> bool:
+def simulated(ruleset: Ruleset) -> bool:
+    """Whether the game's states hold results of floating-point arithmetic."""
     own = (name for name in ruleset.dtype.names or () if name != "rewards")
     return any(ruleset.dtype[name].base.kind == "f" for name in own)
 

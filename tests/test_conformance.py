@@ -42,7 +42,10 @@ def test_conformance(name, check):
 def test_golden_playthrough(name):
     path = GOLDEN / f"{name}.txt"
     assert path.exists(), f"write it: python -m asobiba.golden {GOLDEN} {name}"
-    golden.verify(game(name), path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    golden.verify(game(name), text)
+    if not golden.simulated(game(name).ruleset()):  # whose drawn actions may differ in the last bit between machines
+        assert golden.record(game(name)) == text, f"write it again: python -m asobiba.golden {GOLDEN} {name}"
 
 
 @every_game

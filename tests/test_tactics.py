@@ -321,6 +321,9 @@ def test_generated_maps_are_alike_for_both_colours():
     assert GAME.ruleset(map="generated", map_seed=1).params["setup_cell"].any()
     with pytest.raises(GameParameterError, match="1 to 9 units a side"):
         generate_map(0, 8, 8, 12)
+    for numbers, message in (((-1,), "seed of a generated map .* not -1"), ((0, 8.5), "width .* not 8.5")):
+        with pytest.raises(GameParameterError, match=message):
+            generate_map(*numbers)
 
 
 GOOD = """SIZEX[6];SIZEY[4];TURNLIMIT[20];HPTHRESHOLD[5];UNITNUMRED[1];UNITNUMBLUE[1];AUTHOR[a];MAPCOM[b];
@@ -396,6 +399,7 @@ def test_units_that_have_moved_wait_for_their_sides_second_turn(tmp_path):
 def test_parameters_that_make_no_game():
     for parameters, error, message in (
         ({"size": 9}, GameParameterError, "size is one of 8, 10, 14"),
+        ({"size": [8]}, GameParameterError, r"size is a number or a text, not \[8\]"),
         ({"map": "nowhere"}, MapError, "no map is called 'nowhere'; there are: skirmish"),
         ({"map": "none.tbsmap"}, MapError, "no map file 'none.tbsmap'"),
         ({"map": "plains", "size": 8}, GameParameterError, "needs the board of size 14"),

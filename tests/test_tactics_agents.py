@@ -164,6 +164,15 @@ def test_published_switches():
     assert (fuzzy["expand_after"], fuzzy["settings"]["rules_of_thumb"]) == (21, False)
     with pytest.raises(GameParameterError, match="variant is one of plain, widening"):
         make_agent(GAME, "m_uct:variant=best")
+    assert make_agent(GAME, "uct_plus:exploration=1e-3").settings["exploration"] == 0.001
+    for text, message in (
+        ("uct_plus:transpositions=maybe", "transpositions of agent 'uct_plus' is true or false, not 'maybe'"),
+        ("uct_plus:exploration=high", "exploration of agent 'uct_plus' is a number, not 'high'"),
+        ("f_uct:neighbours=2.5", "neighbours of agent 'f_uct' is a whole number, not 2.5"),
+        ("alpha_beta:depth=true", "depth of agent 'alpha_beta' is a whole number or null, not True"),
+    ):
+        with pytest.raises(GameParameterError, match=message):
+            make_agent(GAME, text)
     with pytest.raises(GameParameterError, match="holds no fuzzy sets"):
         make_agent(GAME, "f_uct:labels=nowhere")
     with pytest.raises(GameParameterError, match="attack_share is from 0 to 1"):
@@ -258,7 +267,11 @@ def test_agents_beat_random_play(agent, least):
 
 
 def test_the_trained_policy_beats_max_act_eval():
+    from asobiba.learn.agent import PolicyFileError
+
     assert contest(("ppo", MAX_ACT), 16) > 8
+    with pytest.raises(PolicyFileError, match="was trained on observations"):
+        make_agent(GAME, "ppo").prepare(GAME.ruleset(map="plains"))
 
 
 @pytest.mark.parametrize("agent", ["m_uct", "f_uct", "f_uct_corrected", "m_uct_corrected:variant=widening"])
@@ -275,9 +288,9 @@ def test_equal_seeds_give_equal_games():
 
 def test_label_asks_and_makes_sets(tmp_path):
     runner = CliRunner()
-    asked = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "6"], input="y\nn\ny\ns\nn\ny\n")
+    asked = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "6"], input="y\nn\nperhaps\ny\ns\nn\ny\n")
     assert asked.exit_code == 0, asked.output
-    assert asked.output.count("Is this good") == 6
+    assert asked.output.count("Is this good") == 7  # one answer was none
     samples = labelling.read_samples(tmp_path)
     assert [sample.good for sample in samples] == [True, False, True, False, True]
     again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\nq\n")
@@ -358,6 +371,10 @@ def test_corrected_priors_leave_the_others_for_later():
 
 def test_the_round_robin_swaps_colours_and_goes_on_where_it_stopped(tmp_path):
     (part,) = reproduction.planned({100: 1}, [8])
+    pairs = [{m.red, m.blue} for m in part]
+    claimed = pairs.index({"m_uct:simulations=100", "uct_plus:simulations=100"})
+    assert {"f_uct_corrected:simulations=100", "m_uct_corrected:simulations=100"} in pairs[:claimed]
+    assert {m.map for m in part[:claimed]} == {m.map for m in part}
     meetings = [m for m in part if m.map == "skirmish"]
     assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
     few = [
@@ -383,9 +400,10 @@ def test_the_page_counts_points_from_both_colours():
         reproduction.Meeting("duel", "uct_plus:simulations=100", a, 0): -1,
         reproduction.Meeting("duel", a, "m_uct:simulations=200", 0): -1,
     }
-    assert reproduction.score(results, a, b) == (2, 1.5)
+    assert reproduction.score(results, a, b) == (2, 1.5, 1)
     text = reproduction.page(results)
     assert "| 100 | as published | 75.0 (" in text
+    assert "Games of a pair: 1 to 2, on 1 of the maps." in text
     # 75 % at the same playouts and 0 % at twice as many: 50 % a third of the way between, at 2 ** (1 / 3) times.
     assert reproduction.equal_ratio(results, "") == "1.3 times"
     low, high = reproduction.Score(100, 60.0).interval()

@@ -7,6 +7,7 @@ import importlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
@@ -22,6 +23,14 @@ from asobiba.core.loops.arrays import NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform
 from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
 
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "str": ((str,), "text"),
+    "None": ((type(None),), "null"),
+}
+"""What the annotations of agents' parameters take, and how to say it."""
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
 
@@ -334,6 +343,20 @@ def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
     return name, parameters
 
 
+def _value_for(what: str, annotation: str, value: Any) -> Any:
+    """A value of text as a parameter of this annotation. Raises `GameParameterError` for one of another kind."""
+    if annotation.startswith("float") and isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)  # YAML takes 1e-3 for text
+    kinds = annotation.split(" | ")
+    for kind in kinds:
+        if kind not in _KINDS:
+            return value
+        if isinstance(value, _KINDS[kind][0]) and (kind == "bool" or not isinstance(value, bool)):
+            return value
+    raise GameParameterError(f"{what} is {' or '.join(_KINDS[kind][1] for kind in kinds)}, not {value!r}")
+
+
 def make_agent(game: Game, text: str) -> Agent:
     """Builds the agent described by `text`: `name`, `name:key=value,...`, or `loader:argument` such as `sb3:PATH`.
 
@@ -362,6 +385,7 @@ def make_agent(game: Game, text: str) -> Agent:
             raise GameParameterError(
                 f"Agent {name!r} of {game.name} has no parameter {key!r}; it has: {', '.join(known) or 'none'}."
             )
+        parameters[key] = _value_for(f"{key} of agent {name!r}", str(known[key].annotation), parameters[key])
     agent = declaration.make(**parameters)
     agent.name = text
     return agent

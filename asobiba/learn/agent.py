@@ -48,6 +48,9 @@ class PolicyAgent(Agent):
         self.deterministic = deterministic
         self._ruleset: Ruleset | None = None
 
+    def prepare(self, ruleset: Ruleset) -> None:
+        self._fit(ruleset)
+
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if ruleset != self._ruleset:
             self._columns = self._fit(ruleset)

@@ -67,7 +67,9 @@ def label(
         after = board_text(ruleset, step(ruleset, state, action))
         typer.echo(f"\n{asked} of {count}\n\n{board_text(ruleset, state)}")
         typer.echo(f"\n{SIDES[side]}'s {NAMES[kind]}, {action_to_text(ruleset, state, action)}, leads to\n\n{after}\n")
-        answer = typer.prompt(f"Is this good for {SIDES[side]}? [y/n/s/q]", prompt_suffix=" ").strip().lower()[:1]
+        answer = ""
+        while answer not in ("y", "n", "s", "q"):
+            answer = typer.prompt(f"Is this good for {SIDES[side]}? [y/n/s/q]", prompt_suffix=" ").strip().lower()[:1]
         if answer == "q":
             break
         if answer in ("y", "n"):

@@ -111,8 +111,8 @@ def _round_robin(budget: int) -> list[tuple[str, str]]:
 
 
 def planned(rounds: Mapping[int, int], sizes: Iterable[int]) -> list[list[Meeting]]:
-    """For each budget the meetings in their order: every pair on every map, each colour once a round; the claims' pairs
-    have as many rounds again.
+    """For each budget the meetings in their order: every pair on every map, each colour once a round, the claims' pairs
+    first, which have as many rounds again.
 
     Args:
         rounds: how many for each budget.
@@ -122,10 +122,16 @@ def planned(rounds: Mapping[int, int], sizes: Iterable[int]) -> list[list[Meetin
     parts = []
     for budget in sorted(rounds):
         part = []
-        pairs = [*_round_robin(budget), *_savings(budget)]
+        claims = _claims(budget)
+        others = [
+            pair
+            for pair in (*_round_robin(budget), *_savings(budget))
+            if pair not in claims and pair[::-1] not in claims
+        ]
         for number in range(2 * rounds[budget]):
-            for map_, (a, b) in itertools.product(maps, pairs if number < rounds[budget] else _claims(budget)):
-                part += [Meeting(map_.name, a, b, number), Meeting(map_.name, b, a, number)]
+            for pairs in (claims, others if number < rounds[budget] else []):
+                for map_, (a, b) in itertools.product(maps, pairs):
+                    part += [Meeting(map_.name, a, b, number), Meeting(map_.name, b, a, number)]
         parts.append(part)
     return parts
 
@@ -261,10 +267,11 @@ def play_all(
 
 
 class Score(NamedTuple):
-    """Games of one agent against another, from its side."""
+    """Games of one agent against another, from its side: how many, its points, on how many maps."""
 
     games: int
     points: float
+    maps: int = 1
 
     @property
     def share(self) -> float:
@@ -278,12 +285,9 @@ class Score(NamedTuple):
 
 def score(results: dict[Meeting, int], one: str, other: str) -> Score | None:
     """What `one` got against `other`, or `None` where they have not met."""
-    points = [
-        (1 + result if meeting.red == one else 1 - result) / 2
-        for meeting, result in results.items()
-        if {meeting.red, meeting.blue} == {one, other}
-    ]
-    return Score(len(points), sum(points)) if points else None
+    met = {meeting: result for meeting, result in results.items() if {meeting.red, meeting.blue} == {one, other}}
+    points = [(1 + result if meeting.red == one else 1 - result) / 2 for meeting, result in met.items()]
+    return Score(len(points), sum(points), len({meeting.map for meeting in met})) if points else None
 
 
 def _cell(found: Score | None) -> str:
@@ -291,6 +295,10 @@ def _cell(found: Score | None) -> str:
         return "-"
     low, high = found.interval()
     return f"{100 * found.share:.1f} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def _span(numbers: list[int]) -> str:
+    return str(numbers[0]) if min(numbers) == max(numbers) else f"{min(numbers)} to {max(numbers)}"
 
 
 def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
@@ -410,7 +418,8 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         "labels behind F-UCT's fuzzy sets were derived by deep search (`baselines/tactics/labels/made.yml`); the authors' own,",
         "made by a person, are not public. Corrected, the enemy is an enemy, and F-UCT follows the paper where its program does",
         "not: several nearest samples count, staying is no member of its own, and children of low membership, whom the program",
-        "tries first, wait. Small maps were played first; a dash stands where no game was.",
+        "tries first, wait. Small maps were played first and more often, and the pairs that the claims are about before others; a dash",
+        "stands where no game was.",
         *_sets_section(),
     ]
     for budget in _budgets(results):
@@ -420,13 +429,9 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         for name, text in zip(names, texts):
             rows.append([name, *("" if text == other else _cell(score(results, text, other)) for other in texts)])
         lines += _table(["", *names], rows)
-        pairs = [{a, b} for a, b in itertools.combinations(texts, 2)]
-        played = [m for m in results if {m.red, m.blue} in pairs]
-        counts = [sum({m.red, m.blue} == pair for m in played) for pair in pairs]
-        lines += [
-            "",
-            f"Games of a pair: {min(counts)} to {max(counts)}, on {', '.join(sorted({m.map for m in played}))}.",
-        ]
+        scores = [found for a, b in itertools.combinations(texts, 2) if (found := score(results, a, b))]
+        many, where = (_span([getattr(found, of) for found in scores]) for of in ("games", "maps"))
+        lines += ["", f"Games of a pair: {many}, on {where} of the maps."]
     rows = []
     for budget in _budgets(results):
         for kind, what in (("", "as published"), ("_corrected", "corrected")):
@@ -434,9 +439,9 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
             if found is not None:
                 low, high = found.interval()
                 verdict = "F-UCT is stronger" if low > 0.5 else "M-UCT is stronger" if high < 0.5 else "not decided"
-                rows.append([f"{budget:,}", what, _cell(found), str(found.games), verdict])
+                rows.append([f"{budget:,}", what, _cell(found), str(found.games), str(found.maps), verdict])
     lines += ["", "## The claim: fuzzy priors, at equal playouts", ""]
-    lines += _table(["playouts", "", "F-UCT against M-UCT", "games", ""], rows)
+    lines += _table(["playouts", "", "F-UCT against M-UCT", "games", "maps", ""], rows)
     rows = []
     for kind, what in (("", "as published"), ("_corrected", "corrected")):
         fuzzy = _with_budget("f_uct" + kind, _SAVING_BUDGET)
@@ -451,9 +456,9 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         for kind in ("m_uct", "f_uct"):
             found = score(results, _with_budget(f"{kind}_corrected", budget), _with_budget(kind, budget))
             if found is not None:
-                rows.append([f"{budget:,}", kind, _cell(found), str(found.games)])
+                rows.append([f"{budget:,}", kind, _cell(found), str(found.games), str(found.maps)])
     lines += ["", "## What the sign is worth: corrected against as published", ""]
-    lines += _table(["playouts", "", "points of the corrected one", "games"], rows)
+    lines += _table(["playouts", "", "points of the corrected one", "games", "maps"], rows)
     lines += _peers_section(results, times or {})
     plain = _with_budget("m_uct_corrected", _VARIANTS_BUDGET)
     rows = [

@@ -30,6 +30,9 @@ def generate_map(
     Raises:
         GameParameterError: for numbers that make no map.
     """
+    for name, value in (("seed", seed), ("width", width), ("height", height), ("units", units)):
+        if not isinstance(value, (int, np.integer)) or value < 0:
+            raise GameParameterError(f"{name} of a generated map is a whole number from 0, not {value!r}")
     if not (6 <= width <= 14 and 6 <= height <= 14):
         raise GameParameterError(f"a generated map has 6 to 14 cells each way, not {width} x {height}")
     inside = (width - 2) * (height - 2)

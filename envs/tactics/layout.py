@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cache
 
 import numpy as np
@@ -136,6 +137,9 @@ def make_layout(map: str, size: int, map_seed: int, resign: bool, steps: bool) -
     """The layout of the flat game, or of the game in words (`steps`)."""
     if not isinstance(resign, (bool, np.bool_)):
         raise GameParameterError(f"resign is True or False, not {resign!r}")
+    for name, value in (("map", map), ("size", size), ("map_seed", map_seed)):
+        if not isinstance(value, Hashable):
+            raise GameParameterError(f"{name} is a number or a text, not {value!r}")
     maps, size, arrays = _parameters(map, int(size) if isinstance(size, (int, np.integer)) else size, map_seed)
     cells, units = size * size, SIZES[size]
     turns = max(m.turn_limit for m in maps)
