@@ -32,7 +32,7 @@ void begin() {
 uint16_t battery_millivolts() {
   const uint16_t value = ADC;
   ADCSRA |= _BV(ADSC);
-  return static_cast<uint32_t>(value) * kSupplyMillivolts / 1024;
+  return (static_cast<uint32_t>(value) * kSupplyMillivolts + 512) / 1024;
 }
 
 Tachometer tachometer() {
