@@ -31,8 +31,9 @@ TURNING = 2.0
 """A car that turns faster is in a curve, rad/s."""
 FAST_TURN = (6.0, 7.0)
 """Yaw rates at which the lateral acceleration is quoted, rad/s."""
-STILL_TIME, STILL_ACCELERATION, STILL_RATE = 0.4, 0.05, 0.1
-"""A car stands if within so many seconds its acceleration is spread by less than this, g, and its rate by less than that, rad/s."""
+REST, STILL_TIME, STILL_ACCELERATION, STILL_RATE = 1.0, 0.4, 0.05, 0.1
+"""A car stands if within `STILL_TIME`, s, its acceleration is spread by less than this, g, and its rate by less than that, rad/s;
+its last `REST` seconds before it drives are what the figures of rest are made of."""
 _SELECTORS = {DriveMode.BRAKE: SELECTORS["brake"], DriveMode.FREE: SELECTORS["free"]}
 
 
@@ -218,7 +219,8 @@ def figures(recording: Recording) -> Figures:
 
 
 def _standing(r: Recording, driven: np.ndarray) -> np.ndarray:
-    # Before it is first driven a car stands, once it has been let go of; a rolling one would pass for noise and tilt.
+    # In the last second before it is first driven a car stands, once it has been let go of: a rolling one would pass for noise
+    # and tilt, and another place has another tilt.
     candidates = np.arange(len(r)) < (np.argmax(driven) if driven.any() else len(r))
     found = np.zeros(len(r), bool)
     for k in np.flatnonzero(candidates):
@@ -226,7 +228,7 @@ def _standing(r: Recording, driven: np.ndarray) -> np.ndarray:
         if near.sum() >= 3:
             acceleration, rate = r.acceleration[near].std(axis=0).max(), r.rate[near].std(axis=0).max()
             found[k] = acceleration < STILL_ACCELERATION and rate < STILL_RATE
-    return found
+    return found & (r.times > r.times[found].max() - REST) if found.any() else found
 
 
 @dataclass(frozen=True)
