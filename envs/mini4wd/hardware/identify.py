@@ -199,6 +199,7 @@ class _Model:
             profile=profile,
         )  # fmt: skip
         self.run, self.names = run, list(names)
+        self.weights: dict[str, float] = {}
         self.nominal = np.array([car.values[name] for name in names])
         self.scale = np.array([car.values[name] or UNITS_OF_ADDED[name] for name in names])
         least = [1.0 + (_FIELDS[n].low - v) / u for n, v, u in zip(names, self.nominal, self.scale, strict=True)]
@@ -240,7 +241,19 @@ class _Model:
 
     def weighted(self, x: np.ndarray, horizon: float) -> np.ndarray:
         seen = self.run.times[1:] <= horizon
-        return np.concatenate([part[seen] / self.noise[name] for name, part in self.residuals(x, horizon).items()])
+        parts = self.residuals(x, horizon)
+        return np.concatenate(
+            [part[seen] * self.weights.get(name, 1.0) / self.noise[name] for name, part in parts.items()]
+        )
+
+    def weigh(self, x: np.ndarray) -> None:
+        """Lets each quantity count for what it is worth: residuals of neighbouring frames are alike, and n of them say as
+        much as n (1 - r) / (1 + r) independent ones."""
+        for name, part in self.residuals(x).items():
+            off = part - part.mean()
+            power = float(off @ off)
+            alike = min(max(float(off[1:] @ off[:-1]) / power, 0.0), 0.995) if power > 0 else 0.0
+            self.weights[name] = math.sqrt((1 - alike) / (1 + alike))
 
 
 def _fit(model: _Model, begin: np.ndarray, horizon: float, difference: float) -> Any:
@@ -251,19 +264,10 @@ def _fit(model: _Model, begin: np.ndarray, horizon: float, difference: float) ->
 
 
 def _covariance(model: _Model, fit: Any) -> np.ndarray:
-    # Residuals of neighbouring frames are alike: n of them say as much as n (1 - r) / (1 + r) independent ones.
-    weights, at = np.ones(len(fit.fun)), 0
-    for part in model.residuals(fit.x).values():
-        here = slice(at, at + len(part))
-        at += len(part)
-        off = part - part.mean()
-        power = float(off @ off)
-        alike = min(max(float(off[1:] @ off[:-1]) / power, 0.0), 0.995) if power > 0 else 0.0
-        weights[here] = math.sqrt((1 - alike) / (1 + alike))
-    jacobian = fit.jac * weights[:, None]
-    freedom = max(float((weights**2).sum()) - len(fit.x), 1.0)
-    spread = np.linalg.pinv(jacobian.T @ jacobian) * float(((fit.fun * weights) ** 2).sum()) / freedom
-    without = np.flatnonzero(~jacobian.any(axis=0))  # the pseudo-inverse gives 0 for what no residual depends on
+    worth = sum(weight**2 for weight in model.weights.values()) * len(fit.fun) / len(model.weights)
+    freedom = max(worth - len(fit.x), 1.0)
+    spread = np.linalg.pinv(fit.jac.T @ fit.jac) * float((fit.fun**2).sum()) / freedom
+    without = np.flatnonzero(~fit.jac.any(axis=0))  # the pseudo-inverse gives 0 for what no residual depends on
     spread[without, without] = math.inf
     return spread
 
@@ -343,7 +347,9 @@ def identify(
     _, lane, model, fit = min(fits, key=lambda entry: entry[0])
     # A car that takes off a millisecond later is another one: the cost is rough, and a fit ends in one of its hollows. How far
     # apart those lie that are about as deep is an error, too.
-    polished = [fit]
+    unweighted = float(fit.cost)
+    model.weigh(fit.x)
+    polished = [_fit(model, fit.x, math.inf, 3e-3)]
     for _ in range(POLISHED):
         begin = fit.x * np.exp(draw.normal(0.0, HOLLOW, len(start)))
         polished.append(_fit(model, begin, math.inf, 3e-3))
@@ -356,7 +362,7 @@ def identify(
         spread += np.mean([np.outer(away, away) for away in as_deep], axis=0)
     relative = np.sqrt(np.maximum(np.diag(spread), 0.0))
     errors = relative[:-1] * model.scale
-    decay_costs = {model.slow_decay: float(fit.cost)}
+    decay_costs = {model.slow_decay: unweighted}
     other = _Model(run, nominal, names, lane, 1 - model.slow_decay)
     decay_costs[other.slow_decay] = float(_fit(other, fit.x, math.inf, 3e-3).cost)
 
