@@ -12,6 +12,7 @@ from conftest import debian_program
 from mini4wd_rig import FIRMWARE, Bench
 
 from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Command, Drive, DriveMode, Hello, Telemetry
+from asobiba.envs.mini4wd.hardware.emulate import built_for_another
 from asobiba.envs.mini4wd.hardware.program import CarProgram
 from asobiba.envs.mini4wd.profile import firmware_header, load_profile
 
@@ -83,6 +84,17 @@ def board(library, tmp_path):
 def test_the_headers_are_what_the_profiles_say():
     for folder, name in (("src", "atmega328p"), ("esp32/main", "esp32")):
         assert (FIRMWARE / folder / "profile.h").read_text() == firmware_header(load_profile(name))
+
+
+def test_a_program_that_was_built_for_another_profile_is_named(tmp_path):
+    (tmp_path / "program").mkdir()
+    other = load_profile({"base": "atmega328p", "battery_limit": 2.0, "acknowledges": 0})
+    (tmp_path / "program" / "profile.h").write_text(firmware_header(other))
+    assert built_for_another(tmp_path, other) == []
+    assert built_for_another(tmp_path, load_profile("atmega328p")) == [
+        "kBatteryLimitMv is 2000, not 1600",
+        "kAcknowledges is false, not true",
+    ]
 
 
 def vectors(sender: str) -> list[tuple[str, bytes]]:
