@@ -110,7 +110,7 @@ def test_emulate_says_what_is_missing(tmp_path):
     assert result.exit_code == 0, result.output
     assert "asobiba hil check /dev/" in result.output
     result = run("emulate", "--profile", "rt_ai_chip", "--seconds", 0.2)
-    assert "--codec aichip" in result.output
+    assert "--profile rt_ai_chip" in result.output
     assert run("firmware-profile", "esp32").output.startswith("// What the profile esp32 says")
     assert run("firmware-profile", "z80").exit_code == 1
 

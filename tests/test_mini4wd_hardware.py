@@ -28,6 +28,7 @@ from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.commands import app
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv, parse_axes
 from asobiba.envs.mini4wd.hardware.identify import IdentificationError, excitation, identify, read_run
+from asobiba.envs.mini4wd.hardware.importing import fit_profile, read_recording
 from asobiba.envs.mini4wd.hardware.keys import Keys
 from asobiba.envs.mini4wd.hardware.limits import Governor, Limits
 from asobiba.envs.mini4wd.hardware.monitor import HeadingMap
@@ -356,6 +357,22 @@ def test_three_known_parameters_are_recovered_within_2_percent(identification_lo
     assert found.after["voltage (V)"] < 1.1 * load_profile("atmega328p").values["voltage_noise"]
     assert found.hidden == {}
     assert found.decay_costs[1] < 0.7 * found.decay_costs[0]
+
+
+def test_an_own_log_tells_the_sensors_noise(identification_log):
+    # The run rolls freely for seconds: rest is what was before it, and the modes are driven again.
+    log, car = identification_log
+    recording = read_recording(log)
+    assert set(recording.selector) == {0.5, -0.25, -0.75}
+    fitted = fit_profile(recording, "atmega328p", car, "junior", rounds=3)
+    true = load_profile("atmega328p").values
+    for name in ("acc_noise", "gyro_noise", "vibration"):
+        assert fitted.data[name] == pytest.approx(true[name], rel=0.3), name
+    # Slopes and landings turn the car more than such a gyro's vibration does, and in every run otherwise.
+    assert fitted.data["gyro_vibration"] == pytest.approx(true["gyro_vibration"], rel=0.5)
+    assert fitted.data["mounting"] < 10.0  # the mounting's 2 degrees and what the accelerometer's bias looks like
+    assert fitted.measured.values["frame spacing"] == fitted.after.values["frame spacing"] == pytest.approx(10.0)
+    assert fitted.battery["voltage"] == pytest.approx(car.values["voltage"], abs=0.02)
 
 
 def test_what_a_run_does_not_reveal_is_named(identification_log):

@@ -40,6 +40,7 @@ def test_crc_is_the_published_one():
     assert decoded[-3:-1] == b"\x29\xb1"
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=60))
 def test_frames_hold_no_zero_and_come_back(payload):
     framed = frame(payload)
@@ -48,6 +49,7 @@ def test_frames_hold_no_zero_and_come_back(payload):
     assert unframe(framed[:-1]) == payload
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=40), st.data())
 def test_a_damaged_frame_is_refused(payload, data):
     framed = bytearray(frame(payload)[:-1])

@@ -12,6 +12,7 @@ from conftest import debian_program
 from mini4wd_rig import FIRMWARE, Bench
 
 from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Command, Drive, DriveMode, Hello, Telemetry
+from asobiba.envs.mini4wd.hardware.emulate import built_for_another
 from asobiba.envs.mini4wd.hardware.program import CarProgram
 from asobiba.envs.mini4wd.profile import firmware_header, load_profile
 
@@ -83,6 +84,17 @@ def board(library, tmp_path):
 def test_the_headers_are_what_the_profiles_say():
     for folder, name in (("src", "atmega328p"), ("esp32/main", "esp32")):
         assert (FIRMWARE / folder / "profile.h").read_text() == firmware_header(load_profile(name))
+
+
+def test_a_program_that_was_built_for_another_profile_is_named(tmp_path):
+    (tmp_path / "program").mkdir()
+    other = load_profile({"base": "atmega328p", "battery_limit": 2.0, "acknowledges": 0})
+    (tmp_path / "program" / "profile.h").write_text(firmware_header(other))
+    assert built_for_another(tmp_path, other) == []
+    assert built_for_another(tmp_path, load_profile("atmega328p")) == [
+        "kBatteryLimitMv is 2000, not 1600",
+        "kAcknowledges is false, not true",
+    ]
 
 
 def vectors(sender: str) -> list[tuple[str, bytes]]:
@@ -212,11 +224,22 @@ def test_every_sensor_is_found_by_its_name_and_read_by_its_map(
     assert frame.raw == tuple(words["acc"] + words["gyro"])
     assert frame.temperature == pytest.approx(degrees, abs=0.15)
     assert not frame.sensor_fault
-    # Both full scales are the widest: 16 g and 2000 degrees per second.
+    # Both full scales are the widest: 16 g and 2000 degrees per second. Rate and filter are the nearest to the profile's:
+    # 200 and 94 Hz, or 208 and 50 Hz.
+    slow = "kImuBandwidthHz = 50;" in (library.parent / "portable" / "profile.h").read_text()
     if big:
         assert (board.register(0x1B) >> 3 & 3, board.register(0x1C) >> 3 & 3) == (3, 3)
+        assert 1000 / (1 + board.register(0x19)) == 200
+        assert board.register(0x1A) == (3 if slow else 2)  # 44 and 94 Hz
+        assert identity == 0x68 or board.register(0x1D) == board.register(0x1A)
     else:
         assert (board.register(0x10) >> 2 & 3, board.register(0x11) >> 2 & 3) == (1, 3)
+        assert board.register(0x10) >> 4 == board.register(0x11) >> 4 == 5  # 208 Hz
+        if identity == 0x69:
+            assert board.register(0x13) & 0x80  # what CTRL1_XL asks for holds
+            assert board.register(0x10) & 3 == (3 if slow else 2)  # 50 and 100 Hz
+        else:
+            assert board.register(0x10) & 3 == (2 if slow else 0)  # a quarter and a half of the rate
 
 
 def test_no_sensor_is_a_fault(library, tmp_path):

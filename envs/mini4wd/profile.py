@@ -67,6 +67,7 @@ CONTROL_MS = (10, 20, 50)
 _RATES = (
     Field("sample_ms", "ms", 1, 50, None, "between two telemetry frames", integer=True),
     Field("imu_hz", "Hz", 20, 1000, 200, "own rate of the inertial sensor"),
+    Field("baud", "bit/s", 9600, 4_000_000, 115_200, "of the serial port", integer=True),
     Field("acknowledges", "", 0, 1, 0, "1: the car says which command it obeys", integer=True),
 )
 _TEXTS = ("name", "title", "codec", "axes", "imu", "base")
@@ -91,6 +92,7 @@ class Profile:
         control_ms: control period, ms: 10, 20 or 50.
         sample_ms: between two telemetry frames, ms.
         imu_hz: own rate of the inertial sensor, Hz.
+        baud: of the serial port, bit/s.
         acknowledges: whether the car says which command it obeys.
         values: every field of `SENSOR_FIELDS`.
     """
@@ -103,6 +105,7 @@ class Profile:
     control_ms: int
     sample_ms: int
     imu_hz: float
+    baud: int
     acknowledges: bool
     values: Mapping[str, float]
 
@@ -161,7 +164,7 @@ def load_profile(source: str | Path | Mapping[str, Any] | Profile) -> Profile:
     return Profile(
         name=texts.get("name", "profile"), title=texts.get("title", texts.get("name", "profile")), codec=texts["codec"],
         axes=texts["axes"], imu=imu if isinstance(imu, str) else "imu", control_ms=int(control_ms),
-        sample_ms=int(rates["sample_ms"]), imu_hz=rates["imu_hz"], acknowledges=bool(rates["acknowledges"]), values=values,
+        sample_ms=int(rates["sample_ms"]), imu_hz=rates["imu_hz"], baud=int(rates["baud"]), acknowledges=bool(rates["acknowledges"]), values=values,
     )  # fmt: skip
 
 
@@ -176,8 +179,11 @@ def _flat(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 def firmware_header(profile: Profile) -> str:
     """The header of `firmware/mini4wd` that holds what this profile says; `src/profile.h` is that of the ATmega328P."""
+    from asobiba.envs.mini4wd.physics import BATTERY_LOW
+
     v = profile.values
     rows = [
+        ("uint32_t", "kBaud", profile.baud, "bits per second of the serial port"),
         ("uint8_t", "kTelemetryPeriodMs", profile.sample_ms, "between two telemetry frames"),
         ("uint16_t", "kImuHz", round(profile.imu_hz), "own rate of the inertial sensor"),
         ("uint16_t", "kImuBandwidthHz", round(v["bandwidth"]), "its low-pass filter"),
@@ -187,11 +193,17 @@ def firmware_header(profile: Profile) -> str:
             "uint16_t",
             "kBatteryLimitMv",
             round(v["battery_limit"] * 1000),
-            "below it for half a second: short-brake for good",
+            "below it for so long: short-brake for good",
         ),
+        ("uint16_t", "kLowBatteryMs", round(BATTERY_LOW * 1000), "the battery may be below its limit for so long"),
         ("uint16_t", "kMaximumDuty", round(v["maximum_duty"] * 32767), "of 32767; lower it to clamp the car itself"),
         ("bool", "kSlowDecay", "true" if v["slow_decay"] else "false", "between pulses: short-brake, or free"),
-        ("uint8_t", "kPulsesPerTurn", round(v["pulses_per_turn"]), "of the tachometer, per turn of a wheel"),
+        (
+            "bool",
+            "kAcknowledges",
+            "true" if profile.acknowledges else "false",
+            "whether telemetry says which command is obeyed",
+        ),
     ]
     lines = [
         f"// What the profile {profile.name} says ({profile.title}).",

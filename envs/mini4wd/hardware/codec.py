@@ -119,12 +119,10 @@ class Codec(ABC):
     """
 
     name: str
-    telemetry_period: float
-    """Seconds between two telemetry frames."""
     modulus: int
     """Telemetry numbers count around at this."""
     confirms: bool
-    """Whether the car says which command it obeys."""
+    """Whether telemetry can say which command the car obeys, and hellos are answered."""
 
     def __init__(self) -> None:
         self.good = self.bad = self.skipped = 0
@@ -217,7 +215,6 @@ class AsobibaCodec(Codec):
     """The protocol of `firmware/mini4wd`; its messages are written down in `firmware/mini4wd/src/link.h`."""
 
     name = "asobiba"
-    telemetry_period = 0.01
     modulus = 1 << 16
     confirms = True
     VERSION = 2
@@ -357,7 +354,6 @@ class AiChipCodec(Codec):
     """
 
     name = "aichip"
-    telemetry_period = 0.05
     modulus = 1 << 8
     confirms = False
 

@@ -13,12 +13,14 @@ app = typer.Typer(
 )
 
 Port = Annotated[str, typer.Argument(help="Serial port (/dev/ttyUSB0, COM3, /dev/rfcomm0), pyserial URL, or 'sim'.")]
-CodecName = Annotated[str, typer.Option(help="asobiba (firmware/mini4wd) or aichip (RT-AICHIP).")]
+CodecName = Annotated[
+    str | None, typer.Option(help="asobiba (firmware/mini4wd) or aichip (RT-AICHIP); by default the profile's.")
+]
 ProfileName = Annotated[
     str, typer.Option(help="The car's electronics; by default those of the shipped car with this codec.")
 ]
 Placed = Annotated[bool, typer.Option(help="The car stands on the start already: ask nobody.")]
-Baud = Annotated[int, typer.Option(help="Bits per second.")]
+Baud = Annotated[int | None, typer.Option(help="Bits per second; by default the profile's.", min=1)]
 Course = Annotated[str, typer.Option(help="The course, as the simulator names it or as a file.")]
 
 
@@ -34,10 +36,12 @@ def _fail(error: Exception) -> typer.Exit:
 @app.command()
 def check(
     port: Port,
-    codec: CodecName = "asobiba",
-    baud: Baud = 115200,
+    codec: CodecName = None,
+    baud: Baud = None,
     seconds: Annotated[float, typer.Option(help="How long to measure.", min=0.5, max=600)] = 5.0,
-    period: Annotated[float, typer.Option(help="Control period, s.", min=0.005, max=0.1)] = 0.02,
+    period: Annotated[
+        float | None, typer.Option(help="Control period, s; by default the profile's.", min=0.005, max=0.1)
+    ] = None,
     profile: ProfileName = "",
 ) -> None:
     """Latency histogram, losses, jitter, and the sensor's noise and bias: put the car down, it stays braked."""
@@ -51,6 +55,7 @@ def check(
     console = Console()
     try:
         env = HardwareEnv(port, codec=codec, baudrate=baud, **_profile(profile))
+        period = period or env.profile.control_ms / 1000
         try:
             env.link.open()
             report = check_link(env.link, seconds, period)
@@ -107,8 +112,8 @@ def _percentile(values: Any, percent: float) -> float:
 def record(
     port: Port,
     log: Annotated[Path, typer.Argument(help="The log to write.")],
-    codec: CodecName = "asobiba",
-    baud: Baud = 115200,
+    codec: CodecName = None,
+    baud: Baud = None,
     course: Course = "junior",
     most: Annotated[float, typer.Option(help="Greatest duty.", min=0.1, max=1.0)] = 1.0,
     tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
@@ -169,8 +174,8 @@ def _ask(key: Any) -> Any:
 def drive(
     port: Port,
     driver: Annotated[str, typer.Argument(help="A controller, such as shape:straight=0.6, or `keyboard`, to teach.")],
-    codec: CodecName = "asobiba",
-    baud: Baud = 115200,
+    codec: CodecName = None,
+    baud: Baud = None,
     course: Course = "junior",
     car: Annotated[str, typer.Option(help="The car: its tyres, and what a controller takes for the car.")] = "stock",
     laps: Annotated[int, typer.Option(help="Laps.", min=1, max=100)] = 3,
@@ -295,9 +300,11 @@ def identify(
 def import_(
     file: Annotated[Path, typer.Argument(help="CSV of an AI chip, raw 43-byte frames, or a run log.")],
     axes: Annotated[str, typer.Option(help="The sensor's axes that point ahead, left and up.")] = "-y-x-z",
-    base: Annotated[str, typer.Option(help="The profile to begin with.")] = "rt_ai_chip",
-    car: Annotated[str, typer.Option(help="The car that was driven.")] = "alkaline",
-    course: Course = "junior",
+    base: Annotated[
+        str, typer.Option(help="The profile to begin with; by default the run log's, else rt_ai_chip.")
+    ] = "",
+    car: Annotated[str, typer.Option(help="The car that was driven; by default the run log's, else alkaline.")] = "",
+    course: Annotated[str, typer.Option(help="The course; by default the run log's, else junior.")] = "",
     out: Annotated[Path | None, typer.Option(help="Where to write the fitted profile.")] = None,
 ) -> None:
     """Reads a recorded run, fits a profile's noise, mounting and supply to it, and shows what is left."""
@@ -305,13 +312,18 @@ def import_(
     from rich.table import Table
 
     from asobiba.core import AsobibaError
+    from asobiba.envs.mini4wd import GAME
     from asobiba.envs.mini4wd.hardware.importing import UNITS, fit_profile, read_recording
 
     console = Console()
     try:
         recording = read_recording(file, axes)
+        ours = recording.settings
+        base = base or str(ours.get("profile", "rt_ai_chip"))
+        driven = car or ours.get("car", GAME.parameters["car"] if ours else "alkaline")
+        course = course or ours.get("course", "junior")
         with console.status("fitting"):
-            fitted = fit_profile(recording, base, car, course, name=out.stem if out else "fitted")
+            fitted = fit_profile(recording, base, driven, course, name=out.stem if out else "fitted")
     except (AsobibaError, ValueError) as error:
         raise _fail(error) from None
     console.print(
@@ -351,8 +363,9 @@ def emulate(
 
     from asobiba.core import AsobibaError
     from asobiba.envs.mini4wd.hardware.body import SimulatedBody
-    from asobiba.envs.mini4wd.hardware.emulate import FIRMWARE, ChipPort, EmulatedCar, ProgramPort
+    from asobiba.envs.mini4wd.hardware.emulate import FIRMWARE, ChipPort, EmulatedCar, ProgramPort, built_for_another
     from asobiba.envs.mini4wd.hardware.env import parse_axes
+    from asobiba.envs.mini4wd.hardware.program import PROFILE_OF_CODEC
     from asobiba.envs.mini4wd.profile import load_profile
 
     folder = build or FIRMWARE
@@ -361,12 +374,19 @@ def emulate(
         body = SimulatedBody(
             seed, parse_axes(electronics.axes), course=course, car=car, lane=lane, profile=profile, randomise=randomise
         )
-        there = all((folder / name).is_file() for name in ("mini4wd.elf", "emulator"))
-        if not python and electronics.codec == "asobiba" and not there:
+        python = python or electronics.codec != "asobiba"
+        there = all((folder / name).is_file() for name in ("mini4wd.elf", "program/profile.h", "emulator"))
+        if not python and not there:
             raise AsobibaError(
                 f"{folder} lacks mini4wd.elf or emulator: make -C firmware/mini4wd all emulator, or say --python"
             )
-        if python or electronics.codec != "asobiba":
+        if not python and (others := built_for_another(folder, electronics)):
+            raise AsobibaError(
+                f"the program in {folder} was built for another profile ({'; '.join(others)}): asobiba hil firmware-profile "
+                f"{profile} --out DIR/profile.h, make -C firmware/mini4wd all emulator PROFILE_DIR=DIR BUILD=DIR, and --build "
+                "DIR; or say --python"
+            )
+        if python:
             port: ProgramPort | ChipPort = ProgramPort(body, electronics.codec)
         else:
             port = ChipPort(body, folder / "emulator", folder / "mini4wd.elf")
@@ -375,7 +395,7 @@ def emulate(
     emulated = EmulatedCar(body, port, lambda text: typer.echo(text))
     typer.echo(
         f"{port.port}\nTry: asobiba hil check {port.port}"
-        + (" --codec aichip" if electronics.codec == "aichip" else "")
+        + (f" --profile {profile}" if profile != PROFILE_OF_CODEC["asobiba"] else "")
     )
     end = time.monotonic() + seconds if seconds else float("inf")
     try:

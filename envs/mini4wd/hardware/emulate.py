@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 import tty
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.codec import Drive, DriveMode, make_codec
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip
 from asobiba.envs.mini4wd.hardware.program import CarProgram
+from asobiba.envs.mini4wd.profile import Profile, firmware_header
 
 TICK = 0.001
 """How often program and physics are brought together, s."""
@@ -28,6 +30,23 @@ MOST_BEHIND = 0.25
 """A computer that is further behind lets the time pass unsimulated, s."""
 FIRMWARE = Path(__file__).parents[3] / "firmware" / "mini4wd" / "build"
 """Where `make -C firmware/mini4wd all emulator` puts its files, in a checkout."""
+
+
+def built_for_another(folder: Path, profile: Profile) -> list[str]:
+    """What a built program was told otherwise than this profile says, such as `kReverseLimitMs is 100, not 60`.
+
+    Args:
+        folder: where `make` built it.
+    """
+    built, wanted = (
+        dict(re.findall(r"^constexpr \w+ (\w+) = (\w+);", text, re.M))
+        for text in ((folder / "program" / "profile.h").read_text(encoding="utf-8"), firmware_header(profile))
+    )
+    return [
+        f"{name} is {built.get(name, 'unknown')}, not {value}"
+        for name, value in wanted.items()
+        if built.get(name) != value
+    ]
 
 
 class ProgramPort:

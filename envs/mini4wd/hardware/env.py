@@ -85,10 +85,10 @@ class HardwareEnv(gymnasium.Env):
         backend: path, name or pyserial URL of a serial port; "sim" for the simulator in real time; "replay" for a
             recorded log; or a `Transport`.
         codec: "asobiba" (`firmware/mini4wd`) or "aichip" (RT-AICHIP); by default that of the profile.
-        baudrate: of the serial port.
+        baudrate: of the serial port, bit/s; by default the profile's.
         axes: which of the sensor's axes point ahead, left and up, such as "+x-y-z"; by default as in the profile.
         max_duty, reverse_pulse, link_timeout, max_run_time, min_battery: see `Limits`. The reverse pulse is by default the
-            profile's.
+            profile's, the link's timeout five of its telemetry periods, 0.2 s at least.
         log: path of the log to write, or `None`.
         recording: path of the log to replay.
         place: a function that asks a person to do what its argument says and returns when it is done; by default it
@@ -114,7 +114,7 @@ class HardwareEnv(gymnasium.Env):
         self,
         backend: str | Transport = "sim",
         codec: str | None = None,
-        baudrate: int = 115200,
+        baudrate: int | None = None,
         axes: str | None = None,
         max_duty: float = 1.0,
         reverse_pulse: float | None = None,
@@ -160,7 +160,7 @@ class HardwareEnv(gymnasium.Env):
         timeout, reverse = settings["link_timeout"], settings["reverse_pulse"]
         self.limits = Limits(
             settings["max_duty"], min(self.profile.values["reverse_limit"], 0.1) if reverse is None else reverse,
-            timeout if timeout is not None else 0.2 if self.codec.confirms else 0.25,
+            timeout if timeout is not None else max(0.2, 5 * self.profile.sample_ms / 1000),
             settings["max_run_time"], settings["min_battery"],
         )  # fmt: skip
         self._settle = settle
@@ -173,7 +173,7 @@ class HardwareEnv(gymnasium.Env):
         # Whether the log holds what came while the person was asked.
         settings.setdefault("asks", self._place is not None)
         self._body: Any = None
-        transport = self._transport(backend, baudrate, stop_key, clock)
+        transport = self._transport(backend, baudrate or self.profile.baud, stop_key, clock)
         self._log = RunLog(log, {"settings": settings, "started": time.time()}) if log else None
         if self._log is not None:
             transport = LoggingTransport(transport, self._log)

@@ -40,6 +40,8 @@ HEADING_NOISE, VOLTAGE_NOISE, DISTANCE_NOISE = 0.02, 0.005, 0.03
 """Weights of the residuals, rad, V and m: what a good sensor leaves; to the voltage's the profile's own noise is added."""
 STARTS = 4
 FINALISTS = 3
+POLISHED, HOLLOW, AS_DEEP = 6, 0.01, 1.03
+"""Fits from around the best one, how far around it (a share of each value), and up to what share of the least cost they count."""
 NORMAL_95 = 1.96
 WIDE, ALIKE = 0.3, 0.98
 """A parameter counts as not revealed if half its 95 % interval is more than this share of it, or two of them if their
@@ -97,8 +99,9 @@ class Run:
 class Identification:
     """What was found: the car, each fitted value with its standard error, and the residuals' rms before and after.
 
-    `errors` are standard errors (infinite where the run does not depend on a value), in which the residuals of one quantity count as as many independent ones as their
-    correlation from frame to frame leaves; `intervals` are 95 % of it, within the legal range. `hidden` says of each parameter that the run does
+    `errors` are standard errors (infinite where the run does not depend on a value), in which the residuals of one quantity count
+    as as many independent ones as their correlation from frame to frame leaves, and which include how far apart about equally
+    good fits lie; `intervals` are 95 % of it, within the legal range. `hidden` says of each parameter that the run does
     not reveal why. `decay_costs` are the costs of the fit with a bridge that leaves the motor free between its pulses (0)
     and with one that shorts it (1).
     """
@@ -152,8 +155,7 @@ def read_run(path: str | Path) -> Run:
     distance = None
     if settings["parameters"].get("tachometer") and frames[0].pulses is not None:
         pulses = np.cumsum([0, *(((b.pulses or 0) - (a.pulses or 0)) & 0xFFFF for a, b in itertools.pairwise(frames))])
-        # Turns; the next pulse is half its way off on the mean.
-        distance = (pulses + 0.5) / profile.values["pulses_per_turn"]
+        distance = pulses / profile.values["pulses_per_turn"]  # turns, but for where the wheel began
     duties, modes = _timeline(frames, times)
     return Run(times, heading, np.array([f.battery for f in frames]), distance, duties, modes, settings["parameters"])
 
@@ -197,6 +199,7 @@ class _Model:
             profile=profile,
         )  # fmt: skip
         self.run, self.names = run, list(names)
+        self.weights: dict[str, float] = {}
         self.nominal = np.array([car.values[name] for name in names])
         self.scale = np.array([car.values[name] or UNITS_OF_ADDED[name] for name in names])
         least = [1.0 + (_FIELDS[n].low - v) / u for n, v, u in zip(names, self.nominal, self.scale, strict=True)]
@@ -231,12 +234,26 @@ class _Model:
         rows = self.simulate(self.values(x), horizon)
         parts = {"heading (rad)": x[-1] * self.run.heading - rows[:, 1], "voltage (V)": self.run.voltage - rows[:, 2]}
         if self.run.distance is not None:
-            parts["distance (m)"] = self.run.distance * math.pi * self.tyre - rows[:, 0]
+            off = self.run.distance * math.pi * self.tyre - rows[:, 0]
+            # How far the wheel was from its mark at the start is not known: what all of the run is off by.
+            parts["distance (m)"] = off - off[1 : max(np.searchsorted(self.run.times, horizon, side="right"), 2)].mean()
         return {name: part[1:] for name, part in parts.items()}  # the first frame is before the start
 
     def weighted(self, x: np.ndarray, horizon: float) -> np.ndarray:
         seen = self.run.times[1:] <= horizon
-        return np.concatenate([part[seen] / self.noise[name] for name, part in self.residuals(x, horizon).items()])
+        parts = self.residuals(x, horizon)
+        return np.concatenate(
+            [part[seen] * self.weights.get(name, 1.0) / self.noise[name] for name, part in parts.items()]
+        )
+
+    def weigh(self, x: np.ndarray) -> None:
+        """Lets each quantity count for what it is worth: residuals of neighbouring frames are alike, and n of them say as
+        much as n (1 - r) / (1 + r) independent ones."""
+        for name, part in self.residuals(x).items():
+            off = part - part.mean()
+            power = float(off @ off)
+            alike = min(max(float(off[1:] @ off[:-1]) / power, 0.0), 0.995) if power > 0 else 0.0
+            self.weights[name] = math.sqrt((1 - alike) / (1 + alike))
 
 
 def _fit(model: _Model, begin: np.ndarray, horizon: float, difference: float) -> Any:
@@ -247,19 +264,10 @@ def _fit(model: _Model, begin: np.ndarray, horizon: float, difference: float) ->
 
 
 def _covariance(model: _Model, fit: Any) -> np.ndarray:
-    # Residuals of neighbouring frames are alike: n of them say as much as n (1 - r) / (1 + r) independent ones.
-    weights, at = np.ones(len(fit.fun)), 0
-    for part in model.residuals(fit.x).values():
-        here = slice(at, at + len(part))
-        at += len(part)
-        off = part - part.mean()
-        power = float(off @ off)
-        alike = min(max(float(off[1:] @ off[:-1]) / power, 0.0), 0.995) if power > 0 else 0.0
-        weights[here] = math.sqrt((1 - alike) / (1 + alike))
-    jacobian = fit.jac * weights[:, None]
-    freedom = max(float((weights**2).sum()) - len(fit.x), 1.0)
-    spread = np.linalg.pinv(jacobian.T @ jacobian) * float(((fit.fun * weights) ** 2).sum()) / freedom
-    without = np.flatnonzero(~jacobian.any(axis=0))  # the pseudo-inverse gives 0 for what no residual depends on
+    worth = sum(weight**2 for weight in model.weights.values()) * len(fit.fun) / len(model.weights)
+    freedom = max(worth - len(fit.x), 1.0)
+    spread = np.linalg.pinv(fit.jac.T @ fit.jac) * float((fit.fun**2).sum()) / freedom
+    without = np.flatnonzero(~fit.jac.any(axis=0))  # the pseudo-inverse gives 0 for what no residual depends on
     spread[without, without] = math.inf
     return spread
 
@@ -337,11 +345,24 @@ def identify(
         say(f"lane {candidate}: cost {fit.cost:.1f}")
         fits.append((fit.cost, candidate, model, fit))
     _, lane, model, fit = min(fits, key=lambda entry: entry[0])
+    # A car that takes off a millisecond later is another one: the cost is rough, and a fit ends in one of its hollows. How far
+    # apart those lie that are about as deep is an error, too.
+    unweighted = float(fit.cost)
+    model.weigh(fit.x)
+    polished = [_fit(model, fit.x, math.inf, 3e-3)]
+    for _ in range(POLISHED):
+        begin = fit.x * np.exp(draw.normal(0.0, HOLLOW, len(start)))
+        polished.append(_fit(model, begin, math.inf, 3e-3))
+    fit = min(polished, key=lambda each: each.cost)
+    as_deep = [each.x - fit.x for each in polished if each is not fit and each.cost < AS_DEEP * fit.cost]
+    say(f"lane {lane}: cost {fit.cost:.1f}, and {len(as_deep)} of {POLISHED} fits from around it nearly so")
     values = {name: float(v) for name, v in zip(names, model.values(fit.x), strict=True)}
     spread = _covariance(model, fit)
+    if as_deep:
+        spread += np.mean([np.outer(away, away) for away in as_deep], axis=0)
     relative = np.sqrt(np.maximum(np.diag(spread), 0.0))
     errors = relative[:-1] * model.scale
-    decay_costs = {model.slow_decay: float(fit.cost)}
+    decay_costs = {model.slow_decay: unweighted}
     other = _Model(run, nominal, names, lane, 1 - model.slow_decay)
     decay_costs[other.slow_decay] = float(_fit(other, fit.x, math.inf, 3e-3).cost)
 

@@ -11,18 +11,19 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from asobiba.core import AsobibaError
-from asobiba.envs.mini4wd.hardware.codec import AiChipCodec, Telemetry, make_codec
+from asobiba.envs.mini4wd.hardware.codec import AiChipCodec, DriveMode, Telemetry, make_codec
 from asobiba.envs.mini4wd.hardware.env import parse_axes
 from asobiba.envs.mini4wd.hardware.program import PROFILE_OF_CODEC
 from asobiba.envs.mini4wd.hardware.runlog import FORMAT, read_log
 from asobiba.envs.mini4wd.profile import load_profile
+from asobiba.envs.mini4wd.simulate import SELECTORS
 
 _COLUMNS = ("timestamp_ms", "accX", "accY", "accZ", "omegaX", "omegaY", "omegaZ", "duty", "V_Battery")
 GRAVITY = 9.80665
@@ -30,6 +31,12 @@ TURNING = 2.0
 """A car that turns faster is in a curve, rad/s."""
 FAST_TURN = (6.0, 7.0)
 """Yaw rates at which the lateral acceleration is quoted, rad/s."""
+REST, STILL_TIME, STILL_ACCELERATION, STILL_RATE = 1.0, 0.4, 0.05, 0.1
+"""A car stands if within `STILL_TIME`, s, its acceleration is spread by less than this, g, and its rate by less than that, rad/s;
+its last `REST` seconds before it drives are what the figures of rest are made of."""
+RUNS = 8
+"""Simulated runs that a recording is compared with."""
+_SELECTORS = {DriveMode.BRAKE: SELECTORS["brake"], DriveMode.FREE: SELECTORS["free"]}
 
 
 class ImportFailed(AsobibaError, ValueError):
@@ -46,7 +53,9 @@ class Recording:
         rate: rad/s, `(n, 3)`.
         voltage: of the motor battery, V, `(n,)`.
         duty: -1 to 1, `(n,)`.
+        selector: the mode in which the motor was driven, as an action selects it (`simulate.SELECTORS`), `(n,)`.
         doubled: share of the file's rows that only repeat the frame before.
+        settings: what a run log says of the car: the parameters of its environment, its `profile` among them.
     """
 
     times: np.ndarray
@@ -54,7 +63,9 @@ class Recording:
     rate: np.ndarray
     voltage: np.ndarray
     duty: np.ndarray
+    selector: np.ndarray
     doubled: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -111,7 +122,7 @@ def _csv(path: Path, matrix: np.ndarray) -> Recording:
     full = 100.0 if len(data) and np.abs(data[:, 7]).max() > 1.0 else 1.0  # per cent, or already a share
     return Recording(
         (data[:, 0] - data[0, 0]) / 1000 if len(data) else data[:, 0], data[:, 1:4] @ matrix.T, data[:, 4:7] @ matrix.T,
-        data[:, 8], data[:, 7] / full, 1 - len(rows) / max(total, 1),
+        data[:, 8], data[:, 7] / full, np.full(len(data), SELECTORS["drive"]), 1 - len(rows) / max(total, 1),
     )  # fmt: skip
 
 
@@ -122,7 +133,8 @@ def _frames(messages: list[Any], matrix: np.ndarray) -> Recording:
         times - times[0] if len(times) else times,
         np.array([f.acceleration for f in frames]).reshape(-1, 3) @ matrix.T,
         np.radians(np.array([f.rate for f in frames]).reshape(-1, 3)) @ matrix.T,
-        np.array([f.battery for f in frames]), np.array([f.drive.signed for f in frames]), 0.0,
+        np.array([f.battery for f in frames]), np.array([f.drive.signed for f in frames]),
+        np.array([_SELECTORS.get(f.drive.mode, SELECTORS["drive"]) for f in frames]), 0.0,
     )  # fmt: skip
 
 
@@ -130,12 +142,13 @@ def _run_log(path: Path) -> Recording:
     header, entries = read_log(path)
     settings = header["settings"]
     codec = make_codec(settings["codec"])
-    profile = load_profile(settings["parameters"].get("profile", PROFILE_OF_CODEC[codec.name]))
+    parameters = {"profile": PROFILE_OF_CODEC[codec.name], **settings["parameters"]}
     messages: list[Any] = []
     for entry in entries:
         if entry.get("b") and "r" in entry:
             messages += codec.read(bytes.fromhex(entry["b"]))
-    return _frames(messages, parse_axes(settings["axes"] or profile.axes))
+    matrix = parse_axes(settings["axes"] or load_profile(parameters["profile"]).axes)
+    return replace(_frames(messages, matrix), settings=parameters)
 
 
 @dataclass(frozen=True)
@@ -164,12 +177,8 @@ tenth percentile, mean and ninetieth; curve radius: lateral acceleration over th
 def figures(recording: Recording) -> Figures:
     """The figures of a recording."""
     r = recording
-    still = (
-        (np.abs(r.duty) < 1e-6)
-        & (np.abs(r.rate).max(axis=1) < 0.6)
-        & (np.abs(np.linalg.norm(r.acceleration, axis=1) - 1) < 0.3)
-    )
     driven = np.abs(r.duty) > 0.02
+    still = _standing(r, driven)
     nan = math.nan
     values = dict.fromkeys(UNITS, nan)
     spacing = np.diff(r.times)
@@ -211,6 +220,19 @@ def figures(recording: Recording) -> Figures:
     return Figures(len(r), float(r.times[-1]), values)
 
 
+def _standing(r: Recording, driven: np.ndarray) -> np.ndarray:
+    # In the last second before it is first driven a car stands, once it has been let go of: a rolling one would pass for noise
+    # and tilt, and another place has another tilt.
+    candidates = np.arange(len(r)) < (np.argmax(driven) if driven.any() else len(r))
+    found = np.zeros(len(r), bool)
+    for k in np.flatnonzero(candidates):
+        near = (np.abs(r.times - r.times[k]) <= STILL_TIME / 2) & candidates
+        if near.sum() >= 3:
+            acceleration, rate = r.acceleration[near].std(axis=0).max(), r.rate[near].std(axis=0).max()
+            found[k] = acceleration < STILL_ACCELERATION and rate < STILL_RATE
+    return found & (r.times > r.times[found].max() - REST) if found.any() else found
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A profile made from a recording.
@@ -247,35 +269,35 @@ def fit_profile(
         "title": f"{base}, fitted to a recording of {measured.seconds:.0f} s",
     }
     known = load_profile(base)
-    for field, figure in (("acc_noise", "rest, acc noise"), ("gyro_noise", "rest, gyro noise")):
+    for quantity, figure in (("acc_noise", "rest, acc noise"), ("gyro_noise", "rest, gyro noise")):
         if math.isfinite(m[figure]):
-            data[field] = max(float(m[figure]), 1e-4)
+            data[quantity] = max(float(m[figure]), 1e-4)
     if math.isfinite(m["rest, gyro bias"]):
         data["gyro_bias"] = max(known.values["gyro_bias"], float(m["rest, gyro bias"]))
     tilts = [abs(m[f"rest, {way}"]) for way in ("pitch", "roll") if math.isfinite(m[f"rest, {way}"])]
     if tilts:
         data["mounting"] = min(max(max(tilts), 0.5), 30.0)
     values = {k: known.values[k] for k in ("vibration", "gyro_vibration", "roll_vibration")}
-    before = figures(_driven_again(recording, {"base": base}, car, course, {}))
+    before = _as_driven(recording, {"base": base}, car, course, {})
     battery: dict[str, float] = {}
     if math.isfinite(m["rest voltage"]):
         battery["voltage"] = float(m["rest voltage"])
     after = before
     most = {"vibration": 2.0, "gyro_vibration": 100.0, "roll_vibration": 200.0}
     for _ in range(rounds):
-        after = figures(_driven_again(recording, {**data, **values}, car, course, battery))
+        after = _as_driven(recording, {**data, **values}, car, course, battery)
         a = after.values
-        for field, axis in (("vibration", "drive, acc z"), ("gyro_vibration", "drive, gyro y")):
+        for quantity, axis in (("vibration", "drive, acc z"), ("gyro_vibration", "drive, gyro y")):
             if math.isfinite(m[axis]) and a[axis] > 0:
-                values[field] = min(values[field] * m[axis] / a[axis], most[field])
+                values[quantity] = min(values[quantity] * m[axis] / a[axis], most[quantity])
         if math.isfinite(m["drive, gyro x"]) and a["drive, gyro x"] > 0:
             whole = (values["gyro_vibration"] + values["roll_vibration"]) * m["drive, gyro x"] / a["drive, gyro x"]
             values["roll_vibration"] = min(max(whole - values["gyro_vibration"], 0.0), most["roll_vibration"])
         if math.isfinite(m["sag"]) and a["sag"] > 0:
             nominal = battery.get("battery_resistance", _nominal_resistance(car))
             battery["battery_resistance"] = float(min(max(nominal * m["sag"] / a["sag"], 0.005), 5.0))
-    data |= {field: float(value) for field, value in values.items()}
-    after = figures(_driven_again(recording, data, car, course, battery))
+    data |= {quantity: float(value) for quantity, value in values.items()}
+    after = _as_driven(recording, data, car, course, battery)
     return Fitted(data, battery, measured, before, after)
 
 
@@ -285,24 +307,39 @@ def _nominal_resistance(car: Any) -> float:
     return load_car(car).values["battery_resistance"]
 
 
-def _driven_again(
+def _as_driven(
     recording: Recording, profile: Mapping[str, Any], car: Any, course: str, battery: Mapping[str, float]
+) -> Figures:
+    # Of several runs, for a few flights and landings make much of a spread, and frames catch them or not.
+    runs = [figures(_driven_again(recording, profile, car, course, battery, seed)) for seed in range(RUNS)]
+    values = {}
+    for name in UNITS:
+        found = [run.values[name] for run in runs if math.isfinite(run.values[name])]
+        values[name] = float(np.mean(found)) if found else math.nan
+    return Figures(runs[0].frames, runs[0].seconds, values)
+
+
+def _driven_again(
+    recording: Recording, profile: Mapping[str, Any], car: Any, course: str, battery: Mapping[str, float], seed: int
 ) -> Recording:
-    # The recording's duties, in the simulator, seen through the profile; a car that stands tells the figures of rest.
+    # What the recorded car did, in the simulator, seen through the profile: frames as far apart as the profile's, and first a
+    # second at rest.
     from asobiba.envs.mini4wd.car import load_car
     from asobiba.envs.mini4wd.simulate import simulate
 
     electronics = load_profile(profile)
     step = electronics.control_ms / 1000
+    frames = max(electronics.control_ms // electronics.sample_ms, 1)
     times = np.arange(0.0, max(float(recording.times[-1]), 2.0), step)
-    duty = recording.duty[np.clip(np.searchsorted(recording.times, times, side="right") - 1, 0, len(recording) - 1)]
-    rest = np.zeros(round(1.0 / step))
+    at = np.clip(np.searchsorted(recording.times, times, side="right") - 1, 0, len(recording) - 1)
+    commands = np.column_stack([np.clip(recording.duty[at], -1, 1), recording.selector[at]])
+    rest = np.tile([0.0, SELECTORS["drive"]], (round(1.0 / step), 1))
     log = simulate(
-        load_car(car).with_values(**battery), course, np.clip(np.concatenate([rest, duty]), -1, 1), profile=electronics, laps=100,
-        window=1,
+        load_car(car).with_values(**battery), course, np.concatenate([rest, commands]), profile=electronics, laps=100, window=frames, seed=seed
     )  # fmt: skip
     n = len(log.commands)
-    imu = log["imu"][1 : n + 1, -1].astype(float)
-    return Recording(
-        np.arange(n) * step, imu[:, :3], imu[:, 3:], log["voltage"][1 : n + 1].astype(float), log.commands[:, 0], 0.0
+    imu = log["imu"][1 : n + 1].reshape(-1, 6).astype(float)
+    volts, duty, selector = (
+        np.repeat(part, frames) for part in (log["voltage"][1 : n + 1].astype(float), *log.commands.T)
     )
+    return Recording(np.arange(n * frames) * step / frames, imu[:, :3], imu[:, 3:], volts, duty, selector, 0.0)

@@ -19,6 +19,7 @@ from asobiba.envs.mini4wd.hardware.codec import (
     Telemetry,
 )
 from asobiba.envs.mini4wd.hardware.transport import Clock, MonotonicClock, Transport
+from asobiba.envs.mini4wd.physics import BATTERY_LOW
 from asobiba.envs.mini4wd.profile import Profile, load_profile
 
 PROFILE_OF_CODEC = {"asobiba": "atmega328p", "aichip": "rt_ai_chip"}
@@ -88,7 +89,6 @@ class CarProgram:
     """
 
     LATE = 0.1
-    BATTERY_LOW = 0.5
     DRIFT = 0.01
     TICK = 0.001
     IDENTITY = 0x68
@@ -188,20 +188,21 @@ class CarProgram:
             self._low_since = None
         elif self._low_since is None:
             self._low_since = self.time
-        elif self.time - self._low_since >= self.BATTERY_LOW - 1e-9:
+        elif self.time - self._low_since >= BATTERY_LOW - 1e-9:
             self.drive, self.battery_low = STOP, True
 
     def _report(self) -> None:
         sensed = self.body.sense()
         self._watch_battery(sensed.battery)
+        said = self._command_number if self.profile.acknowledges else None
         self._outbox.append(
             self.codec.telemetry(
                 Telemetry(
                     session=self._session,
                     number=self._number,
                     car_time=self.time,
-                    acknowledged=self._command_number,
-                    age=None if self._command_number is None else self.time - self._command_at,
+                    acknowledged=said,
+                    age=None if said is None else self.time - self._command_at,
                     drive=self.drive,
                     link_timed_out=self.link_timed_out,
                     reverse_limited=self.reverse_limited,

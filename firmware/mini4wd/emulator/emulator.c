@@ -304,7 +304,9 @@ static void obey(char *line) {
   if (sscanf(line, "sense %d %d %d %d %d %d %d", v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6) == 7) {
     for (int i = 0; i < 7; ++i) mpu.raw[i] = v[i];
   } else if (sscanf(line, "battery %d", v) == 1) {
-    avr_raise_irq(battery, v[0]);
+    /* The chip's converter rounds to 1/1024 of 5 V; simavr's cuts off to 1/1023. */
+    const unsigned code = (v[0] * 1024u + 2500) / 5000;
+    avr_raise_irq(battery, (code * 5000 + 1022) / 1023);
   } else if (sscanf(line, "pulses %d %d", v, v + 1) == 2) {
     pulses_left += v[0];
     pulses_after_us = v[1];

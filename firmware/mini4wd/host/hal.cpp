@@ -1,6 +1,7 @@
 // The board as a library for tests: what the portable part of the program (frame, link, motor, imu) asks of a board, kept in
 // variables that a test sets and reads (ctypes). Time moves only when `host_tick` says so.
 #include <string.h>
+#include <unistd.h>  // as the ESP32's board includes it: no name of the program may be one of POSIX
 
 #include "../src/bridge.h"
 #include "../src/clock.h"
@@ -71,7 +72,7 @@ extern "C" {
 
 void host_begin(uint8_t cause) {
   motor::begin();
-  link::begin(cause);
+  car_link::begin(cause);
   imu::begin();
 }
 
@@ -79,8 +80,8 @@ void host_begin(uint8_t cause) {
 void host_tick(bool report) {
   ++now_ms;
   motor::every_millisecond();
-  link::receive();
-  if (report) link::send_telemetry();
+  car_link::receive();
+  if (report) car_link::send_telemetry();
 }
 
 void host_receive(const uint8_t* bytes, size_t count) {

@@ -1,11 +1,24 @@
 #include "imu.h"
 
+#include "profile.h"
 #include "twi.h"
 
 namespace {
 
 // Register numbers, settings and scales are those of the makers' register maps: MPU-6000/MPU-6050 (RM-MPU-6000A), MPU-6500
-// (RM-MPU-6500A), LSM6DS3 (ST DS10314), LSM6DS3TR-C (ST DS11693).
+// (RM-MPU-6500A), LSM6DS3 (ST DS10314), LSM6DS3TR-C (ST DS11693). Rate and low-pass filter are what a chip has nearest to the
+// profile's.
+constexpr uint16_t kHz = profile::kImuHz;
+constexpr uint16_t kBand = profile::kImuBandwidthHz;
+
+// MPU: a thousand samples a second over the divider and one; low-pass filters of 184, 94, 44, 21, 10 and 5 Hz.
+constexpr uint8_t kMpuDivider = (1000 + kHz / 2) / kHz - 1;
+constexpr uint8_t kMpuFilter = kBand > 131 ? 1 : kBand > 64 ? 2 : kBand > 30 ? 3 : kBand > 14 ? 4 : kBand > 7 ? 5 : 6;
+// LSM6DS3 family: 26 Hz is 2, and so on by factors of 2 to 1.66 kHz. Accelerometer: the LSM6DS3 filters at 400, 200, 100 or
+// 50 Hz, the TR-C at a half or a quarter of the rate. The gyro's filter follows its rate.
+constexpr uint8_t kLsmRate = kHz > 1178 ? 8 : kHz > 589 ? 7 : kHz > 294 ? 6 : kHz > 147 ? 5 : kHz > 73 ? 4 : kHz > 36 ? 3 : 2;
+constexpr uint8_t kLsmFilter = kBand > 283 ? 0 : kBand > 141 ? 1 : kBand > 71 ? 2 : 3;
+constexpr uint8_t kTrcFilter = 8 * kBand > 3 * kHz ? 0 : 2;
 struct Setting {
   uint8_t reg;
   uint8_t value;
@@ -30,23 +43,29 @@ struct Chip {
 
 constexpr Setting kMpu6050[] = {
     {0x6B, 0x01},  // awake, clock from the gyro
-    {0x1A, 0x02},  // low-pass at 94 Hz: 3 ms of delay
-    {0x19, 0x04},  // 200 samples a second
+    {0x1A, kMpuFilter},
+    {0x19, kMpuDivider},
     {0x1B, 0x18},  // +-2000 degrees per second
     {0x1C, 0x18},  // +-16 g
 };
 constexpr Setting kMpu6500[] = {
     {0x6B, 0x01},  // awake, the best clock that there is
-    {0x1A, 0x02},  // gyro low-pass at 92 Hz
-    {0x19, 0x04},  // 200 samples a second
+    {0x1A, kMpuFilter},
+    {0x19, kMpuDivider},
     {0x1B, 0x18},  // +-2000 degrees per second
     {0x1C, 0x18},  // +-16 g
-    {0x1D, 0x02},  // accelerometer low-pass at 99 Hz, a register of its own
+    {0x1D, kMpuFilter},  // the accelerometer's is a register of its own, with nearly the same steps
 };
 constexpr Setting kLsm6ds3[] = {
     {0x12, 0x44},  // whole samples only, addresses count up
-    {0x10, 0x54},  // 208 samples a second, +-16 g
-    {0x11, 0x5C},  // 208 samples a second, +-2000 degrees per second
+    {0x13, 0x80},  // the filter is the one that is asked for, not the rate's own
+    {0x10, kLsmRate << 4 | 0x04 | kLsmFilter},  // +-16 g
+    {0x11, kLsmRate << 4 | 0x0C},               // +-2000 degrees per second
+};
+constexpr Setting kLsm6ds3trc[] = {
+    {0x12, 0x44},
+    {0x10, kLsmRate << 4 | 0x04 | kTrcFilter},
+    {0x11, kLsmRate << 4 | 0x0C},
 };
 
 constexpr imu::Scale kMpuScale = {20480, 1640};  // 2048 LSB per g, 16.4 LSB per degree per second
@@ -59,7 +78,7 @@ constexpr Chip kChips[] = {
     {0x70, 0x68, 0x75, SETTINGS(kMpu6500), 0x3B, 0, 8, 6, true, kMpuScale, 3, 10, 2100},    // MPU-6500
     {0x71, 0x68, 0x75, SETTINGS(kMpu6500), 0x3B, 0, 8, 6, true, kMpuScale, 3, 10, 2100},    // MPU-9250
     {0x69, 0x6A, 0x0F, SETTINGS(kLsm6ds3), 0x20, 8, 2, 0, false, kLsmScale, 25, 4, 2500},   // LSM6DS3
-    {0x6A, 0x6A, 0x0F, SETTINGS(kLsm6ds3), 0x20, 8, 2, 0, false, kLsmScale, 25, 64, 2500},  // LSM6DS3TR-C
+    {0x6A, 0x6A, 0x0F, SETTINGS(kLsm6ds3trc), 0x20, 8, 2, 0, false, kLsmScale, 25, 64, 2500},  // LSM6DS3TR-C
 };
 #undef SETTINGS
 

@@ -23,16 +23,15 @@ namespace inputs {
 
 void begin() {
   ADMUX = _BV(REFS0);                                                        // A0 against the supply
-  ADCSRA = _BV(ADEN) | _BV(ADSC) | _BV(ADPS2) | _BV(ADPS1) | _BV(ADPS0);     // 125 kHz
+  ADCSRB = 0;                                                                // one conversion after the other, 0.1 ms each
+  ADCSRA = _BV(ADEN) | _BV(ADSC) | _BV(ADATE) | _BV(ADPS2) | _BV(ADPS1) | _BV(ADPS0);  // 125 kHz
   PORTD |= _BV(PD2);                                                         // pull-up for an open collector
   EICRA = _BV(ISC01) | _BV(ISC00);
   EIMSK = _BV(INT0);
 }
 
 uint16_t battery_millivolts() {
-  const uint16_t value = ADC;
-  ADCSRA |= _BV(ADSC);
-  return static_cast<uint32_t>(value) * kSupplyMillivolts / 1024;
+  return (static_cast<uint32_t>(ADC) * kSupplyMillivolts + 512) / 1024;
 }
 
 Tachometer tachometer() {

@@ -5,7 +5,7 @@
 namespace inputs {
 
 void begin();
-uint16_t battery_millivolts();    // of the last conversion; starts the next
+uint16_t battery_millivolts();    // of the last conversion
 
 struct Tachometer {
   uint16_t pulses;   // rising edges since start, counts around

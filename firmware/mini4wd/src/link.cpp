@@ -39,7 +39,7 @@ uint16_t u16(const uint8_t* bytes) { return bytes[0] | static_cast<uint16_t>(byt
 uint32_t u32(const uint8_t* bytes) { return u16(bytes) | static_cast<uint32_t>(u16(bytes + 2)) << 16; }
 
 void hello(const uint8_t* payload) {
-  if (payload[2] != link::kVersion || payload[1] == 0) {
+  if (payload[2] != car_link::kVersion || payload[1] == 0) {
     ++refused;
     return;
   }
@@ -52,7 +52,7 @@ void hello(const uint8_t* payload) {
   Writer out;
   out.u8('h');
   out.u8(session);
-  out.u8(link::kVersion);
+  out.u8(car_link::kVersion);
   out.u8(imu::identity());
   out.u8(profile::kTelemetryPeriodMs);
   out.u8(profile::kLinkTimeoutMs);
@@ -76,7 +76,7 @@ bool acceptable(uint16_t number, uint32_t host_ms) {
     ++fastest;
   }
   if (delay < fastest) fastest = delay;
-  return delay - fastest <= link::kLateMs;
+  return delay - fastest <= car_link::kLateMs;
 }
 
 void command(const uint8_t* payload) {
@@ -94,7 +94,7 @@ void command(const uint8_t* payload) {
 
 }  // namespace
 
-namespace link {
+namespace car_link {
 
 void begin(uint8_t cause) { reset_cause = cause; }
 
@@ -119,13 +119,14 @@ void send_telemetry() {
   const inputs::Tachometer tachometer = inputs::tachometer();
   const uint32_t now = car_clock::microseconds();
   const uint32_t age = (now - command_us) / 10;
+  const bool says = commanded && profile::kAcknowledges;
   Writer out;
   out.u8('T');
   out.u8(session);
   out.u16(telemetry_number++);
   out.u32(now);
-  out.u16(command_number);
-  out.u16(commanded && age < 0xFFFF ? age : 0xFFFF);
+  out.u16(says ? command_number : 0);
+  out.u16(says && age < 0xFFFF ? age : 0xFFFF);
   out.u8(motor.mode);
   out.u16(motor.duty);
   out.u8((motor.link_timed_out ? kLinkTimedOut : 0) | (motor.reverse_limited ? kReverseLimited : 0) |
@@ -142,4 +143,4 @@ void send_telemetry() {
   out.send();
 }
 
-}  // namespace link
+}  // namespace car_link

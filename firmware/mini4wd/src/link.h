@@ -15,7 +15,7 @@
 #pragma once
 #include <stdint.h>
 
-namespace link {
+namespace car_link {
 
 constexpr uint8_t kVersion = 2;
 constexpr uint8_t kLateMs = 100;  // a command that is so much later than the fastest one is refused as stale
@@ -26,4 +26,4 @@ void begin(uint8_t reset_cause);
 void receive();         // handles all bytes that have come
 void send_telemetry();  // reads the sensor and reports
 
-}  // namespace link
+}  // namespace car_link

@@ -20,7 +20,7 @@ int main() {
   uart::begin();
   car_clock::begin();
   inputs::begin();
-  link::begin(reset_cause);
+  car_link::begin(reset_cause);
   set_sleep_mode(SLEEP_MODE_IDLE);
   sei();
   imu::begin();
@@ -28,10 +28,10 @@ int main() {
   uint32_t next = car_clock::milliseconds();
   for (;;) {
     wdt_reset();
-    link::receive();
+    car_link::receive();
     if (static_cast<int32_t>(car_clock::milliseconds() - next) >= 0) {
       next += profile::kTelemetryPeriodMs;
-      link::send_telemetry();
+      car_link::send_telemetry();
     }
     sleep_mode();  // until the next interrupt: the clock's comes within a millisecond
   }

@@ -59,7 +59,7 @@ void watch_battery(uint16_t millivolts) {
     return;
   }
   low_ms += profile::kTelemetryPeriodMs;
-  if (low_ms <= kLowBatteryMs || battery_low) return;
+  if (low_ms <= profile::kLowBatteryMs || battery_low) return;
   ATOMIC {
     battery_low = true;
     drive(kBrake, 0);

@@ -7,7 +7,6 @@ namespace motor {
 enum Mode : uint8_t { kBrake = 0, kForward = 1, kReverse = 2, kFree = 3 };
 
 constexpr uint16_t kFullDuty = 32767;
-constexpr uint16_t kLowBatteryMs = 500;  // the battery may be below its limit for so long
 
 void begin();
 

@@ -5,14 +5,16 @@
 
 namespace profile {
 
+constexpr uint32_t kBaud = 115200;  // bits per second of the serial port
 constexpr uint8_t kTelemetryPeriodMs = 10;  // between two telemetry frames
 constexpr uint16_t kImuHz = 200;  // own rate of the inertial sensor
 constexpr uint16_t kImuBandwidthHz = 94;  // its low-pass filter
 constexpr uint8_t kLinkTimeoutMs = 200;  // without a valid command: short-brake
 constexpr uint8_t kReverseLimitMs = 100;  // longest reverse pulse
-constexpr uint16_t kBatteryLimitMv = 1600;  // below it for half a second: short-brake for good
+constexpr uint16_t kBatteryLimitMv = 1600;  // below it for so long: short-brake for good
+constexpr uint16_t kLowBatteryMs = 500;  // the battery may be below its limit for so long
 constexpr uint16_t kMaximumDuty = 32767;  // of 32767; lower it to clamp the car itself
 constexpr bool kSlowDecay = true;  // between pulses: short-brake, or free
-constexpr uint8_t kPulsesPerTurn = 1;  // of the tachometer, per turn of a wheel
+constexpr bool kAcknowledges = true;  // whether telemetry says which command is obeyed
 
 }  // namespace profile

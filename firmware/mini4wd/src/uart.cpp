@@ -3,13 +3,19 @@
 #include <avr/interrupt.h>
 #include <avr/io.h>
 
+#include "profile.h"
+
 namespace {
 
 constexpr uint8_t kSize = 128;  // a power of two
-constexpr uint16_t kDivider = (F_CPU + BAUD * 4) / (BAUD * 8) - 1;
+#ifdef BAUD
+constexpr int32_t kBaud = BAUD;
+#else
+constexpr int32_t kBaud = profile::kBaud;
+#endif
+constexpr uint16_t kDivider = (F_CPU + kBaud * 4) / (kBaud * 8) - 1;
 constexpr int32_t kActual = F_CPU / (8 * (kDivider + 1));
-static_assert((kActual - static_cast<int32_t>(BAUD)) * 40 < static_cast<int32_t>(BAUD) &&
-                  (static_cast<int32_t>(BAUD) - kActual) * 40 < static_cast<int32_t>(BAUD),
+static_assert((kActual - kBaud) * 40 < kBaud && (kBaud - kActual) * 40 < kBaud,
               "this baud rate is off by more than 2.5 % at this clock");
 
 struct Ring {

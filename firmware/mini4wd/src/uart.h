@@ -2,10 +2,6 @@
 #pragma once
 #include <stdint.h>
 
-#ifndef BAUD
-#define BAUD 115200UL
-#endif
-
 namespace uart {
 
 void begin();

@@ -1,4 +1,4 @@
-// What the program asks of a board, with ESP-IDF 5: clock, serial port, I2C, bridge, battery, tachometer; and the main loop.
+// What the program asks of a board, with ESP-IDF 5.3 or newer: clock, serial port, I2C, bridge, battery, tachometer; and the main loop.
 #include "board.h"
 
 #include <driver/gpio.h>
@@ -210,16 +210,16 @@ extern "C" void app_main() {
   uart::begin();
   car_clock::begin();
   inputs::begin();
-  link::begin(static_cast<uint8_t>(esp_reset_reason()));
+  car_link::begin(static_cast<uint8_t>(esp_reset_reason()));
   imu::begin();
   esp_task_wdt_add(nullptr);  // a program that hangs restarts, and a restart brakes
   uint32_t next = car_clock::milliseconds();
   for (;;) {
     esp_task_wdt_reset();
-    link::receive();
+    car_link::receive();
     if (static_cast<int32_t>(car_clock::milliseconds() - next) >= 0) {
       next += profile::kTelemetryPeriodMs;
-      link::send_telemetry();
+      car_link::send_telemetry();
     }
     vTaskDelay(1);  // CONFIG_FREERTOS_HZ=1000
   }
