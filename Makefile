@@ -42,12 +42,11 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml setup.py constraints.txt
 demo: $(VENV)/.demo
 	$(BIN)/asobiba league run battleship --demo $(DEMO)
 
-# Three at a time for two cores: many tests wait for time to pass, a browser or another process.
 test: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=25
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=25
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow

@@ -310,6 +310,9 @@ def test_an_evaluation_plays_every_seat():
         def __init__(self):
             self.policy, self.name = None, "first legal"
 
+        def prepare(self, ruleset):
+            pass
+
         def reset(self, ruleset, seat, seed):
             pass
 

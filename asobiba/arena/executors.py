@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from asobiba.arena.costs import Past, Workload
 from asobiba.arena.match import CRASH, Match, Record
-from asobiba.arena.trust import NOBODY, Trust
+from asobiba.arena.trust import NOBODY, Trust, contained
 from asobiba.arena.worker import Terms, Unit, Worker, WorkerError
+from asobiba.core import game
 from asobiba.protocols.sandbox import Sandbox
 from asobiba.protocols.stopwatch import own_share
 
@@ -149,8 +150,8 @@ class Executor(ABC):
 
 
 class LocalExecutor(Executor):
-    """A pool of processes on this machine. They wait for more when all is played, since what they have imported and built
-    costs seconds; they end with the executor.
+    """A pool of processes on this machine. They wait for more when all is checked or played, since what they have imported
+    and built costs seconds, and end with the executor; those of agents that must be contained end with their games.
 
     Args:
         jobs: how many processes; `None`: one per core.
@@ -175,9 +176,11 @@ class LocalExecutor(Executor):
         until: float | None = None,
         before: Mapping[tuple[str, ...], Past] | None = None,
     ) -> Iterator[list[Record]]:
-        return self._play(self.workload(matches, self.jobs, before), until)
+        strangers = {(match.game, text) for match in matches for text in match.seats}
+        keep = not any(contained(game(name), text, self.terms.trust) for name, text in strangers)
+        return self._play(self.workload(matches, self.jobs, before), until, keep)
 
-    def _play(self, work: Source, until: float | None) -> Iterator[list[Record]]:
+    def _play(self, work: Source, until: float | None, keep: bool) -> Iterator[list[Record]]:
         terms = self._terms(self.jobs)
         ready = [worker for worker in self._waiting if worker.terms == terms and worker.process.is_alive()][: self.jobs]
         others = [worker for worker in self._waiting if worker not in ready]
@@ -186,8 +189,9 @@ class LocalExecutor(Executor):
         pool = Pool(work, self.jobs, terms, ready)
         try:
             yield from pool.run(until)
-            self._waiting += [worker for worker in pool.workers if worker.unit is None]
-            pool.workers = [worker for worker in pool.workers if worker.unit is not None]
+            if keep:
+                self._waiting += [worker for worker in pool.workers if worker.unit is None]
+                pool.workers = [worker for worker in pool.workers if worker.unit is not None]
         finally:
             pool.close()
 
