@@ -45,8 +45,9 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=25
+	@# mypy takes half a minute of one core; some of the tests wait for time to pass.
+	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n 2 --dist loadfile --durations=25; tests=$$?; \
+		wait $$types && exit $$tests
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
