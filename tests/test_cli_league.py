@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from arena_tools import asobiba
+from arena_tools import asobiba, asobiba_each
 
 
 @pytest.fixture(scope="module")
@@ -145,34 +145,40 @@ def test_a_person_plays_with_numbers():
     assert "after" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("agents", "chess"), "No game is called 'chess'"),
-        (("match", "toy_nim", "random", "boutom"), "No agent of toy_nim is called 'boutom'"),
-        (("match", "toy_nim", "random"), "has 2 seats, 1 agents were given"),
-        (("match", "toy_nim", "random", "raises:depth=3"), "has no parameter 'depth'"),
-        (("match", "toy_nim", "random", "usi:true"), "has no USI notation"),
-        (("match", "toy_nim", "random", "process:./no_such_program"), "cannot start"),
-        (("match", "toy_nim", "random", "bouton", "-p", "heap=3"), "Did you mean 'heaps'"),
-        (("match", "toy_nim", "random", "bouton", "-p", "heaps"), "expected KEY=VALUE"),
-        (("match", "toy_nim", "random", "bouton", "-p", "heaps=0"), "at least 1"),
-        (("match", "toy_nim", "random", "bouton", "-p", "heaps=many"), "cannot be made with"),
-        (("match", "toy_nim", "random", "bouton", "-n", "0"), "greater than or equal to 1"),
-        (("match", "toy_nim", "random", "bouton", "--executor", "cloud"), "no executor is called 'cloud'"),
-        (("league", "run", "toy_nim", "--agents", "random"), "at least 2 agents"),
-        (("league", "run", "toy_nim", "--store", "oracle://x"), "a store is a SQLite file or a postgresql"),
-        (("league", "table", "toy_nim"), "there is no store at runs/league/toy_nim.sqlite"),
-        (("league", "table", "toy_nim", "-f", "pdf"), "no format is called 'pdf'"),
-        (("replay", "toy_nim", "1"), "there is no store"),
-        (("play", "toy_nim", "--seat", "ninth"), "no seat 'ninth'"),
-        (("play", "toy_nim", "--against", "random", "--against", "random"), "needs 1 opponents, 2 were given"),
-        (("juggle", "toy_nim"), "No such command"),
-        (("toy_nim", "juggle"), "brings no commands of its own"),
-    ],
-)
-def test_bad_input_is_named_and_ends_with_2(arguments, message, tmp_path):
-    done = asobiba(*arguments, cwd=tmp_path)
+BAD = [
+    (("agents", "chess"), "No game is called 'chess'"),
+    (("match", "toy_nim", "random", "boutom"), "No agent of toy_nim is called 'boutom'"),
+    (("match", "toy_nim", "random"), "has 2 seats, 1 agents were given"),
+    (("match", "toy_nim", "random", "raises:depth=3"), "has no parameter 'depth'"),
+    (("match", "toy_nim", "random", "usi:true"), "has no USI notation"),
+    (("match", "toy_nim", "random", "process:./no_such_program"), "cannot start"),
+    (("match", "toy_nim", "random", "bouton", "-p", "heap=3"), "Did you mean 'heaps'"),
+    (("match", "toy_nim", "random", "bouton", "-p", "heaps"), "expected KEY=VALUE"),
+    (("match", "toy_nim", "random", "bouton", "-p", "heaps=0"), "at least 1"),
+    (("match", "toy_nim", "random", "bouton", "-p", "heaps=many"), "cannot be made with"),
+    (("match", "toy_nim", "random", "bouton", "-n", "0"), "greater than or equal to 1"),
+    (("match", "toy_nim", "random", "bouton", "--executor", "cloud"), "no executor is called 'cloud'"),
+    (("league", "run", "toy_nim", "--agents", "random"), "at least 2 agents"),
+    (("league", "run", "toy_nim", "--store", "oracle://x"), "a store is a SQLite file or a postgresql"),
+    (("league", "table", "toy_nim"), "there is no store at runs/league/toy_nim.sqlite"),
+    (("league", "table", "toy_nim", "-f", "pdf"), "no format is called 'pdf'"),
+    (("replay", "toy_nim", "1"), "there is no store"),
+    (("play", "toy_nim", "--seat", "ninth"), "no seat 'ninth'"),
+    (("play", "toy_nim", "--against", "random", "--against", "random"), "needs 1 opponents, 2 were given"),
+    (("juggle", "toy_nim"), "No such command"),
+    (("toy_nim", "juggle"), "brings no commands of its own"),
+]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """What the command line says to each bad input."""
+    return asobiba_each([arguments for arguments, _ in BAD], tmp_path_factory.mktemp("bad"))
+
+
+@pytest.mark.parametrize(("number", "message"), list(enumerate(message for _, message in BAD)))
+def test_bad_input_is_named_and_ends_with_2(answers, number, message):
+    done = answers[number]
     assert done.returncode == 2, done.stdout + done.stderr
     assert message in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr

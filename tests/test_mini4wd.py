@@ -39,12 +39,6 @@ def action_of(ruleset, duty=0.6):
 # Published figures
 
 
-@pytest.mark.parametrize(("motor", "seconds"), [("normal", 7.0), ("torque_tuned", 5.8)])
-def test_three_laps_take_the_published_time(motor, seconds):
-    times = [lap_run(f"stock+{motor}", "junior", lane=lane).finish_time for lane in range(3)]
-    assert np.mean(times) == pytest.approx(seconds, rel=0.05)
-
-
 # Tamiya's package data: rpm and current at the recommended load, mN m, at 2.4-3.0 V.
 PACKAGES = {
     "normal": ((9900, 13800), (0.8, 1.0), (1.1, 1.1)),
@@ -71,12 +65,8 @@ def test_a_motor_turns_and_draws_what_its_package_says(name):
     assert rpm[0] <= speed <= rpm[1]
 
 
-@pytest.mark.parametrize("lane", range(3))
-def test_hyper_dash_leaves_at_the_lane_changer(lane):
-    assert lap_run("stock+hyper_dash", "junior", lane=lane).cause == "lane changer"
-
-
 def test_every_published_figure_lies_in_its_range():
+    """Lap times, Hyper-Dash out at the lane changer, and all others that were published."""
     found = list(published.figures())
     assert len(found) == 42
     assert [f.name for f in found if not f.agrees] == []

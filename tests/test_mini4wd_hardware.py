@@ -55,8 +55,9 @@ def finish(env, action):
 
 
 def test_spaces_are_those_of_the_simulated_game():
-    real = gymnasium.make("asobiba/Mini4WDHardware-v1", backend="sim", clock=VirtualClock(), window=6, tachometer=True)
-    game = gymnasium.make("asobiba/Mini4WD-v1", window=6, tachometer=True)
+    shown = {"window": 16, "history": 4, "tachometer": True}
+    real = gymnasium.make("asobiba/Mini4WDHardware-v1", backend="sim", clock=VirtualClock(), **shown)
+    game = gymnasium.make("asobiba/Mini4WD-v1", **shown)
     assert real.observation_space == game.observation_space
     assert real.action_space == game.action_space
     observation, _ = real.reset(seed=1)
@@ -65,7 +66,7 @@ def test_spaces_are_those_of_the_simulated_game():
     assert observation[2] == pytest.approx(simulated_observation[2], abs=0.2)
     channels = real.unwrapped.ruleset.channels(observation)
     assert channels["voltage"][0] == pytest.approx(2.8, abs=0.3)
-    assert channels["imu"].shape == (6, 6)
+    assert channels["imu"].shape == (16, 6)
     assert np.abs(channels["imu"][:, 3:]).max() < 0.05  # the gyro has been zeroed
     real.close()
     game.close()

@@ -74,7 +74,14 @@ _POLICIES = ("first_policy", "second_policy", "third_policy", "fourth_policy")
 def engine_for(game: Any) -> Engine:
     """The loops over a game (an `asobiba.core.Game`) without agents."""
     policies = {name: getattr(placeholder, name) for name in _POLICIES}
-    return bind_module(game.name, LOOPS, {**_bindings(game), **_NOBODY_SITS, **policies})
+    return bind_module(_label(game), LOOPS, {**_bindings(game), **_NOBODY_SITS, **policies})
+
+
+def _label(game: Any) -> str:
+    """Named after the rules: games that share them (`curling` and `curling_end`) share what is compiled."""
+    package, _, module = game.rules.__name__.rpartition(".")
+    folder = package.rpartition(".")[2]
+    return "_".join(part for part in (folder, module) if part and part != "rules")
 
 
 _MAKES_ARRAYS = {"empty", "zeros", "ones", "full", "copy", "arange", "empty_like", "zeros_like", "full_like"}
@@ -129,4 +136,4 @@ def agent_engine_for(game: Any, *policies: Any, masked: bool = True) -> Engine:
         "FOURTH": len(policies) > 3,
     }
     names = "-".join(f"{f.__module__.rpartition('.')[2]}-{f.__name__}" for f in functions)
-    return bind_module(f"{game.name}-{names}"[:120], LOOPS, {**rules, **sits, **bound})
+    return bind_module(f"{_label(game)}-{names}"[:120], LOOPS, {**rules, **sits, **bound})
