@@ -40,6 +40,28 @@ def require_seat(ruleset: Ruleset, seat: int) -> int:
     )
 
 
+def require_seats(ruleset: Ruleset, states: np.ndarray, seats: Any) -> np.ndarray:
+    """One seat for each of these `(n,)` records, as an array that compiled code may read.
+
+    Raises:
+        GameParameterError: for another number of seats, or a seat that the game does not have.
+        StateBytesError: for records of another kind.
+    """
+    if states.dtype != ruleset.dtype or states.ndim != 1:
+        raise StateBytesError(
+            f"these are no states of {ruleset!r}: an array of shape {states.shape} and dtype {str(states.dtype)[:80]}"
+        )
+    found = np.asarray(seats)
+    if found.shape != states.shape or found.dtype.kind not in "iu":
+        raise GameParameterError(
+            f"seats must be an array of {len(states)} whole numbers, one for each state, not of shape {found.shape} and "
+            f"dtype {found.dtype}"
+        )
+    if len(found) and not (found.min() >= 0 and found.max() < ruleset.num_players):
+        require_seat(ruleset, next(int(seat) for seat in found if not 0 <= seat < ruleset.num_players))
+    return found
+
+
 def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = None) -> np.ndarray:
     """Records from outside as a `(n,)` array, after the game has looked at each (its kernel `valid`).
 
@@ -52,6 +74,8 @@ def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = No
             f"these are no states of {ruleset!r}: an array of shape {np.shape(records)} and dtype "
             f"{str(found.dtype)[:80]}, expected records of Ruleset.dtype"
         )
+    if params is not None and len(params) not in (1, len(found)):
+        raise GameParameterError(f"{len(params)} parameter records were given for {len(found)} states")
     found = np.ascontiguousarray(found)
     good = np.zeros(len(found), np.uint8)
     ruleset.engine.valid_all(found, ruleset.params if params is None else params, good)
@@ -210,9 +234,17 @@ def view_of(ruleset: Ruleset, state: np.void, seat: int) -> np.void:
 
 
 def views_of(ruleset: Ruleset, states: np.ndarray, seats: np.ndarray, params: np.ndarray | None = None) -> np.ndarray:
-    """`(n,)` copies of states as the players `seats` (`(n,)`) may see them."""
+    """`(n,)` copies of states as the players `seats` (`(n,)`) may see them.
+
+    Raises:
+        GameParameterError, StateBytesError: as `require_seats`.
+    """
+    seats = require_seats(ruleset, states, seats)
+    params = ruleset.params if params is None else params
+    if len(params) not in (1, len(states)):
+        raise GameParameterError(f"{len(params)} parameter records were given for {len(states)} states")
     views = states.copy()
-    ruleset.engine.hide_all(views, ruleset.params if params is None else params, seats)
+    ruleset.engine.hide_all(views, params, seats)
     return views
 
 
@@ -276,7 +308,7 @@ def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
         raise StateBytesError(f"these {len(data)} bytes are no state: they do not begin with {_MAGIC.decode()!r}")
     try:
         found = json.loads(head[len(_MAGIC) :])
-    except ValueError:
+    except (ValueError, RecursionError):
         raise StateBytesError(f"the header of these bytes cannot be read: {head[:80]!r}") from None
     wanted = json.loads(json.dumps(_identity(ruleset), sort_keys=True, default=repr))
     if found != wanted:
