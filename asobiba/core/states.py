@@ -2,6 +2,9 @@
 
 These functions never change the state that they are given; agents that search are built on them. They are made for
 one state at a time; `asobiba.api.Batch` steps thousands in one call.
+
+Seats and actions are checked. The contents of records are not: searches would pay for it in every step. A record that
+was not made here or by an environment goes through `require_valid` first, since kernels index with what is in it.
 """
 
 from __future__ import annotations
@@ -57,7 +60,9 @@ def require_seats(ruleset: Ruleset, states: np.ndarray, seats: Any) -> np.ndarra
             f"seats must be an array of {len(states)} whole numbers, one for each state, not of shape {found.shape} and "
             f"dtype {found.dtype}"
         )
-    if len(found) and not (found.min() >= 0 and found.max() < ruleset.num_players):
+    if len(found) == 1:
+        require_seat(ruleset, found.item())
+    elif len(found) and not (found.min() >= 0 and found.max() < ruleset.num_players):
         require_seat(ruleset, next(int(seat) for seat in found if not 0 <= seat < ruleset.num_players))
     return found
 
