@@ -8,7 +8,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from asobiba.api import AEC, Batch, SeatEnv, Seating
+from asobiba.api import AEC, Batch, SB3VecEnv, SeatEnv, Seating, VectorEnv
 from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
 from asobiba.arena.match import Match, play_match
 from asobiba.arena.replay import verify
@@ -273,6 +273,12 @@ def test_seats_of_many_states_are_checked():
         states.views_of(VILLAGE, records, np.zeros(5, int))
     with pytest.raises(GameParameterError, match="no seat 7"):
         make_agent(NIM.game, "random").begin(NIM, (7,), (1,))
+
+
+def test_environments_have_a_learner():
+    for build in (SeatEnv, VectorEnv, SB3VecEnv):
+        with pytest.raises(GameParameterError, match="no seat None"):
+            build(NIM, seat=None)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "3", None, True])
