@@ -12,7 +12,17 @@ from asobiba.api import AEC, Batch, SB3VecEnv, SeatEnv, Seating, VectorEnv
 from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
 from asobiba.arena.match import Match, play_match
 from asobiba.arena.replay import verify
-from asobiba.core import Agent, GameParameterError, KernelAgent, StateBytesError, game, kernel, make_agent, states
+from asobiba.core import (
+    Agent,
+    GameParameterError,
+    IllegalAction,
+    KernelAgent,
+    StateBytesError,
+    game,
+    kernel,
+    make_agent,
+    states,
+)
 from asobiba.core.record import culprit
 
 VILLAGE = game("toy_village").ruleset()
@@ -249,7 +259,7 @@ def test_a_state_that_is_put_into_a_game_finds_everybody_at_a_seat(opponent, sea
 
 
 def test_a_learner_who_does_not_act_in_a_state_takes_the_seat_of_one_who_does():
-    env, aec = SeatEnv(VILLAGE, seat=0), AEC(VILLAGE)
+    env, aec, others = SeatEnv(VILLAGE, seat=0), AEC(VILLAGE), AEC(VILLAGE)
     nights = 0
     for seed in range(12):
         aec.reset(seed=seed)
@@ -260,6 +270,9 @@ def test_a_learner_who_does_not_act_in_a_state_takes_the_seat_of_one_who_does():
             env.set_state(aec.record)
             assert env.action_masks().any()
             nights += env.learner != 0
+            others.set_state(aec.record)
+            assert others.agents == [f"player_{k}" for k in range(4) if not aec.record["left"][k]]
+            assert others.agent_selection in others.agents
             aec.step(int(np.flatnonzero(aec.observe(aec.agent_selection)["action_mask"])[0]))
     assert nights > 0
 
@@ -273,6 +286,23 @@ def test_seats_of_many_states_are_checked():
         states.views_of(VILLAGE, records, np.zeros(5, int))
     with pytest.raises(GameParameterError, match="no seat 7"):
         make_agent(NIM.game, "random").begin(NIM, (7,), (1,))
+
+
+@pytest.mark.parametrize("ruleset", [NIM, VILLAGE], ids=["one at a time", "together"])
+@pytest.mark.parametrize("action", [1.5, 2**70, np.nan, np.inf, "1", None, [1, 2], 1j])
+def test_what_is_no_whole_number_is_no_discrete_action(ruleset, action):
+    seat, aec = SeatEnv(ruleset), AEC(ruleset)
+    joint = [action] * ruleset.seats if ruleset.simultaneous else action
+    for env in (seat, aec):
+        env.reset(seed=1)
+    doors = [
+        lambda: seat.step(action),
+        lambda: aec.step(action),
+        lambda: states.step(ruleset, states.new_state(ruleset, 1), joint, strict=False),
+    ]
+    for door in doors:
+        with pytest.raises(IllegalAction):
+            door()
 
 
 def test_environments_have_a_learner():

@@ -136,7 +136,10 @@ class SeatEnv(SingleGame, gymnasium.Env):
         if self._joint:
             self._actions[0, self.learner] = one_action(self.ruleset, action)
         elif self._integer and (action.__class__ is int or action.__class__ is np.int64):
-            self._actions[0] = action
+            try:
+                self._actions[0] = action
+            except OverflowError:
+                raise self._no_action(action) from None
         else:
             self._actions[0] = as_action(self.ruleset, action)
         batch = self._batch

@@ -20,7 +20,7 @@ from asobiba.core.loops.arrays import NO_AGENTS
 from asobiba.core.loops.games import ATTEMPTS, NOBODY
 from asobiba.core.random import Stream, begin_control, seed_keys
 from asobiba.core.record import CONTROL
-from asobiba.core.states import agent_views, as_action
+from asobiba.core.states import agent_views, as_action, numbers_of
 
 
 @compiled()
@@ -509,10 +509,7 @@ def one_action(ruleset: Ruleset, answer: Any) -> Any:
     """An agent's answer as one player's action. Raises `IllegalAction` if it has not the form of one."""
     if not ruleset.simultaneous:
         return as_action(ruleset, answer)
-    try:
-        array = np.asarray(answer, ruleset.action_dtype)
-    except (TypeError, ValueError):
-        array = None
+    array = numbers_of(ruleset, answer)
     if array is None or array.shape != ruleset.actions_shape[1:]:
         raise IllegalAction(
             f"{ruleset.game.name} takes one player's action of shape {ruleset.actions_shape[1:]} and dtype "

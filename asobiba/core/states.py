@@ -19,6 +19,7 @@ from asobiba.core.game import Ruleset
 from asobiba.core.random import Stream, seed_keys
 
 _MAGIC = b"asobiba-state "
+_TOO_LARGE = 2**63
 _TAKES_NO_INTEGER = "{name} takes an integer action from 0 to {last}, not {given!r}"
 
 
@@ -170,18 +171,28 @@ def as_action(ruleset: Ruleset, action: Any) -> Any:
     if ruleset.actions_shape == () and ruleset.discrete:
         try:
             number = int(action)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise IllegalAction(_wanted(ruleset, action)) from None
-        if number != action:
+        if number != action or not -_TOO_LARGE < number < _TOO_LARGE:
             raise IllegalAction(_wanted(ruleset, action))
         return number
-    try:
-        array = np.ascontiguousarray(action, ruleset.action_dtype)
-    except (TypeError, ValueError):
-        raise IllegalAction(_wanted(ruleset, action)) from None
-    if array.shape != ruleset.actions_shape:
+    array = numbers_of(ruleset, action)
+    if array is None or array.shape != ruleset.actions_shape:
         raise IllegalAction(_wanted(ruleset, action))
     return array
+
+
+def numbers_of(ruleset: Ruleset, action: Any) -> np.ndarray | None:
+    """An array of actions in the dtype that the engine takes, or `None` for what are no numbers of its kind."""
+    try:
+        given = np.asarray(action)
+        if ruleset.discrete and given.dtype.kind != "i" and given.dtype != np.bool_:
+            with np.errstate(invalid="ignore"):
+                if not (np.equal(np.mod(given, 1), 0) & (np.abs(given) < _TOO_LARGE)).all():  # no whole numbers
+                    return None
+        return np.ascontiguousarray(given, ruleset.action_dtype).reshape(given.shape)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _wanted(ruleset: Ruleset, action: Any) -> str:
