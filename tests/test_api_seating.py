@@ -113,6 +113,24 @@ def test_joint_games_go_the_same_way_compiled_or_not(ruleset):
     assert play(compiled, 5) == play(python, 5)
 
 
+@pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
+def test_more_compiled_agents_than_one_loop_takes_play_as_few_do(autoreset):
+    ruleset = game("toy_nim").ruleset(players=6)
+    few = Seating(ruleset, 5, opponent="random", autoreset=autoreset)
+    many = Seating(
+        ruleset, 5, opponent=tuple(make_agent(ruleset.game, "random") for _ in range(6)), autoreset=autoreset
+    )
+    assert few.compiled
+    assert not many.compiled
+    for games in (few, many):
+        games.reset(seed=3)
+    for _ in range(16):
+        actions = few.learner_masks.argmax(1)
+        assert (few.step(actions) == many.step(actions)).all()
+        for name in ("states", "rewards", "gains", "terminated", "reasons", "learner_masks"):
+            assert getattr(few, name).tobytes() == getattr(many, name).tobytes(), name
+
+
 def test_only_those_who_act_are_asked_and_the_dead_are_gone():
     env = AEC(VILLAGE)
     for seed in range(20):

@@ -308,7 +308,7 @@ class Seating(Batch):
         if self.ruleset.simultaneous:
             for k in range(self.players):
                 self.decide(k, active)
-        self._plain(STEP_BLIND, active)
+        self._plain(STEP_BLIND, self._everywhere.view(np.bool_))  # in games that are over it clears the rewards
         rewards = np.where(active[:, None], self.rewards, 0)
         rewards += self._reply(active)
         self.rewards[...] = rewards
