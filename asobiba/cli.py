@@ -21,6 +21,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from asobiba.arena import commands
+
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
 _LATE = {"train": ("asobiba.learn.commands", "train")}
 
@@ -228,11 +230,17 @@ def _options(
 
 
 @app.command()
-def games() -> None:
-    """Lists the games."""
-    from asobiba.arena.lists import print_games
+def games(
+    game: Annotated[str | None, typer.Argument(help="One of them, for its parameters, spaces and state.")] = None,
+    param: commands.Parameters = None,
+) -> None:
+    """Lists the games; of one its parameters, spaces, channels and the fields of its state."""
+    from asobiba.arena.lists import print_game, print_games
 
-    print_games()
+    if game is None:
+        print_games()
+    else:
+        print_game(commands.ruleset_of(game, param))
 
 
 @app.command()
@@ -256,7 +264,7 @@ def doctor() -> None:
 
 
 def _add_arena() -> None:
-    from asobiba.arena import commands, contest
+    from asobiba.arena import contest
 
     assert contest.league is commands.league  # which it adds commands to
     app.command("match")(commands.match)

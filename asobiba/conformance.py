@@ -516,6 +516,10 @@ def documentation(game: Game) -> None:
     kept = [name for name in game.ruleset().dtype.names or () if name not in (*HEADER, "acting", "left", "faults")]
     missing = [name for name in kept if not name.startswith("_pad") and f"`{name}`" not in state[1]]
     assert not missing, f"the section State does not tell of {', '.join(missing)}"
+    if game.information == "hidden" and game.utility != "single_agent":
+        assert "agent_selection" in text, (
+            "say what PettingZoo's `agent_selection` tells, and whether players may know it"
+        )
     history = text[text.index("## Version History") :]
     assert re.search(rf"\bv{game.version} \(\d{{4}}-\d{{2}}-\d{{2}}\)", history), (
         f"the Version History has no dated line for v{game.version}"

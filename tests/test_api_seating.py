@@ -8,11 +8,21 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from asobiba.api import AEC, Batch, SeatEnv, Seating
+from asobiba.api import AEC, Batch, SB3VecEnv, SeatEnv, Seating, VectorEnv
 from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
 from asobiba.arena.match import Match, play_match
 from asobiba.arena.replay import verify
-from asobiba.core import Agent, GameParameterError, StateBytesError, game, make_agent, states
+from asobiba.core import (
+    Agent,
+    GameParameterError,
+    IllegalAction,
+    KernelAgent,
+    StateBytesError,
+    game,
+    kernel,
+    make_agent,
+    states,
+)
 from asobiba.core.record import culprit
 
 VILLAGE = game("toy_village").ruleset()
@@ -39,6 +49,11 @@ class Rogue(First):
 
     def act(self, view, legal):
         return 99
+
+
+@kernel
+def nobody_policy(view, p, legal, memory):
+    return 99
 
 
 def play(env, seed):
@@ -98,6 +113,24 @@ def test_joint_games_go_the_same_way_compiled_or_not(ruleset):
     assert play(compiled, 5) == play(python, 5)
 
 
+@pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
+def test_more_compiled_agents_than_one_loop_takes_play_as_few_do(autoreset):
+    ruleset = game("toy_nim").ruleset(players=6)
+    few = Seating(ruleset, 5, opponent="random", autoreset=autoreset)
+    many = Seating(
+        ruleset, 5, opponent=tuple(make_agent(ruleset.game, "random") for _ in range(6)), autoreset=autoreset
+    )
+    assert few.compiled
+    assert not many.compiled
+    for games in (few, many):
+        games.reset(seed=3)
+    for _ in range(16):
+        actions = few.learner_masks.argmax(1)
+        assert (few.step(actions) == many.step(actions)).all()
+        for name in ("states", "rewards", "gains", "terminated", "reasons", "learner_masks"):
+            assert getattr(few, name).tobytes() == getattr(many, name).tobytes(), name
+
+
 def test_only_those_who_act_are_asked_and_the_dead_are_gone():
     env = AEC(VILLAGE)
     for seed in range(20):
@@ -145,7 +178,31 @@ def test_illegal_answers_are_replaced_where_the_game_says_so():
     record = play_match(match, [Rogue(), First(), First(), First()])
     assert record.reason == "rules"
     assert record.culprit is None
+    assert record.detail == "villager0: 1 action replaced"
     verify(record)
+
+
+def test_who_is_replaced_for_good_is_not_asked_in_lockstep_either():
+    def agents():
+        return [KernelAgent(nobody_policy), *(make_agent(VILLAGE.game, "random") for _ in range(3))]
+
+    matches = [Match.of(VILLAGE, ["nobody", "random", "random", "random"], seed) for seed in range(12)]
+    together = {r.match.seed: r for some in play_lockstep(matches, agents()) for r in some}
+    alone = [play_match(match, agents()) for match in matches]
+    assert all(record.same_play(together[record.match.seed]) for record in alone)
+    assert {record.decisions[0] for record in alone} == {1}
+    assert max(record.moves for record in alone) > 1  # it would have acted again
+
+
+def test_a_crash_whose_action_is_replaced_stands_in_the_record():
+    class Crashes(First):
+        def act(self, view, legal):
+            raise ValueError("no idea")
+
+    match = Match.of(VILLAGE, ["crashes", "first", "first", "first"], 3)
+    record = play_match(match, [Crashes(), First(), First(), First()])
+    assert (record.reason, record.culprit) == ("rules", None)
+    assert record.detail == "villager0: 1 action replaced (crash: ValueError: no idea)"
 
 
 def test_the_culprit_stands_in_the_final_state():
@@ -194,6 +251,100 @@ def test_records_that_the_rules_cannot_produce_are_refused_at_every_door():
         wrong[field] = value
         with pytest.raises(StateBytesError, match="no state of"):
             SeatEnv(NIM).set_state(wrong)
+
+
+@pytest.mark.parametrize("opponent", ["bouton", First(), ("bouton", "random"), {"first": "bouton"}])
+@pytest.mark.parametrize("seat", ["first", "second", "random"])
+def test_a_state_that_is_put_into_a_game_finds_everybody_at_a_seat(opponent, seat):
+    start = states.new_state(NIM, 0)
+    for to_move, state in enumerate((start, states.step(NIM, start, 0))):
+        leaves = seat != "random" and seat != NIM.players[to_move]
+        try:
+            env = SeatEnv(NIM, opponent=opponent, seat=seat)
+        except GameParameterError:
+            assert isinstance(opponent, dict)
+            continue
+        if leaves and isinstance(opponent, (tuple, dict)):
+            with pytest.raises(GameParameterError, match="nobody plays"):
+                env.set_state(state)
+            continue
+        env.set_state(state)
+        assert env.learner == to_move
+        over = False
+        while not over:
+            _, _, over, _, info = env.step(int(np.flatnonzero(env.action_masks())[0]))
+        assert info["end_reason"] == "rules"
+
+
+def test_a_learner_who_does_not_act_in_a_state_takes_the_seat_of_one_who_does():
+    env, aec, others = SeatEnv(VILLAGE, seat=0), AEC(VILLAGE), AEC(VILLAGE)
+    nights = 0
+    for seed in range(12):
+        aec.reset(seed=seed)
+        while aec.agents:
+            if aec.terminations[aec.agent_selection]:
+                aec.step(None)
+                continue
+            env.set_state(aec.record)
+            assert env.action_masks().any()
+            nights += env.learner != 0
+            others.set_state(aec.record)
+            assert others.agents == [f"player_{k}" for k in range(4) if not aec.record["left"][k]]
+            assert others.agent_selection in others.agents
+            aec.step(int(np.flatnonzero(aec.observe(aec.agent_selection)["action_mask"])[0]))
+    assert nights > 0
+
+
+def test_seats_of_many_states_are_checked():
+    records = np.repeat(states.new_state(NIM, 0), 5)
+    for seats, error in (([0, 1, 0, 1, 2], "no seat 2"), ([0, 1], "array of 5"), ([0.0] * 5, "array of 5")):
+        with pytest.raises(GameParameterError, match=error):
+            states.views_of(NIM, records, np.array(seats))
+    with pytest.raises(StateBytesError, match="no states of"):
+        states.views_of(VILLAGE, records, np.zeros(5, int))
+    with pytest.raises(GameParameterError, match="no seat 7"):
+        make_agent(NIM.game, "random").begin(NIM, (7,), (1,))
+
+
+@pytest.mark.parametrize("ruleset", [NIM, VILLAGE], ids=["one at a time", "together"])
+@pytest.mark.parametrize("action", [1.5, 2**70, np.nan, np.inf, "1", None, [1, 2], 1j])
+def test_what_is_no_whole_number_is_no_discrete_action(ruleset, action):
+    seat, aec = SeatEnv(ruleset), AEC(ruleset)
+    joint = [action] * ruleset.seats if ruleset.simultaneous else action
+    for env in (seat, aec):
+        env.reset(seed=1)
+    doors = [
+        lambda: seat.step(action),
+        lambda: aec.step(action),
+        lambda: states.step(ruleset, states.new_state(ruleset, 1), joint, strict=False),
+    ]
+    for door in doors:
+        with pytest.raises(IllegalAction):
+            door()
+
+
+def test_environments_have_a_learner():
+    for build in (SeatEnv, VectorEnv, SB3VecEnv):
+        with pytest.raises(GameParameterError, match="no seat None"):
+            build(NIM, seat=None)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "3", None, True])
+def test_numbers_of_games_and_threads_are_whole(value):
+    for build in (Batch, Seating):
+        with pytest.raises(GameParameterError, match="num_envs must be a whole number"):
+            build(NIM, value)
+    if value is not None:
+        with pytest.raises(GameParameterError, match="threads must be a whole number"):
+            Batch(NIM, 2, threads=value)
+
+
+def test_one_state_for_many_games_must_be_one_of_each_games_parameters():
+    small = NIM.params.copy()
+    small["largest"] = 1
+    params = np.concatenate([NIM.params, small])
+    with pytest.raises(StateBytesError, match="record 1 of 2"):
+        Batch(NIM, 2, params=params).set_states(states.new_state(NIM, 0))
 
 
 def test_arrays_of_the_wrong_form_are_refused():

@@ -17,12 +17,13 @@ from arena_tools import result
 from asobiba.arena.browse import packed
 from asobiba.arena.cycles import find_cycles
 from asobiba.arena.history import chart, history
-from asobiba.arena.match import winner
+from asobiba.arena.match import Match, Record, winner
 from asobiba.arena.ratings import bradley_terry, outcomes
 from asobiba.arena.references import LEVELS, references
 from asobiba.arena.results import Result, Results
 from asobiba.arena.schedule import MOST_GROUPS, balanced_groups, meetings, pairings, spread, swiss
 from asobiba.arena.sequential import SequentialTest
+from asobiba.arena.show import headline
 from asobiba.arena.simulate import SCHEDULES, simulate
 from asobiba.arena.standings import escaped, standings
 from asobiba.arena.submit import agent_text
@@ -87,6 +88,10 @@ def test_a_teams_win_is_a_win_of_its_members_and_team_mates_are_no_draw():
     assert ("x", "y") not in table.cells
     assert winner((1.0, 0.0, 1.0, 5.0), (0, 0, 1, 1)) == 2  # the mean of the second team is greater
     assert winner((1.0, 1.0), (0, 0)) == -1
+    match = Match("toy_village", 0, {"players": 4}, ("a", "b", "a", "c"), 1)
+    record = Record(match, b"", (1.0, -1.0, 1.0, 1.0), 5, "rules", teams=(0, 1, 0, 0))
+    assert record.winners == (0, 2, 3)
+    assert "a, c win, 5 moves" in headline(record)
 
 
 def test_openskill_ranks_seats_and_teams():
@@ -194,6 +199,9 @@ def test_the_report_lists_every_match_in_pieces():
     last = json.loads(gzip.decompress(base64.b64decode(found["pieces"][-1])))
     assert len(last["moves"]) == 2000
     assert [found["agents"][k] for k in last["seats"][:2]] == ["b", "a"]
+    assert last["won"][:3] == [{-1: 0, 0: 1, 1: 2}[results[k].winner] for k in range(10_000, 10_003)]
+    team = packed(Results.of([team_result("abcd", (1.0, -1.0, 1.0, -1.0), (0, 1, 0, 1), 0)]))
+    assert json.loads(gzip.decompress(base64.b64decode(team["pieces"][0])))["won"] == [0b101]
 
 
 def test_history_is_candlesticks_over_time():

@@ -30,6 +30,19 @@ def test_help_names_the_commands_and_where_to_begin():
 
 def test_lists():
     assert "toy_nim" in asobiba("games").stdout
+    facts = asobiba("games", "toy_nim", "-p", "heaps=4").stdout
+    for word in (
+        "Discrete(20)",
+        "(20,), int8",
+        "(4, 5)",
+        "State: 40 bytes",
+        "rng_key",
+        "uint64",
+        "heaps",
+        "asobiba_toys.nim",
+    ):
+        assert word in facts
+    assert "Did you mean 'toy_nim'" in asobiba("games", "toy_nin").stderr
     found = asobiba("agents", "toy_nim").stdout
     assert "Bouton 1901" in found
     assert "moves=1" in found

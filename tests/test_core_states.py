@@ -129,6 +129,8 @@ def test_state_bytes_are_checked():
         states.from_bytes(ruleset, "abc")
     with pytest.raises(StateBytesError, match="cannot be read"):
         states.from_bytes(ruleset, b"asobiba-state {\nabc")
+    with pytest.raises(StateBytesError, match="cannot be read"):
+        states.from_bytes(ruleset, b"asobiba-state " + b"[" * 10**6 + b"\nabc")
     with pytest.raises(StateBytesError, match="after its header, these are"):
         states.from_bytes(ruleset, data[:-3])
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from asobiba.api.sb3 import SB3VecEnv
@@ -23,6 +24,7 @@ from asobiba.learn.config import ConfigError, load_config, read_settings
 from asobiba.learn.evaluation import evaluate, summarise
 from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.networks import BoardNetwork
+from asobiba.learn.policy_file import save_policy
 
 SMALL = {
     "num_envs": 16,
@@ -159,6 +161,31 @@ def test_a_saved_policy_is_an_agent(straight):
     assert mask[action]
     views = np.repeat(np.array([state]), 5)
     assert (agent.act_batch(views, np.repeat(mask[None], 5, 0)) == action).all()
+
+
+def test_packages_that_bring_games_bring_networks_too(tmp_path):
+    from asobiba_toys.network import OwnPolicy
+
+    ruleset, file = game("toy_nim").ruleset(), tmp_path / "own.safetensors"
+    own = OwnPolicy(ruleset.observation_space, ruleset.action_space, lr_schedule=lambda _: 0.0)
+    save_policy(own, file)
+    loaded = load_policy(file)
+    assert type(loaded) is OwnPolicy
+    assert all((a == b).all() for a, b in zip(own.state_dict().values(), loaded.state_dict().values(), strict=True))
+
+    class Stranger(OwnPolicy):
+        pass
+
+    Stranger.__module__ = "some_package.network"
+    stranger = Stranger(ruleset.observation_space, ruleset.action_space, lr_schedule=lambda _: 0.0)
+    with pytest.raises(PolicyFileError, match="belongs to none of asobiba"):
+        save_policy(stranger, file)
+    for name, message in (("asobiba.core.game:Ruleset", "is no policy of"), ("os:system", "belongs to none of")):
+        with safe_open(file, framework="pt") as opened:
+            header = {**yaml.safe_load(opened.metadata()["policy.yml"]), "class": name}
+        save_file(load_file(file), tmp_path / "bad.safetensors", metadata={"policy.yml": yaml.safe_dump(header)})
+        with pytest.raises(PolicyFileError, match=message):
+            load_policy(tmp_path / "bad.safetensors")
 
 
 def test_a_policy_of_another_game_is_refused(straight):

@@ -23,7 +23,17 @@ from asobiba.core.record import SAMPLER, outcome_dtype
 from asobiba.core.states import as_seed, require_legal, require_valid
 from asobiba.core.targets import INLINED, again, most_threads, part
 
-__all__ = ["BEGIN", "OBSERVE", "STEP", "STEP_BLIND", "Batch", "Recycler", "checked_select", "require_threads"]
+__all__ = [
+    "BEGIN",
+    "OBSERVE",
+    "STEP",
+    "STEP_BLIND",
+    "Batch",
+    "Recycler",
+    "checked_count",
+    "checked_select",
+    "require_threads",
+]
 
 # As in the loops over games: rows of arrays are lent without counting references to them.
 _inner = part(**INLINED)
@@ -93,6 +103,17 @@ def _sample_box(low, high, samplers, actions):
         for j in range(actions.shape[1]):
             k = j % low.shape[0]
             actions[i, j] = low[k] + (high[k] - low[k]) * _random_uniform(samplers[i])
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def checked_count(num_envs: Any) -> int:
+    """A number of games. Raises `GameParameterError` for what is no whole number from 1."""
+    if not _is_whole(num_envs) or num_envs < 1:
+        raise GameParameterError(f"num_envs must be a whole number of at least 1, not {num_envs!r}")
+    return int(num_envs)
 
 
 def checked_select(select: Any, count: int) -> np.ndarray:
@@ -177,15 +198,14 @@ class Batch:
         strict: bool = False,
         recycle: bool = False,
     ):
-        if num_envs < 1:
-            raise GameParameterError(f"num_envs must be at least 1, not {num_envs}")
+        num_envs = checked_count(num_envs)
         if autoreset not in _MODES:
             raise GameParameterError(f"autoreset must be one of {', '.join(_MODES)}, not {autoreset!r}")
         most = most_threads()
-        if threads is not None and not 1 <= threads <= most:
-            raise GameParameterError(f"threads must lie between 1 and {most}, not {threads}")
+        if threads is not None and not (_is_whole(threads) and 1 <= threads <= most):
+            raise GameParameterError(f"threads must be a whole number from 1 to {most}, not {threads!r}")
         self.ruleset = ruleset
-        self.num_envs = n = int(num_envs)
+        self.num_envs = n = num_envs
         self.autoreset = autoreset
         self.mode = _MODES[autoreset]
         self.threads = threads or (1 if n < _WORTH_THREADS else most)
@@ -429,20 +449,28 @@ class Batch:
             StateBytesError: if one of them is no state of these rules.
             GameParameterError: if there are fewer or more records than games that are meant.
         """
-        self._put(states, select)
+        self._put(*self._checked_states(states, select))
         self.exchange()
         self.refresh()
         self.terminated[...] = self.states["terminated"] != 0
         self.truncated[...] = self.states["truncated"] != 0
         self.reasons[...] = self.states["end_reason"]
 
-    def _put(self, states: Any, select: Any) -> None:
-        where = np.arange(self.num_envs)[select]
-        where = np.atleast_1d(where)
+    def _checked_states(self, states: Any, select: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The games that `select` means, `(k,)` numbers, and the record for each: a state of that game's parameters."""
+        try:
+            where = np.atleast_1d(np.arange(self.num_envs)[select])
+        except IndexError as error:
+            raise GameParameterError(f"select names no games of {self.num_envs}: {error}") from None
+        count = np.size(states)
+        if count not in (1, len(where)):
+            raise GameParameterError(f"{count} states were given for {len(where)} games")
+        if len(self.params) > 1 and count == 1:  # every game has its own idea of what is a state
+            states = np.repeat(np.atleast_1d(np.asarray(states)), len(where))
         params = self.params if len(self.params) == 1 else self.params[where]
-        records = require_valid(self.ruleset, states, params if len(params) in (1, np.size(states)) else None)
-        if len(records) not in (1, len(where)):
-            raise GameParameterError(f"{len(records)} states were given for {len(where)} games")
+        return where, require_valid(self.ruleset, states, params)
+
+    def _put(self, where: np.ndarray, records: np.ndarray) -> None:
         self.states[where] = records
 
     def clone(self) -> Batch:

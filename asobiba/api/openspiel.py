@@ -30,9 +30,9 @@ import yaml
 
 from asobiba.api.openspiel_state import Moment, SpielObserver, begin, tensor_shape
 from asobiba.core import states
-from asobiba.core.errors import GameParameterError, MissingExtra
+from asobiba.core.errors import GameParameterError, IllegalAction, MissingExtra
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.random import seed_keys
+from asobiba.core.random import Stream, seed_keys
 from asobiba.core.registry import games
 
 try:
@@ -238,15 +238,22 @@ class SpielState(pyspiel.State):
         if self._waits:
             self._draw(action)
         elif self._ruleset.simultaneous:  # only one player acts
-            (actor,) = self._actors()
+            actor, *others = self._actors()
+            if others:
+                raise IllegalAction(
+                    f"{len(others) + 1} players act at once: use apply_actions, with an action for each"
+                )
             self._apply_actions([action if k == actor else 0 for k in range(actor + 1)])
         else:
             self._advance({int(self._record["to_move"]): action}, action)
 
     def _apply_actions(self, actions: list[int]) -> None:
+        actors = self._actors()
+        if len(actions) > self._ruleset.seats or len(actions) <= max(actors, default=-1):
+            raise IllegalAction(f"{len(actions)} actions were given for {self._ruleset.num_players} players")
         joint = np.zeros(self._ruleset.seats, np.int64)
         joint[: len(actions)] = actions
-        self._advance({k: actions[k] for k in self._actors()}, joint)
+        self._advance({k: actions[k] for k in actors}, joint)
 
     def _advance(self, done: dict[int, int], action: Any) -> None:
         after = states.step(self._ruleset, self._record, action)
@@ -262,7 +269,7 @@ class SpielState(pyspiel.State):
             return
         (done, action), self._pending = self._pending, None
         before = self._record.copy()
-        before["rng_key"] = seed_keys([outcome], int(before["steps"]) + 4)[0]
+        before["rng_key"] = seed_keys([outcome], Stream.CHANCE_NODE + int(before["steps"]))[0]
         before["rng_counter"] = 0
         self._become(done, states.step(self._ruleset, before, action))
 
@@ -288,7 +295,7 @@ class SpielState(pyspiel.State):
 
     def information_state_string(self, player: int | None = None) -> str:
         """Everything that a player has seen and done: a digest of its views and actions, in order."""
-        player = self.current_player() if player is None else player
+        player = states.require_seat(self._ruleset, self.current_player() if player is None else player)
         return f"player {player}: {'' if self._moment is None else self._moment.knows[player].hex()}"
 
     def resample_from_infostate(self, player: int, random: Any) -> SpielState:
@@ -296,6 +303,7 @@ class SpielState(pyspiel.State):
 
         The history stays that of this state, so that what was drawn must not be serialised.
         """
+        player = states.require_seat(self._ruleset, player)
         drawn = self.clone()
         if self._moment is not None and self._ruleset.hidden:
             record = states.resample(self._ruleset, self._record, player, int(random() * 2**53))

@@ -81,6 +81,8 @@ def seat_number(ruleset: Ruleset, seat: str | int) -> int:
 def at_each_seat(ruleset: Ruleset, opponent: Opponent, learner: int) -> list[Player | None]:
     """Who plays each seat where the learner does not; `None` at a seat that only the learner (`learner`) takes.
 
+    One for all seats plays the learner's too, when a state that is put into the game has the learner elsewhere.
+
     Raises:
         GameParameterError: if a seat has nobody, or is no seat of the game.
     """
@@ -100,7 +102,7 @@ def at_each_seat(ruleset: Ruleset, opponent: Opponent, learner: int) -> list[Pla
             )
         found = list(opponent)
     else:
-        found = [opponent] * players
+        return [opponent] * players
     if learner >= 0:
         found[learner] = None
     empty = [ruleset.players[k] for k, player in enumerate(found) if player is None and k != learner]

@@ -93,6 +93,10 @@ class _PettingZooGame(SingleGame):
     def _gone(self, agent: str) -> bool:
         return self._leaves and bool(self._states["left"][0, self._seats[agent]])
 
+    def _present(self) -> list[str]:
+        """The agents who have not left."""
+        return [agent for agent in self.possible_agents if not self._gone(agent)]
+
     def _everybody_reports(self) -> dict[str, dict[str, Any]]:
         return {agent: self._reported(seat) for agent, seat in self._seats.items()}
 
@@ -148,7 +152,7 @@ class AEC(_PettingZooGame, AECEnv):
         self._start_agents()
 
     def _start_agents(self) -> None:
-        agents = self.possible_agents
+        agents = self._present()
         self.agents = agents[:]
         self.rewards = dict.fromkeys(agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
@@ -156,7 +160,8 @@ class AEC(_PettingZooGame, AECEnv):
         over = self._summary & SUMMARY_OVER
         self.terminations = dict.fromkeys(agents, bool(over & SUMMARY_TERMINATED))
         self.truncations = dict.fromkeys(agents, over != 0 and not over & SUMMARY_TERMINATED)
-        self.infos = self._everybody_reports()
+        reports = self._everybody_reports()
+        self.infos = {agent: reports[agent] for agent in agents}
         self._skip_agent_selection = None
         self._next_agent()
         self._decisions_left = -1 if self.max_cycles is None else self.max_cycles * len(agents)
@@ -324,7 +329,7 @@ class Parallel(_PettingZooGame, ParallelEnv):
 
     def set_state(self, state: np.void) -> None:
         super().set_state(state)
-        self.agents = [] if self._summary & SUMMARY_OVER else self.possible_agents[:]
+        self.agents = [] if self._summary & SUMMARY_OVER else self._present()
         self._cycles = 0
 
     def _everybody_observes(self) -> dict[str, Any]:

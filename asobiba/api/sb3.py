@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.api.opponents import Opponent
+from asobiba.api.opponents import Opponent, seat_number
 from asobiba.api.render import Renderer, check_mode
 from asobiba.api.seating import Seating
 from asobiba.api.single import as_ruleset, fresh_seed
@@ -74,6 +74,7 @@ class SB3VecEnv(VecEnv):
         **parameters: Any,
     ):
         ruleset = as_ruleset(game, parameters)
+        seat_number(ruleset, seat)  # somebody learns, or it is no environment
         check_mode(render_mode)
         self.ruleset = ruleset
         self.games = Seating(

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from asobiba.api.opponents import Opponent
+from asobiba.api.opponents import Opponent, seat_number
 from asobiba.api.render import MODES, Renderer, check_mode, step_fps
 from asobiba.api.seating import Seating, one_action
 from asobiba.api.single import SingleGame, as_ruleset, fresh_seed
@@ -59,6 +59,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
     ):
         ruleset = as_ruleset(game, parameters)
         check_mode(render_mode)
+        seat_number(ruleset, seat)  # somebody learns, or it is no environment
         opponent = tuple(opponent) if isinstance(opponent, list) else opponent
         self._integer = ruleset.discrete
         self._reports = bool(ruleset.layout.info)
@@ -135,7 +136,10 @@ class SeatEnv(SingleGame, gymnasium.Env):
         if self._joint:
             self._actions[0, self.learner] = one_action(self.ruleset, action)
         elif self._integer and (action.__class__ is int or action.__class__ is np.int64):
-            self._actions[0] = action
+            try:
+                self._actions[0] = action
+            except OverflowError:
+                raise self._no_action(action) from None
         else:
             self._actions[0] = as_action(self.ruleset, action)
         batch = self._batch

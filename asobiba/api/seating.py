@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.api.batch import BEGIN, OBSERVE, STEP, STEP_BLIND, Batch, checked_select
+from asobiba.api.batch import BEGIN, OBSERVE, STEP, STEP_BLIND, Batch, checked_count, checked_select
 from asobiba.api.opponents import Opponent, Player, as_agent, at_each_seat, in_each_game, plays_batches, seat_number
 from asobiba.core.agents import Agent, Hand, KernelAgent
 from asobiba.core.engine import MOST_POLICIES
-from asobiba.core.errors import IllegalAction
+from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Ruleset
 from asobiba.core.kernels import compiled
 from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
@@ -20,7 +20,7 @@ from asobiba.core.loops.arrays import NO_AGENTS
 from asobiba.core.loops.games import ATTEMPTS, NOBODY
 from asobiba.core.random import Stream, begin_control, seed_keys
 from asobiba.core.record import CONTROL
-from asobiba.core.states import agent_views, as_action
+from asobiba.core.states import agent_views, as_action, numbers_of
 
 
 @compiled()
@@ -68,7 +68,7 @@ class Seating(Batch):
     ):
         self.players = ruleset.num_players
         self.alone = self.players == 1 and seat is not None
-        self.control = np.zeros(num_envs, CONTROL)
+        self.control = np.zeros(checked_count(num_envs), CONTROL)
         self._hand: Hand | None = None  # of the compiled path
         self._groups: list[_Group] = []
         self._rows: np.ndarray | None = None
@@ -101,6 +101,7 @@ class Seating(Batch):
             for k, player in enumerate(at_each_seat(self.ruleset, given[where[0]], learner)):
                 if player is not None:
                     occupants[where, k] = self._slot(player, agents, known)
+        self._occupied = occupants[:, : self.players] >= 0
         kernels = [agent for agent in agents if isinstance(agent, KernelAgent)]
         if len(kernels) == len(agents) <= MOST_POLICIES:
             self._hand = self._dealt(kernels, occupants)
@@ -307,7 +308,7 @@ class Seating(Batch):
         if self.ruleset.simultaneous:
             for k in range(self.players):
                 self.decide(k, active)
-        self._plain(STEP_BLIND, active)
+        self._plain(STEP_BLIND, self._everywhere.view(np.bool_))  # in games that are over it clears the rewards
         rewards = np.where(active[:, None], self.rewards, 0)
         rewards += self._reply(active)
         self.rewards[...] = rewards
@@ -328,15 +329,16 @@ class Seating(Batch):
         self._observe()
 
     def set_states(self, states: np.ndarray | np.void, select: Any = slice(None)) -> None:
-        """Puts copies of state records into the games; each learner takes the seat that is to move.
+        """Puts copies of state records into the games; each learner takes the seat that is to move (in joint games the
+        first of those who act, if its own does not).
 
-        Agents begin anew. Raises as `Batch.set_states`.
+        Agents begin anew. Raises as `Batch.set_states`, and `GameParameterError` where nobody plays the seat that a
+        learner leaves.
         """
-        self._put(states, select)
-        where = np.atleast_1d(self._all[select])
-        if not self.ruleset.simultaneous and not self.alone:
-            learning = where[self.learners[where] >= 0]
-            self.control["seat"][learning] = self.states["to_move"][learning]
+        where, records = self._checked_states(states, select)
+        learners = self._learners_of(where, np.broadcast_to(records, where.shape))
+        self._put(where, records)
+        self.control["seat"][where] = learners
         seeds = seed_keys(self.states["rng_key"][where], Stream.RESUMED) >> np.uint64(1)
         for k in range(self.players):
             if self._hand is not None:
@@ -348,6 +350,32 @@ class Seating(Batch):
         self.terminated[...] = self.states["terminated"] != 0
         self.truncated[...] = self.states["truncated"] != 0
         self.reasons[...] = self.states["end_reason"]
+
+    def _learners_of(self, where: np.ndarray, records: np.ndarray) -> np.ndarray:
+        """The learner's seat in each of the games `where`, when these records are put there."""
+        learners = self.learners[where].copy()
+        over = (records["terminated"] | records["truncated"]) != 0
+        if not self.ruleset.simultaneous:
+            to_move = records["to_move"].astype(np.int64)
+        elif self.ruleset.game.turns == "some":
+            acts = records["acting"] != 0
+            own = acts[np.arange(len(where)), np.maximum(learners, 0)]
+            to_move = np.where(own | over, learners, acts.argmax(1))
+        else:
+            to_move = learners
+        moved = (learners >= 0) & (to_move != learners)
+        learners[moved] = to_move[moved]
+        if self.alone or not moved.any():
+            return learners
+        playing = self._occupied[where]
+        playing[np.arange(len(where)), np.maximum(learners, 0)] = True
+        for j in np.flatnonzero(moved & ~over & ~playing.all(1)):
+            empty = [self.ruleset.players[k] for k in np.flatnonzero(~playing[j])]
+            raise GameParameterError(
+                f"the learner moves to {self.ruleset.players[learners[j]]}, who is to move in this state, and nobody plays "
+                f"{', '.join(empty)}: name one opponent for all seats, or one for each"
+            )
+        return learners
 
     def begin_games(self, seeds: np.ndarray, agent_seeds: np.ndarray) -> None:
         """Deals all games, without a move: game `i` from `seeds[i]`, its agents with `agent_seeds[i]`, one a seat."""
@@ -481,10 +509,7 @@ def one_action(ruleset: Ruleset, answer: Any) -> Any:
     """An agent's answer as one player's action. Raises `IllegalAction` if it has not the form of one."""
     if not ruleset.simultaneous:
         return as_action(ruleset, answer)
-    try:
-        array = np.asarray(answer, ruleset.action_dtype)
-    except (TypeError, ValueError):
-        array = None
+    array = numbers_of(ruleset, answer)
     if array is None or array.shape != ruleset.actions_shape[1:]:
         raise IllegalAction(
             f"{ruleset.game.name} takes one player's action of shape {ruleset.actions_shape[1:]} and dtype "

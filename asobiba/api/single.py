@@ -10,6 +10,7 @@ import numpy as np
 
 from asobiba.api.batch import Batch
 from asobiba.core import states
+from asobiba.core.errors import IllegalAction
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import (
     SUMMARY_MOVER,
@@ -71,8 +72,14 @@ class SingleGame:
         self._batch.outcomes[:] = 0
 
     def _advance(self, action: Any) -> None:
-        self._batch.actions[0] = action
+        try:
+            self._batch.actions[0] = action
+        except OverflowError:
+            raise self._no_action(action) from None
         self._run(STEP)
+
+    def _no_action(self, action: Any) -> IllegalAction:
+        return IllegalAction(f"{action} is too large to be an action of {self.ruleset.game.name}")
 
     def _seed(self, seed: int | None) -> None:
         if seed is None and not self._seeded:

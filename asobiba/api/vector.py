@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from asobiba.api.batch import Batch
-from asobiba.api.opponents import Opponent
+from asobiba.api.opponents import Opponent, seat_number
 from asobiba.api.render import MODES, Renderer, check_mode, step_fps
 from asobiba.api.seating import Seating
 from asobiba.api.single import as_ruleset, fresh_seed
@@ -110,6 +110,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 raise GameParameterError('seat has no meaning with opponent="self"')
             self.games = Batch(ruleset, num_envs, **shared)
         else:
+            seat_number(ruleset, seat)  # somebody learns, or it is no environment
             self.games = Seating(ruleset, num_envs, opponent=opponent, seat=seat, **shared)
         self.single_observation_space, self._dtype = observation_space(ruleset, dtype)
         self.single_action_space = action_space(ruleset)

@@ -7,6 +7,8 @@ import gzip
 import json
 from typing import Any
 
+import numpy as np
+
 from asobiba.arena.match import REASONS
 from asobiba.arena.results import Results
 
@@ -16,7 +18,8 @@ PIECE = 5000
 
 def packed(results: Results) -> dict[str, Any]:
     """What the page needs: `agents`, `reasons`, `total`, and `pieces`, each a base64 text of gzipped JSON columns
-    (`number`, `seats` flat, `winner`, `moves`, `reason`), numbers as differences from the one before."""
+    (`number`, `seats` flat, `won`, `moves`, `reason`), numbers as differences from the one before; `won` has bit `k` set
+    where seat `k`, or its team, won."""
     pieces = []
     for begin in range(0, len(results), PIECE):
         part = results[begin : begin + PIECE]
@@ -24,7 +27,7 @@ def packed(results: Results) -> dict[str, Any]:
         columns = {
             "number": [b - a for a, b in zip([0, *numbers], numbers)],
             "seats": part.seats.ravel().tolist(),
-            "winner": part.winner.tolist(),
+            "won": (part.won.astype(np.int64) << np.arange(part.seats.shape[1])).sum(1).tolist(),
             "moves": part.moves.tolist(),
             "reason": part.reason.tolist(),
         }

@@ -10,9 +10,10 @@ import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from asobiba.core import Game, agent_declarations, game, game_names
+from asobiba.core import Game, Ruleset, agent_declarations, game, game_names
 from asobiba.core.cache import cache_folder
 
 
@@ -47,9 +48,40 @@ def print_games() -> None:
             table.add_row(name, f"[red]{found}")
             continue
         kind = [f"{found.information} information", found.utility.replace("_", " ")]
-        kind += ["chance"] * found.chance + ["simultaneous"] * (found.turns == "simultaneous")
+        kind += ["chance"] * found.chance + {"simultaneous": ["simultaneous"], "some": ["some at once"]}.get(
+            found.turns, []
+        )
         table.add_row(name, found.title, str(found.ruleset().num_players), ", ".join(kind))
     console().print(table)
+
+
+def print_game(ruleset: Ruleset) -> None:
+    """A game's parameters, spaces, channels and the fields of its state, from the live objects.
+
+    What the fields mean, and their units, stands in the section State of the game's docstring.
+    """
+    found, output = ruleset.game, console()
+    plain = {"markup": False, "highlight": False}
+    output.print(f"{found.title}: {found.id}, {found.gymnasium_id}", **plain)
+    output.print(f"The rules, and what channels and fields mean: python -m pydoc {found.package}", **plain)
+    output.print(f"Seats: {', '.join(ruleset.players)}", **plain)
+    output.print(f"Actions of one player: {ruleset.action_space}", **plain)
+    table = Table("parameter", "here", "by default")
+    for name, value in ruleset.parameters.items():
+        table.add_row(name, escape(repr(value)), escape(repr(found.parameters[name])))
+    output.print(table)
+    output.print(f"Observation: {ruleset.observation_space}", **plain)
+    table = Table("channel", "shape")
+    for name, shape in ruleset.layout.observation.items():
+        table.add_row(name, str(tuple(shape)))
+    output.print(table)
+    output.print(f"State: {ruleset.dtype.itemsize} bytes", **plain)
+    table = Table("field", "type", "shape", "byte")
+    for name in ruleset.dtype.names or ():
+        kind, offset = (ruleset.dtype.fields or {})[name][:2]
+        if not name.startswith("_pad"):
+            table.add_row(name, kind.base.name, str(kind.shape) if kind.shape else "", str(offset))
+    output.print(table)
 
 
 def print_agents(name: str) -> None:

@@ -105,8 +105,13 @@ class _Games:
         return _Apart(self.ruleset, count, opponent=self.agents, seat=None, autoreset="disabled", threads=1)
 
     def turn(self, seat: int) -> np.ndarray:
-        """Where `seat` acts: `(n,)` bool."""
-        return self.seating.acts(seat) & self.running
+        """Where `seat` is to be asked: `(n,)` bool. Whom the rules replace for good is not."""
+        return self.seating.acts(seat) & self.running & ~self._replaced()[:, seat]
+
+    def _replaced(self) -> np.ndarray:
+        # Whose actions the rules play from now on, (n, seats) bool, as `Table.replaced_for_good`.
+        limit, states = self.ruleset.game.fault_limit, self.seating.states
+        return states["faults"] >= limit if limit else np.zeros((len(states), self.ruleset.seats), bool)
 
     def ask(self, seat: int, turn: np.ndarray, asked: int) -> None:
         """Writes the actions of the games in which it is the turn of `seat`."""
@@ -135,17 +140,21 @@ class _Games:
         return records
 
     def _mark_bad(self) -> np.ndarray:
-        # What is no action at all goes on record as -1 (or not-a-number); who does not act, as 0.
+        # What is no action at all goes on record as -1 (or not-a-number), and so does whom the rules replace for good, who
+        # is not asked; who does not act, as 0.
         games, ruleset = self.seating, self.ruleset
-        actions = games.actions
+        actions, replaced = games.actions, self._replaced()
         if ruleset.simultaneous:
             acting = np.stack([games.acts(seat) for seat in range(ruleset.seats)], axis=1)
             actions[~acting] = 0
+            replaced = replaced & acting
+        else:
+            replaced = replaced[np.arange(len(replaced)), games.states["to_move"]]
         if ruleset.discrete:
-            bad = (actions < 0) | (actions >= ruleset.num_actions)
+            bad = replaced | (actions < 0) | (actions >= ruleset.num_actions)
             actions[bad] = -1
         else:
-            bad = np.logical_not(np.isfinite(actions).all(axis=-1))
+            bad = replaced | ~np.isfinite(actions).all(axis=-1)
             actions[bad] = np.nan
         return bad
 

@@ -130,7 +130,7 @@ class Record:
         moves: actions that the game took.
         reason: one of `REASONS`.
         culprit: the seat whose illegal action, crash or time-out ended the game, else `None`.
-        detail: what exactly went wrong, else "".
+        detail: what exactly went wrong, else ""; where the rules replace actions, whose and how many.
         decisions: how often each seat was asked.
         seconds: how long each seat thought, in all.
         tie_break: the game's tie-breaker for each seat, where it declares one.
@@ -159,6 +159,15 @@ class Record:
         """The seat with the greatest return (the first of the team with the greatest mean return), or `DRAW` where
         several share it, or nobody plays against anybody."""
         return winner(self.returns, self.teams)
+
+    @property
+    def winners(self) -> tuple[int, ...]:
+        """The seats that won: the winner's, with those of its team; nobody's in a draw."""
+        if self.winner == DRAW:
+            return ()
+        if self.teams is None:
+            return (self.winner,)
+        return tuple(seat for seat, team in enumerate(self.teams) if team == self.teams[self.winner])
 
     def same_play(self, other: Record) -> bool:
         """Whether both tell of the same game; only the time that the agents took, and where, may differ."""
@@ -319,6 +328,8 @@ class _Tally:
     returns: np.ndarray
     actions: list[Any] = field(default_factory=list)
     remarks: dict[int, str] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+    """Of each seat whose crash or time-out did not end the game: the last one."""
 
 
 def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None = None) -> Record:
@@ -354,7 +365,7 @@ def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None 
                 if ruleset.game.faults == "end":
                     ending = answer
                     break
-                tally.remarks[seat] = f"{answer.reason}: {answer.detail}"
+                tally.failures[seat] = f"{answer.reason}: {answer.detail}"
                 answer = no_action(ruleset)  # the rules say what is played instead
             action[seat if ruleset.simultaneous else ...] = answer
         if ending is None:
@@ -430,8 +441,9 @@ def _record(match: Match, table: Table, tally: _Tally, ending: _Ending | None) -
     data = np.array(tally.actions, action_dtype(ruleset)).tobytes() if tally.actions else b""
     if ending is None:
         return finished_record(
-            match, ruleset, table.states[0], data, tally.returns, tally.decisions, tally.seconds, tally.remarks
-        )
+            match, ruleset, table.states[0], data, tally.returns, tally.decisions, tally.seconds, tally.remarks,
+            tally.failures,
+        )  # fmt: skip
     returns = tally.returns + forfeit(ruleset, ending.seat)
     return Record(
         match, data, tuple(float(x) for x in returns), int(table.states["steps"][0]), ending.reason, ending.seat,
@@ -449,10 +461,14 @@ def finished_record(
     decisions: Sequence[int],
     seconds: Sequence[float],
     remarks: Mapping[int, str],
+    failures: Mapping[int, str] | None = None,
 ) -> Record:
-    """The record of a game that its rules, an illegal action or the step limit ended."""
+    """The record of a game that its rules, an illegal action or the step limit ended.
+
+    Where the rules replace actions, `detail` says whose, how many, and in which crash or time-out the last came about.
+    """
     reason = END_REASONS[int(state["end_reason"])]
-    culprit, detail = None, ""
+    culprit, detail = None, _replaced(ruleset, state, failures or {})
     if int(state["end_reason"]) == ILLEGAL_ACTION:
         culprit = int(state["to_move"])
         detail = remarks.get(culprit, "") or "action " + np.array2string(
@@ -463,6 +479,18 @@ def finished_record(
         tuple(int(x) for x in decisions), tuple(float(x) for x in seconds), _tie_break(ruleset, state), digest(state),
         teams_of(ruleset, state),
     )  # fmt: skip
+
+
+def _replaced(ruleset: Ruleset, state: np.void, failures: Mapping[int, str]) -> str:
+    if ruleset.game.faults == "end":
+        return ""
+    counts = {name: int(count) for name, count in zip(ruleset.players, state["faults"])}
+    told = [
+        f"{name}: {count} action{'s' if count > 1 else ''} replaced" + (f" ({failures[k]})" if k in failures else "")
+        for k, (name, count) in enumerate(counts.items())
+        if count
+    ]
+    return "; ".join(told)
 
 
 def _tie_break(ruleset: Ruleset, state: np.void) -> tuple[float, ...] | None:

@@ -201,12 +201,18 @@ def play_person(
     return record
 
 
+def result_text(record: Record) -> str:
+    """Who won: all of a team."""
+    names = list(dict.fromkeys(record.match.seats[seat] for seat in record.winners))
+    return f"{', '.join(names)} win{'s' if len(names) == 1 else ''}" if names else "drawn"
+
+
 def _outcome(ruleset: Ruleset, record: Record, seat: int) -> str:
     if ruleset.num_players == 1:
         result = f"Your return is {record.returns[0]:g}"
     elif record.winner < 0:
         result = "A draw"
     else:
-        result = "You win" if record.winner == seat else f"{record.match.seats[record.winner]} wins"
+        result = "You win" if seat in record.winners else result_text(record)
     reason = "" if record.reason == "rules" else f" ({record.reason}{': ' + record.detail if record.detail else ''})"
     return f"{result} after {record.moves} moves{reason}."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asobiba.api.render import ansi, film_fps, save_movie, svg
 from asobiba.arena.match import Record
-from asobiba.arena.person import move_text
+from asobiba.arena.person import move_text, result_text
 from asobiba.arena.replay import replay
 from asobiba.core import AsobibaError
 
@@ -15,13 +15,13 @@ from asobiba.core import AsobibaError
 def headline(record: Record) -> str:
     """Who played, how it ended."""
     match = record.match
-    result = "drawn" if record.winner < 0 else f"{match.seats[record.winner]} wins"
+    result = result_text(record)
     if len(match.seats) == 1:
         result = f"return {record.returns[0]:g}"
     text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, seed {match.seed}: {result}, {record.moves} moves, by {record.reason}"
     if record.culprit is not None:
-        text += f" of {match.seats[record.culprit]}" + (f" ({record.detail})" if record.detail else "")
-    return text
+        text += f" of {match.seats[record.culprit]}"
+    return text + (f" ({record.detail})" if record.detail else "")
 
 
 def replay_text(record: Record, seat: int | None = None) -> str:

@@ -22,6 +22,7 @@ from asobiba.core.kernels import kernel
 from asobiba.core.loops.arrays import NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform
 from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
+from asobiba.core.states import require_seat
 
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
@@ -138,6 +139,7 @@ class KernelAgent(Agent):
         return records
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        seat = require_seat(ruleset, seat)
         self._hand = Hand(ruleset, (self,), 1)
         self._hand.occupants[:] = 0
         self._hand.begin(np.array([0]), np.array([seat]), np.array([seed]))

@@ -2,6 +2,9 @@
 
 These functions never change the state that they are given; agents that search are built on them. They are made for
 one state at a time; `asobiba.api.Batch` steps thousands in one call.
+
+Seats and actions are checked. The contents of records are not: searches would pay for it in every step. A record that
+was not made here or by an environment goes through `require_valid` first, since kernels index with what is in it.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from asobiba.core.game import Ruleset
 from asobiba.core.random import Stream, seed_keys
 
 _MAGIC = b"asobiba-state "
+_TOO_LARGE = 2**63
 _TAKES_NO_INTEGER = "{name} takes an integer action from 0 to {last}, not {given!r}"
 
 
@@ -40,6 +44,30 @@ def require_seat(ruleset: Ruleset, seat: int) -> int:
     )
 
 
+def require_seats(ruleset: Ruleset, states: np.ndarray, seats: Any) -> np.ndarray:
+    """One seat for each of these `(n,)` records, as an array that compiled code may read.
+
+    Raises:
+        GameParameterError: for another number of seats, or a seat that the game does not have.
+        StateBytesError: for records of another kind.
+    """
+    if states.dtype != ruleset.dtype or states.ndim != 1:
+        raise StateBytesError(
+            f"these are no states of {ruleset!r}: an array of shape {states.shape} and dtype {str(states.dtype)[:80]}"
+        )
+    found = np.asarray(seats)
+    if found.shape != states.shape or found.dtype.kind not in "iu":
+        raise GameParameterError(
+            f"seats must be an array of {len(states)} whole numbers, one for each state, not of shape {found.shape} and "
+            f"dtype {found.dtype}"
+        )
+    if len(found) == 1:
+        require_seat(ruleset, found.item())
+    elif len(found) and not (found.min() >= 0 and found.max() < ruleset.num_players):
+        require_seat(ruleset, next(int(seat) for seat in found if not 0 <= seat < ruleset.num_players))
+    return found
+
+
 def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = None) -> np.ndarray:
     """Records from outside as a `(n,)` array, after the game has looked at each (its kernel `valid`).
 
@@ -52,6 +80,8 @@ def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = No
             f"these are no states of {ruleset!r}: an array of shape {np.shape(records)} and dtype "
             f"{str(found.dtype)[:80]}, expected records of Ruleset.dtype"
         )
+    if params is not None and len(params) not in (1, len(found)):
+        raise GameParameterError(f"{len(params)} parameter records were given for {len(found)} states")
     found = np.ascontiguousarray(found)
     good = np.zeros(len(found), np.uint8)
     ruleset.engine.valid_all(found, ruleset.params if params is None else params, good)
@@ -141,18 +171,28 @@ def as_action(ruleset: Ruleset, action: Any) -> Any:
     if ruleset.actions_shape == () and ruleset.discrete:
         try:
             number = int(action)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise IllegalAction(_wanted(ruleset, action)) from None
-        if number != action:
+        if number != action or not -_TOO_LARGE < number < _TOO_LARGE:
             raise IllegalAction(_wanted(ruleset, action))
         return number
-    try:
-        array = np.ascontiguousarray(action, ruleset.action_dtype)
-    except (TypeError, ValueError):
-        raise IllegalAction(_wanted(ruleset, action)) from None
-    if array.shape != ruleset.actions_shape:
+    array = numbers_of(ruleset, action)
+    if array is None or array.shape != ruleset.actions_shape:
         raise IllegalAction(_wanted(ruleset, action))
     return array
+
+
+def numbers_of(ruleset: Ruleset, action: Any) -> np.ndarray | None:
+    """An array of actions in the dtype that the engine takes, or `None` for what are no numbers of its kind."""
+    try:
+        given = np.asarray(action)
+        if ruleset.discrete and given.dtype.kind != "i" and given.dtype != np.bool_:
+            with np.errstate(invalid="ignore"):
+                if not (np.equal(np.mod(given, 1), 0) & (np.abs(given) < _TOO_LARGE)).all():  # no whole numbers
+                    return None
+        return np.ascontiguousarray(given, ruleset.action_dtype).reshape(given.shape)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _wanted(ruleset: Ruleset, action: Any) -> str:
@@ -210,9 +250,17 @@ def view_of(ruleset: Ruleset, state: np.void, seat: int) -> np.void:
 
 
 def views_of(ruleset: Ruleset, states: np.ndarray, seats: np.ndarray, params: np.ndarray | None = None) -> np.ndarray:
-    """`(n,)` copies of states as the players `seats` (`(n,)`) may see them."""
+    """`(n,)` copies of states as the players `seats` (`(n,)`) may see them.
+
+    Raises:
+        GameParameterError, StateBytesError: as `require_seats`.
+    """
+    seats = require_seats(ruleset, states, seats)
+    params = ruleset.params if params is None else params
+    if len(params) not in (1, len(states)):
+        raise GameParameterError(f"{len(params)} parameter records were given for {len(states)} states")
     views = states.copy()
-    ruleset.engine.hide_all(views, ruleset.params if params is None else params, seats)
+    ruleset.engine.hide_all(views, params, seats)
     return views
 
 
@@ -276,7 +324,7 @@ def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
         raise StateBytesError(f"these {len(data)} bytes are no state: they do not begin with {_MAGIC.decode()!r}")
     try:
         found = json.loads(head[len(_MAGIC) :])
-    except ValueError:
+    except (ValueError, RecursionError):
         raise StateBytesError(f"the header of these bytes cannot be read: {head[:80]!r}") from None
     wanted = json.loads(json.dumps(_identity(ruleset), sort_keys=True, default=repr))
     if found != wanted:

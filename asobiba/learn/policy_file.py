@@ -7,6 +7,9 @@ a word of consent.
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +17,15 @@ import numpy as np
 import yaml
 from gymnasium import spaces
 
+from asobiba.core.agents import AGENTS
 from asobiba.core.errors import AsobibaError, MissingExtra
+from asobiba.core.registry import GROUP as GAMES
 from asobiba.protocols import sandbox
 
 SUFFIX = ".safetensors"
 _HEADER = "policy.yml"
 _HOMES = ("asobiba.", "sb3_contrib.", "stable_baselines3.")
-"""Packages whose policy classes a file may name."""
+"""Packages whose policy classes a file may name, with those that bring games and agents (`_homes`)."""
 _FORMAT = 1
 
 
@@ -32,7 +37,8 @@ def save_policy(policy: Any, path: str | Path) -> None:
     """Saves a policy of Stable-Baselines3 for playing: no optimiser, no pickle.
 
     Args:
-        policy: whose class is one of asobiba's, sb3-contrib's or Stable-Baselines3's.
+        policy: whose class is one of asobiba's, sb3-contrib's, Stable-Baselines3's, or of an installed package that brings
+            games or agents.
         path: ends in `.safetensors`.
 
     Raises:
@@ -43,8 +49,8 @@ def save_policy(policy: Any, path: str | Path) -> None:
     path, kind = Path(path), type(policy)
     if path.suffix != SUFFIX:
         raise PolicyFileError(f"a policy is saved to a {SUFFIX} file, not to {path.name!r}")
-    if not kind.__module__.startswith(_HOMES):
-        raise PolicyFileError(f"{kind.__module__}.{kind.__qualname__} belongs to none of {', '.join(_HOMES)}")
+    if not f"{kind.__module__}.".startswith(_homes()):
+        raise PolicyFileError(f"{kind.__module__}.{kind.__qualname__} belongs to none of {', '.join(_homes())}")
     header = {
         "format": _FORMAT,
         "class": f"{kind.__module__}:{kind.__qualname__}",
@@ -61,7 +67,8 @@ def load_policy(path: str | Path, trust: bool = False) -> Any:
 
     Args:
         path: a file of `save_policy`, or a zip that MaskablePPO or PPO saved.
-        trust: whether to read a zip, which runs whatever its pickles say. Files of asobiba's own packages need no word.
+        trust: whether to read a zip, which runs whatever its pickles say. Files of asobiba's own packages, and of installed
+            ones that bring agents, need no word.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -90,6 +97,7 @@ def load_policy(path: str | Path, trust: bool = False) -> Any:
 def _load_plain(file: Path) -> Any:
     import torch
     from safetensors import SafetensorError, safe_open
+    from stable_baselines3.common.policies import BasePolicy
 
     try:
         with safe_open(file, framework="pt") as opened:
@@ -98,9 +106,11 @@ def _load_plain(file: Path) -> Any:
         if not isinstance(header, dict) or header.get("format") != _FORMAT:
             raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
         module, _, name = header["class"].partition(":")
-        if not module.startswith(_HOMES) or not name.isidentifier():
-            raise PolicyFileError(f"{file} names the class {header['class']!r}, which belongs to none of {_HOMES}")
+        if not f"{module}.".startswith(_homes()) or not name.isidentifier():
+            raise PolicyFileError(f"{file} names the class {header['class']!r}, which belongs to none of {_homes()}")
         kind = getattr(importlib.import_module(module), name)
+        if not (isinstance(kind, type) and issubclass(kind, BasePolicy)):
+            raise PolicyFileError(f"{file} names {header['class']!r}, which is no policy of Stable-Baselines3")
         arguments = {key: _from_plain(key, value) for key, value in header["arguments"].items()}
         policy = kind(
             _to_space(header["observation_space"]), _to_space(header["action_space"]), lr_schedule=lambda _: 0.0,
@@ -132,11 +142,33 @@ def _load_zip(file: Path) -> Any:
     raise PolicyFileError(f"{file} is no policy that Stable-Baselines3 saved ({'; '.join(problems)})")
 
 
+def _plugins(*groups: str) -> set[str]:
+    """The packages, other than asobiba's, that installed distributions enter in these groups; of a module, its package."""
+    found = set()
+    for entry in (entry for group in groups for entry in entry_points(group=group)):
+        try:
+            spec = importlib.util.find_spec(entry.module)
+        except ImportError:  # what cannot be imported brings nothing
+            continue
+        if spec is not None:
+            found.add(entry.module if spec.submodule_search_locations else entry.module.rpartition(".")[0])
+    return {name for name in found if name and not name.startswith("asobiba.")}
+
+
+@cache
+def _homes() -> tuple[str, ...]:
+    return (*_HOMES, *sorted(f"{name}." for name in _plugins(GAMES, AGENTS)))
+
+
 def _ours(file: Path) -> bool:
-    """Whether the file belongs to asobiba's own packages."""
+    """Whether the file belongs to asobiba's own packages, or to an installed one that brings agents."""
     import asobiba.baselines
 
-    return any(file.resolve().is_relative_to(Path(folder).resolve()) for folder in asobiba.baselines.__path__)
+    folders = list(asobiba.baselines.__path__)
+    for name in _plugins(AGENTS):
+        spec = importlib.util.find_spec(name)
+        folders += (spec.submodule_search_locations or ()) if spec else ()
+    return any(file.resolve().is_relative_to(Path(folder).resolve()) for folder in folders)
 
 
 _KEPT = (

@@ -17,7 +17,8 @@ ship by ship in the order of `fleet`, action `cell` puts the ship across (its le
 puts it down (its topmost cell there). In the shooting, action `cell` shoots at that cell; the upper half is illegal
 then. With `placement`, and in `BattleshipAttack`, there are shots only: `Discrete(cells)`.
 
-The first side places its whole fleet, then the second side, then the first side shoots.
+The first side places its whole fleet, then the second side, then the first side shoots. PettingZoo's `agent_selection`
+is the side that acts, as both may know it.
 
 ## Observation Space
 

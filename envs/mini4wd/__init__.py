@@ -34,6 +34,9 @@ free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVE
 in short-brake, a battery that stays below `battery_limit` brakes it for good. Between the pulses of a duty below 1 the
 bridge shorts the motor or leaves it free, as `slow_decay` says.
 
+In the race PettingZoo's `agent_selection` goes from the first car to the second in every step; neither sees the other's
+action before its own is chosen.
+
 ## Observation Space
 
 A flat `float32` vector of what a real car senses, in this order: `imu` (window, 6), the samples of acceleration (g; x

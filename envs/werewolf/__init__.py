@@ -28,7 +28,8 @@ order, as the platform's engines of 2016 and since 2019 do.
 
 No view tells who acts at night or how much was whispered. Who is not asked sees the phase "wait", and no counter that
 goes on meanwhile. At the end everything is shown. `resample` draws roles and a past that agree with what a seat was
-told.
+told. PettingZoo's `agent_selection` is for who runs the game, not for its players: in every step it goes through those who
+act, in the order of their seats, so that at night it names the wolves, the seer and the bodyguard.
 
 ## Action Space
 

@@ -3,6 +3,7 @@
 ## Description
 
 Each of two players antes one and is dealt one of three cards; they pass or bet in turn.
+Whose turn it is (PettingZoo's `agent_selection`) both see.
 
 ## Action Space
 

@@ -2,7 +2,8 @@
 
 ## Description
 
-By night the wolf kills, by day all who live vote; who has most votes is hanged, ties are drawn.
+By night the wolf kills, by day all who live vote; who has most votes is hanged, ties are drawn. PettingZoo's
+`agent_selection` names the wolf at night and is not for players.
 
 ## Action Space
 
