@@ -192,6 +192,23 @@ def test_the_shipped_sets_say_how_they_were_made():
         assert made["sets"][name]["samples"] >= len(fuzzy.vectors)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hp,target", "target,hp", "is a fuzzy set of target, hp, .*; expected the features hp, target"),
+        ("\n", "\nnan,", "line 2: expected 24 numbers"),
+        ("\n0", "\nnan", "line 2: expected 24 numbers"),
+        ("label,membership", "membership", "its first line should name the features and end with label,membership"),
+        ("hp", "\udcff", "is no fuzzy set: .* can't decode"),
+    ],
+)
+def test_files_of_other_features_are_no_labels(tmp_path, old, new, message):
+    text = (agents.LABELS / "panzer.csv").read_text(encoding="utf-8").replace(old, new, 1)
+    (tmp_path / "panzer.csv").write_text(text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(GameParameterError, match=message):
+        agents.knowledge(str(tmp_path))
+
+
 def test_priors_are_ten_visits_times_the_membership():
     """The root's children before any has more than one playout of its own."""
     state = at("crossing 0 P10c3 I10d4,I10g7")
@@ -299,9 +316,10 @@ def test_label_asks_and_makes_sets(tmp_path):
     assert len(distinct) == 6  # what was judged is not asked again
     assert yaml.safe_load((tmp_path / "made.yml").read_text())["by"].startswith("a person")
     assert agents.knowledge(str(tmp_path)).shape[0] == 24
-    (tmp_path / labelling.SAMPLES).write_text("type\nknight,1,2,1\n")
-    with pytest.raises(GameParameterError, match=r"line 2: .* is no sample"):
-        labelling.read_samples(tmp_path)
+    for line in ("knight,1,2,1", f"panzer,nan{21 * ',0'},1", f"panzer{22 * ',0'},7"):
+        (tmp_path / labelling.SAMPLES).write_text(f"type\n{line}\n")
+        with pytest.raises(GameParameterError, match=r"line 2: .* is no sample"):
+            labelling.read_samples(tmp_path)
 
 
 def test_derived_labels_tell_good_actions_from_others():

@@ -14,6 +14,7 @@ import numpy as np
 
 from asobiba.baselines.search.fuzzy import FuzzySet, as_knowledge
 from asobiba.baselines.search.uct import UctAgent
+from asobiba.baselines.tactics.features import NAMES_OF
 from asobiba.core import GameParameterError
 from asobiba.envs.tactics.units import NAMES
 
@@ -29,6 +30,11 @@ def _sets(folder: Path) -> tuple[FuzzySet | None, ...]:
     found = tuple(FuzzySet.load(path) if (path := folder / f"{name}.csv").is_file() else None for name in NAMES)
     if not any(found):
         raise GameParameterError(f"{folder} holds no fuzzy sets: expected files such as {NAMES[-1]}.csv")
+    for name, fuzzy in zip(NAMES, found, strict=True):
+        if fuzzy is not None and fuzzy.names != NAMES_OF:
+            raise GameParameterError(
+                f"{folder / name}.csv is a fuzzy set of {', '.join(fuzzy.names)}; expected the features {', '.join(NAMES_OF)}"
+            )
     return found
 
 
