@@ -113,7 +113,7 @@ class FuzzySet:
             raise GameParameterError(f"{path} is no fuzzy set: {error}") from None
         if not rows or len(rows[0]) < 3 or rows[0][-2:] != ["label", "membership"]:
             raise GameParameterError(
-                f"{path} is no fuzzy set: its first line should name the features and end with label,membership"
+                f"{path} is no fuzzy set: its first line should end with label,membership, behind the names of features"
             )
         numbers = []
         for line, row in enumerate(rows[1:], 2):
