@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner
 
+from asobiba.arena import lists
 from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
 from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
@@ -179,6 +181,17 @@ def test_published_switches():
         make_agent(GAME, "m_uct:attack_share=2").prepare(FLAT)
     with pytest.raises(GameParameterError, match="population"):
         make_agent(GAME, "rhea:population=2")
+
+
+@pytest.mark.parametrize("width", [80, 220])
+def test_the_list_of_agents_shows_every_parameter(width, capsys, monkeypatch):
+    monkeypatch.setattr(lists, "console", lambda: Console(width=width))
+    lists.print_agents("tactics")
+    columns: dict[int, str] = {}
+    for line in capsys.readouterr().out.splitlines():
+        for number, part in enumerate(line.split("│")):
+            columns[number] = columns.get(number, "") + part.strip()
+    assert any("bargain=0.02,caution=0.5,mean=0.2,neighbours=10,widening=0.0" in text for text in columns.values())
 
 
 def test_the_shipped_sets_say_how_they_were_made():
