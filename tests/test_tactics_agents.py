@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import yaml
@@ -13,6 +15,7 @@ from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
 from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
 from asobiba.baselines.tactics.features import NAMES_OF
+from asobiba.baselines.tactics.playouts import draw_order
 from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
 from asobiba.core.record import SAMPLER, record_dtype
 from asobiba.envs.tactics import GAME, STEPS, notation, orders
@@ -35,6 +38,8 @@ def advise(records, params, memory, which):
         return random_action(view, p, m)
     if which == 1:
         unit, goal, target = simple.attack_first_order(view, p, m)
+    elif which == 3:
+        unit, goal, target = draw_order(view, p, np.int64(view.to_move), m, 0.8, 0.0)
     else:
         unit, goal, target = simple.max_act_order(view, p, m)
     return simple.as_action(view, p, unit, goal, target)
@@ -55,7 +60,7 @@ class Quick(Agent):
         return int(advise(self.records, self.ruleset.params, self.memory, self.which))
 
 
-RANDOM, ATTACK_FIRST, MAX_ACT = range(3)
+RANDOM, ATTACK_FIRST, MAX_ACT, PLAYOUT = range(4)
 
 
 def agent_of(text):
@@ -99,6 +104,33 @@ def test_attack_first_attacks():
     agent = Quick(ATTACK_FIRST)
     state = at("skirmish 0 P10c2 I10d3,I10d5")
     assert all("x" in choose(agent, state, seed=seed) for seed in range(8))
+
+
+def test_playouts_attack_in_four_of_five_actions():
+    """A uniform attack of all that take something; otherwise a uniform unit and a uniform action of it, staying included."""
+    state, draws = at("skirmish 0 P10c2,U8b3,I1d2 I10c4,P6e3"), 8000
+    actions: dict[int, list[int]] = {}
+    attacks = []
+    for action in states.legal_actions(FLAT, state).tolist():
+        if action == orders.end_of_turn(FLAT, state):
+            continue
+        order = orders.order_of(FLAT, state, action)
+        takes = states.step(FLAT, state, action)["hp"][1].sum() < state["hp"][1].sum()
+        if order.target < 0 or takes:
+            actions.setdefault(order.unit, []).append(action)
+        attacks += [action] * int(order.target >= 0 and takes)
+    chances = {action: 0.2 / 3 / len(those) for those in actions.values() for action in those}
+    for action in attacks:
+        chances[action] += 0.8 / len(attacks)
+    assert len(actions) == 3
+    assert len(attacks) > 3
+    agent = Quick(PLAYOUT)
+    agent.begin(FLAT, [0], [0])
+    found = Counter(agent.act(state, None) for _ in range(draws))
+    assert set(found) <= set(chances)
+    for group in (attacks, *([action] for action in chances)):
+        chance = sum(chances[action] for action in group)
+        assert abs(sum(found[a] for a in group) - draws * chance) < 5 * (draws * chance * (1 - chance)) ** 0.5, group
 
 
 @compiled()
