@@ -28,6 +28,7 @@ import league
 import numba
 import numpy as np
 import peers
+import tactics_search
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from timing import Case, measure
@@ -129,6 +130,7 @@ TABLES: dict[str, Callable[[], list[Case]]] = {
     "sb3": sb3_cases,
     "games": game_cases,
     "curling": curling_cases,
+    "tactics": tactics_search.cases,
 }
 
 

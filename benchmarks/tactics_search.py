@@ -1,12 +1,14 @@
-"""Playout steps of M-UCT on 8x8 maps with 6 units a side, on one core: python benchmarks/tactics_search.py
+"""Unit actions of many games, and playout steps of searches on one core: python benchmarks/tactics_search.py
 
-A playout step is a unit action or the end of a turn. The second figure adds the search around the playouts.
+All on a map of 8x8 with 6 units a side. A playout step is a unit action or the end of a turn. The last figure counts the
+search around the playouts, too.
 """
 
 from __future__ import annotations
 
 import argparse
 
+import games
 import numpy as np
 from timing import Case, measure
 
@@ -68,21 +70,33 @@ def search():
 MAP = "crossing"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5)
-    options = parser.parse_args()
-    cases = [
+def cases() -> list[Case]:
+    """Turn-based tactics on 8x8 cells with 6 units a side: unit actions, and playout steps of one core."""
+    return [
+        *[
+            Case(
+                f"unit actions with masks and observations, 1024 games, {threads} thread{'s' * (threads > 1)}",
+                lambda threads=threads: games.vector("tactics", 1024, threads, map=MAP),
+            )
+            for threads in (1, 2)
+        ],
         Case("playouts, 80 % attacks", lambda: playouts(0.8)),
         Case("playouts, attacks first", lambda: playouts(1.0)),
         Case("playouts, choosy", lambda: playouts(1.0, 1.0)),
         Case("M-UCT, 1,000 playouts", search),
     ]
-    for _ in measure(cases, options.rounds, options.seconds):
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    options = parser.parse_args()
+    measured = cases()
+    for _ in measure(measured, options.rounds, options.seconds):
         pass
-    for case in cases:
-        print(f"{case.name:28} {case.rate:12,.0f} steps/s")
+    for case in measured:
+        print(f"{case.name:72} {case.rate:12,.0f} steps/s")
 
 
 if __name__ == "__main__":

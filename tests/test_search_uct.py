@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, log, sqrt
+
 import numpy as np
 import pytest
 
@@ -80,8 +82,8 @@ def test_settings_that_make_no_search(settings, message):
         UctSearcher(BAO, **settings)
 
 
-def nim_tree(left: int, simulations: int, transpositions: bool = False) -> np.ndarray:
-    """The tree of the placeholder game, by the module as it stands, without generation."""
+def nim_tree(left: int, simulations: int, transpositions: bool = False, **switches: float) -> np.ndarray:
+    """The tree of the placeholder game, by the module as it stands, without generation; `switches` of its options."""
     frame = [
         ("left", np.int64),
         ("key", np.int64),
@@ -98,6 +100,8 @@ def nim_tree(left: int, simulations: int, transpositions: bool = False) -> np.nd
     tree, options = np.zeros(4096, _NODE), np.zeros(1, _OPTIONS)
     options["exploration"], options["expand_after"], options["random_fresh"] = 1.0, 1, 1
     options["transpositions"] = transpositions
+    for name, value in switches.items():
+        options[name] = value
     generator = np.zeros(1, SAMPLER)
     uct_loops.load_root(states_, params, frames)
     uct_loops.simulate(
@@ -137,3 +141,68 @@ def test_positions_reached_in_several_ways_share_what_follows(transpositions):
     walk(0, 9, 0)
     assert max(ways.values()) > 3
     assert (max(map(len, blocks.values())) == 1) is transpositions
+
+
+class Stones:
+    """A node of the plain twin: `total` from the side that moved into it, or the root's where that is asked for."""
+
+    def __init__(self, left: int, move: int = 0):
+        self.left, self.move, self.visits, self.total = left, move, 0, 0.0
+        self.children: list[Stones] | None = None
+
+    def rows(self) -> list[tuple]:
+        return [(c.move, c.visits, c.total, c.rows()) for c in self.children or ()]
+
+
+def twin(left, simulations, *, exploration, expand_after, urgency, root_count, cooperative, widen, power) -> Stones:
+    """UCT as the papers say it, for stones; a playout is a draw."""
+    root = Stones(left)
+    for _ in range(simulations):
+        path = [root]
+        while (at := path[-1]).left > 0:
+            if at.children is None:
+                if at.visits < expand_after and at is not root:
+                    break
+                at.children = [Stones(at.left - k, k) for k in (1, 2) if k <= at.left]
+            count = root.visits if root_count else at.visits
+            allowed = at.children[: ceil(widen * (at.visits + 1) ** power)] if widen else at.children
+            path.append(
+                max(
+                    allowed,
+                    key=lambda c: (
+                        c.total / c.visits + exploration * sqrt(log(max(1, count)) / c.visits) if c.visits else urgency
+                    ),
+                )
+            )
+        for ply, node in enumerate(path):
+            won = 0.0 if at.left > 0 else 1.0 if (len(path) - 1 - ply) % 2 == 0 else -1.0
+            if cooperative and ply % 2 == 0:
+                won = -won  # the other side moved into it
+            node.visits += 1
+            node.total += won
+    return root
+
+
+M_UCT = {
+    "exploration": 0.3, "expand_after": 11, "urgency": 199.0, "root_count": 1, "cooperative": 0, "widen": 0.0, "power": 0.0,
+}  # fmt: skip
+
+
+def test_trees_are_those_of_a_plain_twin():
+    """M-UCT, and each of its switches the other way: every one matters."""
+    found = []
+    for change in (
+        {}, {"cooperative": 1}, {"root_count": 0}, {"urgency": 0.0}, {"expand_after": 2}, {"widen": 0.3, "power": 0.3},
+    ):  # fmt: skip
+        switches = {**M_UCT, **change}
+        tree = nim_tree(9, 700, random_fresh=0, playout=1, **switches)
+
+        def rows(at: int, tree=tree) -> list[tuple]:
+            return [
+                (int(tree[c]["move"]), int(tree[c]["visits"]), float(tree[c]["total"]), rows(c))
+                for c in children(tree, at)
+            ]
+
+        found.append(rows(0))
+        assert found[-1] == twin(9, 700, **switches).rows(), change
+    assert all(tree not in found[:k] for k, tree in enumerate(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import numpy as np
@@ -356,6 +357,8 @@ MAP[0,0,0,0,0,0];MAP[0,1,2,3,4,0];MAP[0,1,1,1,1,0];MAP[0,0,0,0,0,0];"""
         ("MAP[0,1,2,3,4,0]", "MAP[1,1,2,3,4,0]", "outer ring must be no-entry"),
         ("TURNLIMIT[20]", "TURNLIMIT[0]", "TURNLIMIT is 0"),
         ("TURNLIMIT[20]", "TURNLIMIT[x]", "expected a whole number"),
+        ("TURNLIMIT[20]", "TURNLIMIT[20];TURNLIMIT[30]", "TURNLIMIT is 20 and 30"),
+        ("MAP[0,1,2,3,4,0]", "MAP[0,1,\u00b2,3,4,0]", "'\u00b2' at x 2, y 1 is no terrain"),
         ("TURNLIMIT[20];", "", "it lacks TURNLIMIT"),
         ("AUTHOR[a]", "WRITER[a]", "'WRITER' is no key"),
         ("AUTHOR[a]", "AUTHOR", "is no entry; expected KEY"),
@@ -365,6 +368,22 @@ def test_bad_maps_are_refused_with_the_reason(old, new, message):
     assert read_map(GOOD).size == 8
     with pytest.raises(MapError, match=message):
         read_map(GOOD.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"comment": "two; parts"}, "MAPCOM is 'two; parts'; expected text without ;"),
+        ({"author": "a\nb"}, "AUTHOR is"),
+        ({"turn_limit": 2.5}, "TURNLIMIT is 2.5; expected a whole number"),
+        ({"units": (Unit(1, 1, -1, 0), Unit(4, 2, 5, 1))}, "unit 0 is of unknown type -1; expected 0 to 5: fighter"),
+        ({"units": (Unit(1, 1, 2, 2), Unit(4, 2, 5, 1))}, "unit 0 is of side 2"),
+        ({"units": (Unit(1.5, 1, 2, 0), Unit(4, 2, 5, 1))}, "unit 0 is .*1.5.*; expected whole numbers"),
+    ],
+)
+def test_maps_that_could_not_be_read_again_are_not_made(change, message):
+    with pytest.raises(MapError, match=message):
+        dataclasses.replace(read_map(GOOD), **change)
 
 
 def test_maps_with_japanese_comments_are_read_as_they_were_published(tmp_path):
@@ -399,6 +418,7 @@ def test_units_that_have_moved_wait_for_their_sides_second_turn(tmp_path):
 def test_parameters_that_make_no_game():
     for parameters, error, message in (
         ({"size": 9}, GameParameterError, "size is one of 8, 10, 14"),
+        ({"size": 8.0}, GameParameterError, "size is one of 8, 10, 14, .* not 8.0"),
         ({"size": [8]}, GameParameterError, r"size is a number or a text, not \[8\]"),
         ({"map": "nowhere"}, MapError, "no map is called 'nowhere'; there are: skirmish"),
         ({"map": "none.tbsmap"}, MapError, "no map file 'none.tbsmap'"),
@@ -428,6 +448,7 @@ def test_an_action_for_a_moved_unit_is_refused_by_name():
     [
         ("skirmish 0 I10b2", "expected MAP TURN RED BLUE"),
         ("moon 0 I10b2 I10c2", "none of the maps"),
+        ("skirmish \u00b2 I10b2 I10c2", "expected MAP TURN RED BLUE"),
         ("skirmish 99 I10b2 I10c2", "turn 99 is after the last"),
         ("skirmish 0 I11b2 I10c2", "is no unit"),
         ("skirmish 0 I10a1 I10c2", "cannot stand on no-entry"),

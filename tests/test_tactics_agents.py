@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner
 
+from asobiba.arena import lists
 from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
 from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
 from asobiba.baselines.tactics.features import NAMES_OF
+from asobiba.baselines.tactics.playouts import draw_order
 from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
 from asobiba.core.record import SAMPLER, record_dtype
 from asobiba.envs.tactics import GAME, STEPS, notation, orders
@@ -33,6 +38,8 @@ def advise(records, params, memory, which):
         return random_action(view, p, m)
     if which == 1:
         unit, goal, target = simple.attack_first_order(view, p, m)
+    elif which == 3:
+        unit, goal, target = draw_order(view, p, np.int64(view.to_move), m, 0.8, 0.0)
     else:
         unit, goal, target = simple.max_act_order(view, p, m)
     return simple.as_action(view, p, unit, goal, target)
@@ -53,7 +60,7 @@ class Quick(Agent):
         return int(advise(self.records, self.ruleset.params, self.memory, self.which))
 
 
-RANDOM, ATTACK_FIRST, MAX_ACT = range(3)
+RANDOM, ATTACK_FIRST, MAX_ACT, PLAYOUT = range(4)
 
 
 def agent_of(text):
@@ -97,6 +104,33 @@ def test_attack_first_attacks():
     agent = Quick(ATTACK_FIRST)
     state = at("skirmish 0 P10c2 I10d3,I10d5")
     assert all("x" in choose(agent, state, seed=seed) for seed in range(8))
+
+
+def test_playouts_attack_in_four_of_five_actions():
+    """A uniform attack of all that take something; otherwise a uniform unit and a uniform action of it, staying included."""
+    state, draws = at("skirmish 0 P10c2,U8b3,I1d2 I10c4,P6e3"), 8000
+    actions: dict[int, list[int]] = {}
+    attacks = []
+    for action in states.legal_actions(FLAT, state).tolist():
+        if action == orders.end_of_turn(FLAT, state):
+            continue
+        order = orders.order_of(FLAT, state, action)
+        takes = states.step(FLAT, state, action)["hp"][1].sum() < state["hp"][1].sum()
+        if order.target < 0 or takes:
+            actions.setdefault(order.unit, []).append(action)
+        attacks += [action] * int(order.target >= 0 and takes)
+    chances = {action: 0.2 / 3 / len(those) for those in actions.values() for action in those}
+    for action in attacks:
+        chances[action] += 0.8 / len(attacks)
+    assert len(actions) == 3
+    assert len(attacks) > 3
+    agent = Quick(PLAYOUT)
+    agent.begin(FLAT, [0], [0])
+    found = Counter(agent.act(state, None) for _ in range(draws))
+    assert set(found) <= set(chances)
+    for group in (attacks, *([action] for action in chances)):
+        chance = sum(chances[action] for action in group)
+        assert abs(sum(found[a] for a in group) - draws * chance) < 5 * (draws * chance * (1 - chance)) ** 0.5, group
 
 
 @compiled()
@@ -181,6 +215,17 @@ def test_published_switches():
         make_agent(GAME, "rhea:population=2")
 
 
+@pytest.mark.parametrize("width", [80, 220])
+def test_the_list_of_agents_shows_every_parameter(width, capsys, monkeypatch):
+    monkeypatch.setattr(lists, "console", lambda: Console(width=width))
+    lists.print_agents("tactics")
+    columns: dict[int, str] = {}
+    for line in capsys.readouterr().out.splitlines():
+        for number, part in enumerate(line.split("│")):
+            columns[number] = columns.get(number, "") + part.strip()
+    assert any("bargain=0.02,caution=0.5,mean=0.2,neighbours=10,widening=0.0" in text for text in columns.values())
+
+
 def test_the_shipped_sets_say_how_they_were_made():
     made = yaml.safe_load((agents.LABELS / "made.yml").read_text(encoding="utf-8"))
     assert "deep search" in made["by"]
@@ -190,6 +235,23 @@ def test_the_shipped_sets_say_how_they_were_made():
         assert fuzzy.names == NAMES_OF
         assert fuzzy.memberships.max() == 1
         assert made["sets"][name]["samples"] >= len(fuzzy.vectors)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hp,target", "target,hp", "is a fuzzy set of target, hp, .*; expected the features hp, target"),
+        ("\n", "\nnan,", "line 2: expected 24 numbers"),
+        ("\n0", "\nnan", "line 2: expected 24 numbers"),
+        ("label,membership", "membership", "its first line should end with label,membership"),
+        ("hp", "\udcff", "is no fuzzy set: .* can't decode"),
+    ],
+)
+def test_files_of_other_features_are_no_labels(tmp_path, old, new, message):
+    text = (agents.LABELS / "panzer.csv").read_text(encoding="utf-8").replace(old, new, 1)
+    (tmp_path / "panzer.csv").write_text(text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(GameParameterError, match=message):
+        agents.knowledge(str(tmp_path))
 
 
 def test_priors_are_ten_visits_times_the_membership():
@@ -293,15 +355,17 @@ def test_label_asks_and_makes_sets(tmp_path):
     assert asked.output.count("Is this good") == 7  # one answer was none
     samples = labelling.read_samples(tmp_path)
     assert [sample.good for sample in samples] == [True, False, True, False, True]
-    again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\nq\n")
-    assert "1 judgements now, 6 in all" in again.output
+    again = runner.invoke(commands.app, ["label", str(tmp_path), "--count", "2"], input="y\n")
+    assert again.exit_code == 0, again.output
+    assert "1 judgements now, 6 in all" in again.output  # the end of the input is as good as q
     distinct = {(sample.kind, sample.vector.tobytes()) for sample in labelling.read_samples(tmp_path)}
     assert len(distinct) == 6  # what was judged is not asked again
     assert yaml.safe_load((tmp_path / "made.yml").read_text())["by"].startswith("a person")
     assert agents.knowledge(str(tmp_path)).shape[0] == 24
-    (tmp_path / labelling.SAMPLES).write_text("type\nknight,1,2,1\n")
-    with pytest.raises(GameParameterError, match=r"line 2: .* is no sample"):
-        labelling.read_samples(tmp_path)
+    for line in ("knight,1,2,1", f"panzer,nan{21 * ',0'},1", f"panzer{22 * ',0'},7"):
+        (tmp_path / labelling.SAMPLES).write_text(f"type\n{line}\n")
+        with pytest.raises(GameParameterError, match=r"line 2: .* is no sample"):
+            labelling.read_samples(tmp_path)
 
 
 def test_derived_labels_tell_good_actions_from_others():
@@ -315,11 +379,12 @@ def test_derived_labels_tell_good_actions_from_others():
     assert max(sum(s.kind == kind and s.good == g for s in few) for kind in range(6) for g in (True, False)) <= 4
 
 
-def test_lists_that_do_not_fit():
+def test_lists_and_files_that_do_not_fit():
     runner = CliRunner()
     for arguments, named in (
         (["derive-labels", "x", "--sizes", "8"], "'8'"),
         (["reproduce", "--rounds", "1,2"], "'1,2'"),
+        (["generate", "a_map"], "a_map.tbsmap"),
         (["reproduce", "--sizes", "8,9"], "'8,9'"),
     ):
         asked = runner.invoke(commands.app, arguments)

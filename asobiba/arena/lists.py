@@ -102,6 +102,8 @@ def print_agents(name: str) -> None:
             declaration.name, settings, declaration.description, declaration.source,
             "yes" if declaration.deterministic else "no", "yes" if declaration.league else "no",
         )  # fmt: skip
+    for column in table.columns:
+        column.overflow = "fold"  # parameters are one long word, and none of them may be cut off
     output.print(table)
 
 

@@ -106,10 +106,15 @@ class FuzzySet:
         Raises:
             GameParameterError: naming the line that cannot be read.
         """
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
-        if not rows or rows[0][-2:] != ["label", "membership"]:
-            raise GameParameterError(f"{path} is no fuzzy set: its first line should end with label,membership")
+        try:
+            with Path(path).open(encoding="utf-8", newline="") as file:
+                rows = list(csv.reader(file))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise GameParameterError(f"{path} is no fuzzy set: {error}") from None
+        if not rows or len(rows[0]) < 3 or rows[0][-2:] != ["label", "membership"]:
+            raise GameParameterError(
+                f"{path} is no fuzzy set: its first line should end with label,membership, behind the names of features"
+            )
         numbers = []
         for line, row in enumerate(rows[1:], 2):
             try:
@@ -118,9 +123,13 @@ class FuzzySet:
                 raise GameParameterError(
                     f"{path}, line {line}: {','.join(row)!r} holds something else than numbers"
                 ) from None
-            if len(row) != len(rows[0]) or not 0 <= numbers[-1][-1] <= 1:
+            if (
+                len(row) != len(rows[0])
+                or not np.isfinite(numbers[-1]).all()
+                or not all(0 <= x <= 1 for x in numbers[-1][-2:])
+            ):
                 raise GameParameterError(
-                    f"{path}, line {line}: expected {len(rows[0])} numbers, the last, the membership, from 0 to 1"
+                    f"{path}, line {line}: expected {len(rows[0])} numbers, the last two, label and membership, from 0 to 1"
                 )
         if not numbers:
             raise GameParameterError(f"{path} holds no samples")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from asobiba.baselines.tactics.learned import InWords
 from asobiba.core import Agent, AgentDeclaration
 
-_MUTO = "Muto and Nishino, GAT 2016 (in Japanese); program mu-to/TUBSTAP"
+_PAPER = "Muto and Nishino, GAT 2016 (in Japanese)"
+_M_UCT = _PAPER + "; program AI_M_UCT.cs, in TaylorNeller/TUBSTAP_Taylor"
+_F_UCT = _PAPER + "; program mu-to/TUBSTAP"
 _TUBSTAP = "TUBSTAP's sample programs"
 _PPO = "Schulman et al. 2017; Huang and Ontañón 2022 (masking); asobiba train tactics_steps"
 
@@ -152,15 +154,15 @@ AGENTS = {
             "Knuth and Moore 1975",
             deterministic=True,
         ),
-        AgentDeclaration("m_uct", m_uct, "M-UCT as published: the enemy is taken for a friend", _MUTO),
-        AgentDeclaration("m_uct_corrected", _corrected(m_uct), "M-UCT whose enemy is an enemy", _MUTO),
-        AgentDeclaration("f_uct", f_uct, "M-UCT with fuzzy priors, as published", _MUTO),
-        AgentDeclaration("f_uct_corrected", _corrected(f_uct), "M-UCT with fuzzy priors, corrected", _MUTO),
+        AgentDeclaration("m_uct", m_uct, "M-UCT as published: the enemy is taken for a friend", _M_UCT),
+        AgentDeclaration("m_uct_corrected", _corrected(m_uct), "M-UCT whose enemy is an enemy", _M_UCT),
+        AgentDeclaration("f_uct", f_uct, "M-UCT with fuzzy priors, as published", _F_UCT),
+        AgentDeclaration("f_uct_corrected", _corrected(f_uct), "M-UCT with fuzzy priors, corrected", _F_UCT),
         AgentDeclaration(
             "uct_plus",
             uct_plus,
             "the right sign, attack-first playouts, priors, transpositions, reuse",
-            "Okuda, Ikeda and Hashimoto 2022 (attack-first playouts); " + _MUTO,
+            "Okuda, Ikeda and Hashimoto 2022 (attack-first playouts); " + _PAPER,
         ),
         AgentDeclaration(
             "rhea",

@@ -14,6 +14,7 @@ import numpy as np
 
 from asobiba.baselines.search.fuzzy import FuzzySet, as_knowledge
 from asobiba.baselines.search.uct import UctAgent
+from asobiba.baselines.tactics.features import NAMES_OF
 from asobiba.core import GameParameterError
 from asobiba.envs.tactics.units import NAMES
 
@@ -29,6 +30,11 @@ def _sets(folder: Path) -> tuple[FuzzySet | None, ...]:
     found = tuple(FuzzySet.load(path) if (path := folder / f"{name}.csv").is_file() else None for name in NAMES)
     if not any(found):
         raise GameParameterError(f"{folder} holds no fuzzy sets: expected files such as {NAMES[-1]}.csv")
+    for name, fuzzy in zip(NAMES, found, strict=True):
+        if fuzzy is not None and fuzzy.names != NAMES_OF:
+            raise GameParameterError(
+                f"{folder / name}.csv is a fuzzy set of {', '.join(fuzzy.names)}; expected the features {', '.join(NAMES_OF)}"
+            )
     return found
 
 
@@ -49,7 +55,12 @@ def _variant(variant: str) -> dict[str, Any]:
 
 def m_uct(simulations: int, published: bool, variant: str, attack_share: float, exploration: float) -> UctAgent:
     """M-UCT; with `published` including what its program does wrongly: both sides maximise the root's value, and a
-    playout from within the enemy's turn counts a turn too many."""
+    playout from within the enemy's turn counts a turn too many.
+
+    Three details of the program are not followed: its playouts also draw attacks that take nothing, take a lead of just
+    the threshold for a win, and count right where none of the enemy's units has moved yet, but one turn too many where the
+    own side's next turn begins.
+    """
     return UctAgent(
         simulations,
         name="m_uct",
@@ -74,9 +85,10 @@ def f_uct(
 
     With `published` the nearest sample alone counts, staying without an attack is a full member, the visits of the prior
     count for the expansion threshold, and children of membership below a tenth, who begin without visits, are tried
-    first. Corrected, memberships are the paper's (equation 4), the threshold counts playouts, those without visits wait
-    until the others have proved worse than a draw ("search those of high membership first"), and the most visited is
-    played: the best mean would be that of a child that was never tried.
+    first. Corrected, memberships are the paper's (equation 4), the threshold is higher by the visits of a full member, so
+    that no child is expanded after fewer playouts than in M-UCT, those without visits wait until the others have proved
+    worse than a draw ("search those of high membership first"), and the most visited is played: the best mean would be
+    that of a child that was never tried. `neighbours` matters to the corrected one only.
     """
     return UctAgent(
         simulations,

@@ -69,7 +69,13 @@ def label(
         typer.echo(f"\n{SIDES[side]}'s {NAMES[kind]}, {action_to_text(ruleset, state, action)}, leads to\n\n{after}\n")
         answer = ""
         while answer not in ("y", "n", "s", "q"):
-            answer = typer.prompt(f"Is this good for {SIDES[side]}? [y/n/s/q]", prompt_suffix=" ").strip().lower()[:1]
+            try:
+                answer = (
+                    typer.prompt(f"Is this good for {SIDES[side]}? [y/n/s/q]", prompt_suffix=" ").strip().lower()[:1]
+                )
+            except typer.Abort:  # the end of the input, or Ctrl-C: what was judged so far counts
+                answer = "q"
+                typer.echo()
         if answer == "q":
             break
         if answer in ("y", "n"):
@@ -163,5 +169,7 @@ def generate(
     from asobiba.envs.tactics.generator import generate_map
     from asobiba.envs.tactics.maps import write_map
 
+    if output.suffix != ".tbsmap":  # the game reads no other
+        raise typer.BadParameter(f"{output} is no .tbsmap file: call it {output}.tbsmap, say")
     output.write_text(write_map(generate_map(seed, width, height, units)), encoding="utf-8")
     typer.echo(f"Written: {output}; play it with: asobiba match tactics m_uct f_uct --param map={output}")

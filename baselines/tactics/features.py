@@ -1,7 +1,10 @@
 """The 22 features by which F-UCT judges a unit action, all of the position after it.
 
 Source: the published program `mu-to/TUBSTAP` (features and their numbers of values). The encoding of the target type
-and of the damage is not public; the natural one was taken: the type's number, 6 without an attack.
+and of the damage is not public; the natural one was taken: the type's number, 6 without an attack. Some are simpler here
+than there: the program counts friends and enemies that the unit's paths meet, not those within its movement as the crow
+flies; it plays the attacks that are the danger one after another, so that attackers stand in each other's way; it does
+not cut the lead and the turns left off; and a turn that the action ends counts as still going on.
 """
 
 from __future__ import annotations

@@ -319,7 +319,9 @@ def read_samples(folder: Path) -> list[Sample]:
                 continue
             try:
                 vector = np.array([float(x) for x in row[1:-1]], np.float32)
-                sample = Sample(NAMES.index(row[0]), vector, bool(int(row[-1])))
+                sample = Sample(NAMES.index(row[0]), vector, bool(("0", "1").index(row[-1])))
+                if not np.isfinite(vector).all():
+                    raise ValueError
             except (ValueError, IndexError):
                 raise GameParameterError(f"{folder / SAMPLES}, line {line}: {','.join(row)!r} is no sample") from None
             if len(vector) != FEATURES:

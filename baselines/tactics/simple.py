@@ -31,7 +31,11 @@ def attack_first_order(view, p, memory):
 @kernel
 def max_act_order(view, p, memory):
     """The attack of the greatest value, if that is above -20; otherwise a uniform unit goes to the cell of the greatest
-    5 x stars + floor(attack power / (distance + 5)), the best of all enemies counting. Ties at random."""
+    5 x stars + floor(attack power / (distance + 5)), the best of all enemies counting. Ties at random.
+
+    TUBSTAP's program makes no attack that takes nothing, and an enemy threatens only what it could attack at once; here it
+    threatens every unit that has moved (`threat`).
+    """
     side = np.int64(view.to_move)
     own, enemy = occupied(view, p, side), occupied(view, p, 1 - side)
     unit, goal, target = np.int64(-1), np.int64(-1), np.int64(-1)

@@ -1,4 +1,4 @@
-"""The map as an SVG picture: terrain, units with their hit points, the last action."""
+"""The map as an SVG picture: terrain, units with their hit points, who may still move, what is chosen in words."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def choose_maps(map: str, size: int, map_seed: int) -> tuple[Map, ...]:
         GameParameterError: for a board that does not exist or does not hold the map.
         MapError: for a map that does not exist or cannot be read.
     """
-    if size not in SIZES and size != 0:
+    if not isinstance(size, int) or (size not in SIZES and size != 0):
         raise GameParameterError(
             f"size is one of {', '.join(_SIZES)}, or 0 for the smallest that holds the map, not {size!r}"
         )

@@ -15,6 +15,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from asobiba.core import PositionError
 from asobiba.envs.tactics.units import CLASSES, COSTS, MOVES, NAMES, TERRAINS
 
@@ -25,6 +27,8 @@ MOST_TURNS = 400
 _NUMBERS = ("SIZEX", "SIZEY", "TURNLIMIT", "HPTHRESHOLD", "UNITNUMRED", "UNITNUMBLUE")
 _TEXTS = ("AUTHOR", "MAPCOM")
 _ENTRY = re.compile(r"([A-Z]+)\[([^\]]*)\]")
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
+_CODES = tuple(str(code) for code in range(len(TERRAINS)))
 
 
 class MapError(PositionError):
@@ -96,17 +100,31 @@ def check(map_: Map) -> None:
         if len(row) != map_.width:
             raise refuse(f"row {y} has {len(row)} cells, row 0 has {map_.width}; all rows must be of one length")
         for x, code in enumerate(row):
-            if not code.isdigit() or int(code) >= len(TERRAINS):
+            if code not in _CODES:
                 known = ", ".join(f"{k} {name}" for k, name in enumerate(TERRAINS))
                 raise refuse(f"{code!r} at x {x}, y {y} is no terrain; expected {known}")
             if (x in (0, map_.width - 1) or y in (0, map_.height - 1)) and code != "0":
                 raise refuse(f"the outer ring must be no-entry (0); x {x}, y {y} is {TERRAINS[int(code)]}")
+    for name, number in (("TURNLIMIT", map_.turn_limit), ("HPTHRESHOLD", map_.hp_threshold)):
+        if not _is_whole(number):
+            raise refuse(f"{name} is {number!r}; expected a whole number")
     if not 1 <= map_.turn_limit <= MOST_TURNS:
         raise refuse(f"TURNLIMIT is {map_.turn_limit}; expected 1 to {MOST_TURNS} turns, both sides counted")
     if not 0 <= map_.hp_threshold <= 1000:
         raise refuse(f"HPTHRESHOLD is {map_.hp_threshold}; expected 0 to 1000 hit points")
+    for name, text in (("AUTHOR", map_.author), ("MAPCOM", map_.comment)):
+        if any(sign in text for sign in ";]\r\n") or text != text.strip():
+            raise refuse(f"{name} is {text!r}; expected text without ; ] and line breaks, and no blanks around it")
     standing: dict[tuple[int, int], int] = {}
     for number, unit in enumerate(map_.units):
+        if not all(map(_is_whole, (unit.x, unit.y, unit.kind, unit.side, unit.hp))):
+            raise refuse(f"unit {number} is {unit}; expected whole numbers")
+        if not 0 <= unit.kind < len(NAMES):
+            raise refuse(
+                f"unit {number} is of unknown type {unit.kind}; expected 0 to {len(NAMES) - 1}: {', '.join(NAMES)}"
+            )
+        if unit.side not in (0, 1):
+            raise refuse(f"unit {number} is of side {unit.side}; expected 0 (red) or 1 (blue)")
         where = f"unit {number} ({SIDES[unit.side]} {NAMES[unit.kind]}) at x {unit.x}, y {unit.y}"
         if not (0 <= unit.x < map_.width and 0 <= unit.y < map_.height):
             raise refuse(f"{where} is outside the {map_.width} x {map_.height} cells")
@@ -122,6 +140,10 @@ def check(map_: Map) -> None:
         count = len(map_.of_side(side))
         if not 1 <= count <= max(SIZES.values()):
             raise refuse(f"{name} has {count} units; expected 1 to {max(SIZES.values())}")
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
 
 
 def read_map(text: str, name: str = "map") -> Map:
@@ -145,8 +167,10 @@ def read_map(text: str, name: str = "map") -> Map:
             raise refuse(f"{entry[:40]!r} is no entry; expected KEY[value]; such as SIZEX[8];")
         key, value = found[1], found[2].strip()
         if key in _NUMBERS:
-            if not re.fullmatch(r"-?\d+", value):
-                raise refuse(f"{key} is {value!r}; expected a whole number")
+            if not _WHOLE.fullmatch(value):
+                raise refuse(f"{key} is {value[:40]!r}; expected a whole number")
+            if numbers.get(key, int(value)) != int(value):
+                raise refuse(f"{key} is {numbers[key]} and {value}; expected one of them")
             numbers[key] = int(value)
         elif key in _TEXTS:
             texts[key] = value
@@ -187,7 +211,7 @@ def _unit(value: str, number: int, refuse) -> Unit:
     kind = parts.pop(2)
     if kind not in NAMES:
         raise refuse(f"UNIT[{value}] (unit {number}) is of unknown type {kind!r}; expected {', '.join(NAMES)}")
-    if not all(re.fullmatch(r"-?\d+", part) for part in parts):
+    if not all(map(_WHOLE.fullmatch, parts)):
         raise refuse(f"UNIT[{value}]: all parts but the type are whole numbers")
     x, y, side, hp, moved = map(int, parts)
     if side not in (0, 1) or moved not in (0, 1):

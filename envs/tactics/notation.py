@@ -162,7 +162,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
         PositionError: for a position that cannot occur, naming the reason.
     """
     words = text.split()
-    if not 4 <= len(words) <= 4 + in_words(ruleset) or not words[1].isdigit():
+    if not 4 <= len(words) <= 4 + in_words(ruleset) or not re.fullmatch("[0-9]{1,9}", words[1]):
         raise NotationError(
             f"{text!r} is no position: expected MAP TURN RED BLUE, such as duel 0 I10b2,P4c3 I10g7,P4f6"
         )
