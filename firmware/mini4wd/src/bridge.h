@@ -1,4 +1,5 @@
-// The H-bridge with two inputs (DRV8212P, DRV8850 and their kind): IN1 on D9 (OC1A), IN2 on D10 (OC1B) of an ATmega328P.
+// The H-bridge with two inputs (DRV8212P and its kind): IN1 on D9 (OC1A), IN2 on D10 (OC1B) of an ATmega328P. A DRV8850 has
+// four: with inverters before two of them, as docs/mini4wd/build.md has it, all is as below except that "free" brakes, too.
 //
 //   IN1 IN2
 //    0   0   free: the motor turns freely
