@@ -373,8 +373,6 @@ def play(
     kept = open_store(ruleset, store, create=True) if store else None
     names = [*texts[:place], f"person:{name}", *texts[place:]]
     try:
-        for opponent in opponents:
-            opponent.prepare(ruleset)  # who refuses these rules does so before the game
         chosen = secrets.randbelow(2**48) if seed is None else seed
         record = play_person(ruleset, Person(), place, opponents, chosen, names)
         if kept:
