@@ -94,8 +94,6 @@ def declaration(game: Game) -> None:
         f"faults is {game.faults!r}, so rules.replacement should {'exist' if game.faults == 'replace' else 'not exist'}"
     )
     assert hasattr(game.rules, "legal") == ruleset.discrete, "games of discrete actions, and no others, have `legal`"
-    for field in (*(ruleset.dtype.names or ()), *(ruleset.params.dtype.names or ())):
-        assert not hasattr(np.record, field), f"rename field {field!r}: NumPy's records have an attribute of that name"
     assert ruleset.max_steps > 0, f"max_steps is {ruleset.max_steps}"
     json.dumps(ruleset.parameters, default=repr)
     assert ruleset == game.ruleset(), "two rulesets of the same parameters differ"

@@ -139,6 +139,10 @@ def test_a_person_plays_and_is_refused_kindly(tmp_path):
     assert "wins after" in done.stdout
     assert "On record" in done.stdout
     assert "person:Ann" in asobiba("league", "table", "toy_nim", "--store", "s.sqlite", cwd=tmp_path).stdout
+    refused = asobiba("play", "battleship", "--against", "mp_exact", "-p", "height=12", "-p", "width=12")
+    assert refused.returncode == 2
+    assert "at most 128 cells" in refused.stderr
+    assert "win" not in refused.stdout
     gone = asobiba("play", "toy_nim", stdin="a1\n", cwd=tmp_path)
     assert gone.returncode == 0
     assert "nothing was put on record" in gone.stdout

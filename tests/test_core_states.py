@@ -108,6 +108,12 @@ def test_records_have_no_hidden_padding():
     assert dtype.fields["b"][1] % 8 == 0
 
 
+def test_fields_have_names_that_kernels_can_read_without_the_compiler():
+    for name in ("take", "round", "data"):
+        with pytest.raises(TypeError, match=f"rename field '{name}'"):
+            record_dtype([("right", "i4"), (name, "i4")])
+
+
 def test_states():
     ruleset = game("toy_nim").ruleset(heaps=2)
     start = states.new_state(ruleset, 0)

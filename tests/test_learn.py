@@ -296,10 +296,13 @@ def test_the_report_says_reward_scores_speed_and_time_left(tmp_path, monkeypatch
 def test_the_command_shows_returns_of_one_player_beside_the_best_classical_agent(tmp_path):
     done = CliRunner().invoke(
         app,
-        ["train", "toy_walk", "-o", str(tmp_path / "run"), "--steps", "256"]
-        + [part for name in ("num_envs=4", "learner.n_steps=16", "evaluation.games=10") for part in ("--set", name)],
-    )
+        ["train", "toy_walk", "-o", str(tmp_path / "run")]
+        + [part for name in ("total_steps=256", "num_envs=4", "learner.n_steps=16", "evaluation.games=10", "seed=3")
+           for part in ("--set", name)],
+    )  # fmt: skip
     assert done.exit_code == 0, done.output
+    assert "for 256 steps" in done.output
+    assert yaml.safe_load((tmp_path / "run" / "config.yml").read_text())["seed"] == 3
     assert "the best classical agent" in done.output
     assert "score" not in done.output
 

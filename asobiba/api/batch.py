@@ -449,12 +449,9 @@ class Batch:
             StateBytesError: if one of them is no state of these rules.
             GameParameterError: if there are fewer or more records than games that are meant.
         """
-        self._put(*self._checked_states(states, select))
-        self.exchange()
-        self.refresh()
-        self.terminated[...] = self.states["terminated"] != 0
-        self.truncated[...] = self.states["truncated"] != 0
-        self.reasons[...] = self.states["end_reason"]
+        where, records = self._checked_states(states, select)
+        self._put(where, records)
+        self._look(where)
 
     def _checked_states(self, states: Any, select: Any) -> tuple[np.ndarray, np.ndarray]:
         """The games that `select` means, `(k,)` numbers, and the record for each: a state of that game's parameters."""
@@ -469,6 +466,15 @@ class Batch:
             states = np.repeat(np.atleast_1d(np.asarray(states)), len(where))
         params = self.params if len(self.params) == 1 else self.params[where]
         return where, require_valid(self.ruleset, states, params)
+
+    def _look(self, where: np.ndarray) -> None:
+        # After records were put into these games: what there is to see, and no rewards yet.
+        self.exchange(keep=True)
+        self.refresh()
+        self.outcomes[where] = 0
+        for name in ("terminated", "truncated"):
+            self.outcomes[name][where] = self.states[name][where] != 0
+        self.reasons[where] = self.states["end_reason"][where]
 
     def _put(self, where: np.ndarray, records: np.ndarray) -> None:
         self.states[where] = records

@@ -345,11 +345,7 @@ class Seating(Batch):
                 self._hand.begin(where, k, seeds)
             for group in self._groups:
                 group.begin(where, k, seeds)
-        self.exchange()
-        self.refresh()
-        self.terminated[...] = self.states["terminated"] != 0
-        self.truncated[...] = self.states["truncated"] != 0
-        self.reasons[...] = self.states["end_reason"]
+        self._look(where)
 
     def _learners_of(self, where: np.ndarray, records: np.ndarray) -> np.ndarray:
         """The learner's seat in each of the games `where`, when these records are put there."""

@@ -7,6 +7,7 @@ import inspect
 import os
 import platform
 import sys
+from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from rich.console import Console
@@ -61,24 +62,25 @@ def print_game(ruleset: Ruleset) -> None:
     What the fields mean, and their units, stands in the section State of the game's docstring.
     """
     found, output = ruleset.game, console()
-    plain = {"markup": False, "highlight": False}
-    output.print(f"{found.title}: {found.id}, {found.gymnasium_id}", **plain)
-    output.print(f"The rules, and what channels and fields mean: python -m pydoc {found.package}", **plain)
-    output.print(f"Seats: {', '.join(ruleset.players)}", **plain)
-    output.print(f"Actions of one player: {ruleset.action_space}", **plain)
+    say = partial(output.print, markup=False, highlight=False)
+    say(f"{found.title}: {found.id}, {found.gymnasium_id}")
+    say(f"The rules, and what channels and fields mean: python -m pydoc {found.package}")
+    say(f"Seats: {', '.join(ruleset.players)}")
+    say(f"Actions of one player: {ruleset.action_space}")
     table = Table("parameter", "here", "by default")
     for name, value in ruleset.parameters.items():
         table.add_row(name, escape(repr(value)), escape(repr(found.parameters[name])))
     output.print(table)
-    output.print(f"Observation: {ruleset.observation_space}", **plain)
+    say(f"Observation: {ruleset.observation_space}")
     table = Table("channel", "shape")
     for name, shape in ruleset.layout.observation.items():
         table.add_row(name, str(tuple(shape)))
     output.print(table)
-    output.print(f"State: {ruleset.dtype.itemsize} bytes", **plain)
+    say(f"State: {ruleset.dtype.itemsize} bytes")
     table = Table("field", "type", "shape", "byte")
-    for name in ruleset.dtype.names or ():
-        kind, offset = (ruleset.dtype.fields or {})[name][:2]
+    fields = ruleset.dtype.fields
+    assert fields is not None
+    for name, (kind, offset, *_) in fields.items():
         if not name.startswith("_pad"):
             table.add_row(name, kind.base.name, str(kind.shape) if kind.shape else "", str(offset))
     output.print(table)

@@ -12,6 +12,7 @@ from asobiba.api.render import ansi
 from asobiba.arena.match import Match, Record, play_match
 from asobiba.arena.replay import replay
 from asobiba.core import Agent, AsobibaError, NotationError, Ruleset
+from asobiba.protocols.process import EngineError
 
 _HELP = """Commands:
   ?       this help
@@ -151,6 +152,14 @@ def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
     return np.array(numbers, box.dtype)
 
 
+class _Refusal(BaseException):
+    """An agent does not play these rules, or lacks a file: no crash that loses it the game, as leagues ask before."""
+
+    def __init__(self, error: Exception):
+        super().__init__(str(error))
+        self.error = error
+
+
 class _Announced(Agent):
     """Says what an agent plays; in games of hidden information only that it has played."""
 
@@ -159,7 +168,12 @@ class _Announced(Agent):
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self._ruleset = ruleset
-        self.agent.begin(ruleset, (seat,), (seed,))
+        try:
+            self.agent.begin(ruleset, (seat,), (seed,))
+        except (AsobibaError, FileNotFoundError) as error:
+            if isinstance(error, EngineError):
+                raise
+            raise _Refusal(error) from error
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         action = self.agent.act(view, legal)
@@ -188,13 +202,17 @@ def play_person(
 
     Raises:
         Quit: if the person ends the game.
+        AsobibaError, FileNotFoundError: what an agent says that refuses these rules, or lacks a file.
     """
     if not ruleset.hidden:
         person.opponents = opponents
     agents: list[Agent] = [_Announced(agent, person.say) for agent in opponents]
     agents.insert(seat, person)
     match = Match.of(ruleset, names or [agent.name for agent in agents], seed)
-    record = play_match(match, agents)
+    try:
+        record = play_match(match, agents)
+    except _Refusal as refusal:
+        raise refusal.error from None
     final = [state for state, _ in replay(record)][-1]
     person.say("\n" + ansi(ruleset, final, None))
     person.say(_outcome(ruleset, record, seat))

@@ -60,7 +60,13 @@ def record_dtype(fields: Sequence[Field]) -> np.dtype:
 
     Padding bytes would otherwise be free to differ between two equal states; as fields they are copied, compared and
     zero like the rest.
+
+    Raises:
+        TypeError: for a field whose name is an attribute of NumPy's records: without the compiler a kernel would read that.
     """
+    for field in fields:
+        if hasattr(np.record, field[0]):
+            raise TypeError(f"rename field {field[0]!r}: NumPy's records have an attribute of that name")
     names, formats, offsets = [], [], []
     offset, largest = 0, 1
 

@@ -49,7 +49,8 @@ def train(
     from asobiba.learn.config import load_config, read_settings
 
     declared = registry.game(game)
-    changed = {**read_settings(settings or ()), "total_steps": steps, "seed": seed}
+    given = {"total_steps": steps, "seed": seed}
+    changed = {**read_settings(settings or ()), **{name: value for name, value in given.items() if value is not None}}
     hyperparameters = load_config(declared, config, **changed)
     folder = output or Path("runs") / "train" / f"{declared.name}-{hyperparameters['seed']}"
     console = Console()

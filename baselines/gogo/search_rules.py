@@ -23,7 +23,7 @@ TERMS = {
     "open_four": (350, "an open four"),
     "five": (1500, "a five"),
     "captured": (250, "a captured pair; the n-th counts n times"),
-    "take": (120, "a point where a capture is possible; more after captures"),
+    "can_capture": (120, "a point where a capture is possible; more after captures"),
     "turn": (60, "to be on the move"),
 }
 """Each term: its default weight and what it counts: for the player to move, less the same for his opponent."""
@@ -150,7 +150,7 @@ def evaluate(node, p, w):
             points = 0
             for point in range((TAKES + player) * area, (TAKES + player + 1) * area):
                 points += 1 if node.planes[point] != 0 else 0
-            value += w.take * min(points, 4) * (pairs + 2) // 2
+            value += w.can_capture * min(points, 4) * (pairs + 2) // 2
         total += value if side == 0 else -value
     return total
 

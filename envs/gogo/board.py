@@ -64,7 +64,11 @@ def mend_takes(s, p, player, start, stride, changed, now):
     while changed != 0:
         bit = lowest_bit(changed)
         changed &= changed - 1
-        s.planes[offset + start + stride * bit] += 1 if (now >> bit) & 1 else -1
+        at = offset + start + stride * bit
+        if (now >> bit) & 1:
+            s.planes[at] += 1
+        else:
+            s.planes[at] -= 1
 
 
 @kernel
