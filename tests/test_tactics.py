@@ -481,6 +481,28 @@ def test_the_picture_shows_units_and_turn():
     assert picture.count("opacity='0.62'") == 1
 
 
+@pytest.mark.parametrize(
+    ("position", "text", "frame", "ring"),
+    [
+        ("skirmish 0 I10b2,P4c2 I7d4,P6d5", "c2-c4xd4", (2, 3), (3, 3)),
+        ("skirmish 0 P4c2 I7d4,P6d5", "c2-c3", (2, 2), None),  # the turn passes on
+        ("skirmish 0 U10b3 I7d4,U6d3", "b3xd4", (1, 2), (3, 3)),
+        ("skirmish 0 U10b3,I10b2 U7d4,U6d3", "b3xd4", (1, 2), (3, 3)),
+        ("skirmish 0 P10c3 I1c4", "c3xc4", (2, 2), (2, 3)),  # the last unit of blue
+    ],
+)
+def test_the_picture_shows_the_last_action(position, text, frame, ring):
+    state = at(position)
+    action = notation.text_to_action(FLAT, state, text)
+    after = states.step(FLAT, state, action)
+    picture = draw.svg(FLAT, after, last_action=action)
+    x, y = (24 + 56 * frame[0] + 2, 62 + 56 * frame[1] + 2)
+    assert f"<rect x='{x}' y='{y}' width='52'" in picture
+    assert ("stroke-dasharray='6 4'" in picture) is (ring is not None)
+    if ring is not None:
+        assert f"<circle cx='{24 + 56 * ring[0] + 28}' cy='{62 + 56 * ring[1] + 28}' r='25'" in picture
+
+
 def test_the_text_picture():
     assert notation.board_text(FLAT, at("skirmish 1 I10b2,P4c2 I7d4+,P6d5")).splitlines() == [
         "   a    b    c    d    e    f",

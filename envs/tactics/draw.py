@@ -1,4 +1,4 @@
-"""The map as an SVG picture: terrain, units with their hit points, who may still move, what is chosen in words."""
+"""The map as an SVG picture: terrain, units with their hit points, who may still move, the last action."""
 
 from __future__ import annotations
 
@@ -80,13 +80,33 @@ def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
     return found
 
 
+def _trace(ruleset: Ruleset, state: np.void, action: int | None) -> list[str]:
+    """What shows the action of the flat game that led to a position."""
+    if action is None or in_words(ruleset) or action >= end_of_turn(ruleset, state):
+        return []
+    before = state.copy()
+    if not state["moved"][order_of(ruleset, state, action).unit]:  # it was the last of its turn
+        before["to_move"] = 1 - int(state["to_move"])
+    order = order_of(ruleset, before, action)
+    x, y = _centre(ruleset, order.goal)
+    drawn = [f"<rect x='{x - 26:g}' y='{y - 26:g}' width='52' height='52' fill='none' stroke='#222' stroke-width='3'/>"]
+    if order.target >= 0:
+        to_x, to_y = _centre(ruleset, order.target)
+        drawn += [
+            f"<path d='M{x:g} {y:g}L{to_x:g} {to_y:g}' stroke='#222' stroke-width='4'/>",
+            f"<circle cx='{to_x:g}' cy='{to_y:g}' r='25' fill='none' stroke='#222' stroke-width='4' stroke-dasharray='6 4'/>",
+        ]
+    return drawn
+
+
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
     """The position as an SVG picture whose size is the board's.
 
     Args:
         ruleset, state: the position.
         seat: of no consequence, everything is open.
-        last_action: of no consequence; units that have moved in this turn are pale.
+        last_action: the action that led here: the cell that a unit went to is framed, what it attacked is ringed. In words
+            the cells are framed that have been chosen. Units that have moved in this turn are pale.
     """
     size, map_ = board_size(ruleset), layout.maps_of(ruleset)[int(state["board"])]
     width, height = 2 * _EDGE + size * _CELL, _TOP + size * _CELL + _EDGE
@@ -126,6 +146,7 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
             parts.append(
                 f"<rect x='{x - 27:g}' y='{y - 27:g}' width='54' height='54' fill='none' stroke='#ffb400' stroke-width='4'/>"
             )
+    parts += _trace(ruleset, state, last_action)
     for side in (0, 1):
         for k in range(len(state["moved"])):
             if state["hp"][side, k]:
