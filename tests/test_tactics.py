@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
+import re
 
 import numpy as np
 import pytest
@@ -415,7 +417,16 @@ def test_units_that_have_moved_wait_for_their_sides_second_turn(tmp_path):
     assert ready == [[0], [0], [0, 1], [0, 1]]
 
 
+def test_a_map_file_that_was_edited_is_read_again(tmp_path):
+    path = tmp_path / "edited.tbsmap"
+    for limit in (10, 12):
+        path.write_text(re.sub(r"TURNLIMIT\[\d+\]", f"TURNLIMIT[{limit}]", GOOD), encoding="utf-8")
+        os.utime(path, ns=(limit, limit))
+        assert GAME.ruleset(map=str(path)).params["limit"][0, 0] == limit
+
+
 def test_parameters_that_make_no_game():
+    GAME.ruleset(size=8)  # which is known then, and 8.0 equals it
     for parameters, error, message in (
         ({"size": 9}, GameParameterError, "size is one of 8, 10, 14"),
         ({"size": 8.0}, GameParameterError, "size is one of 8, 10, 14, .* not 8.0"),

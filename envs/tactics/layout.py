@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -53,8 +54,13 @@ def choose_maps(map: str, size: int, map_seed: int) -> tuple[Map, ...]:
 _SIZES = [str(size) for size in SIZES]
 
 
-@cache
 def _parameters(map: str, size: int, map_seed: int) -> tuple[tuple[Map, ...], int, dict]:
+    file = Path(map) if isinstance(map, str) and map.endswith(".tbsmap") else None
+    return _parameters_of(map, size, map_seed, file.stat().st_mtime_ns if file and file.exists() else None)
+
+
+@lru_cache(maxsize=256, typed=True)  # 8.0 and True are no sizes, though they equal some
+def _parameters_of(map: str, size: int, map_seed: int, written: int | None) -> tuple[tuple[Map, ...], int, dict]:
     maps = choose_maps(map, size, map_seed)
     size = size or max(m.size for m in maps)
     return maps, size, parameter_arrays(maps, size)
