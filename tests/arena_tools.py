@@ -33,7 +33,7 @@ def asobiba(
 
 MANY = """
 import contextlib, json, os, sys, tempfile
-import asobiba.arena.commands, asobiba.core.states  # what takes long to import
+import asobiba.arena.executors, asobiba.arena.league, asobiba.arena.standings, asobiba.learn.agent  # what takes long
 from asobiba import cli
 
 for words in json.loads(sys.argv[1]):
