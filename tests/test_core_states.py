@@ -114,6 +114,16 @@ def test_fields_have_names_that_kernels_can_read_without_the_compiler():
             record_dtype([("right", "i4"), (name, "i4")])
 
 
+def test_values_of_a_wrong_kind_make_no_game():
+    for name, wrong in (
+        ("werewolf", {"players": [5]}),
+        ("toy_nim", {"heaps": "many"}),
+        ("tactics", {"map_seed": None}),
+    ):
+        with pytest.raises(GameParameterError, match=next(iter(wrong))):
+            game(name).ruleset(**wrong)
+
+
 def test_states():
     ruleset = game("toy_nim").ruleset(heaps=2)
     start = states.new_state(ruleset, 0)

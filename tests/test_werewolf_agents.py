@@ -122,4 +122,6 @@ def test_a_day_is_told_in_plain_english_and_what_all_did_at_once_in_words():
     assert all(line in picture for line in told[-2:])
     state, action = next((s, a) for s, a in steps if s["phase"] == 3)
     assert move_text(village, state, action).startswith("Agent[01] VOTE Agent[0")
-    assert move_text(village, state, np.where(np.arange(len(action)) == 0, -1, action)).startswith("Agent[01] ?; Agent[02] VOTE")
+    assert move_text(village, state, np.where(np.arange(len(action)) == 0, -1, action)).startswith(
+        "Agent[01] ?; Agent[02] VOTE"
+    )

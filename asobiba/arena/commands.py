@@ -67,10 +67,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
         if isinstance(found.parameters.get(key), str) and isinstance(read, (int, float)):
             read = value  # a text that looks like a number, such as rules=0.6
         values[key] = _tuples(read)
-    try:
-        return found.ruleset(**values)
-    except TypeError as error:
-        raise GameParameterError(f"{game} cannot be made with {values}: {error}") from None
+    return found.ruleset(**values)
 
 
 def _tuples(value: Any) -> Any:

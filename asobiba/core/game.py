@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from asobiba.core.errors import GameParameterError, UnknownParameter
+from asobiba.core.errors import AsobibaError, GameParameterError, UnknownParameter
 from asobiba.core.record import header, record_dtype
 
 
@@ -160,7 +160,12 @@ class Game:
                     f"{self.name} got an unexpected keyword argument {name!r}.{hint} Its parameters are: "
                     f"{', '.join(known) or 'none'}."
                 )
-        return Ruleset(self, {**known, **parameters})
+        try:
+            return Ruleset(self, {**known, **parameters})
+        except (TypeError, ValueError) as error:
+            if isinstance(error, AsobibaError):
+                raise
+            raise GameParameterError(f"{self.name} cannot be made with {parameters}: {error}") from error
 
 
 class Ruleset:

@@ -53,9 +53,12 @@ def mix64(x):
     return x ^ (x >> _S31)
 
 
+_GAME = np.uint64(Stream.GAME)
+
+
 @kernel
-def seed_record(record, seed, stream):
-    """Starts the record's generator afresh. Equal (`seed`, `stream`) pairs give equal draws; others are unrelated."""
+def seed_record(record, seed, stream=_GAME):
+    """Starts the record's generator afresh, as a game's if no stream is named. Equal (`seed`, `stream`) pairs give equal draws; others are unrelated."""
     record.rng_key = mix64(mix64(np.uint64(seed) + GAMMA) ^ (np.uint64(stream) * _MIX_1))
     record.rng_counter = np.uint64(0)
 

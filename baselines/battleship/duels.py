@@ -43,7 +43,7 @@ def _play_games(states, params, memories, seed, results):
     for index in prange(states.shape[0]):
         i = np.int64(index)
         s, p = states[i], params[0]
-        seed_record(s, seed + i, 0)
+        seed_record(s, seed + i)
         for seat in range(2):
             begin_memory(memories[2 * i + seat], seed + i, seat)
         reset(s, p)

@@ -111,7 +111,7 @@ class CurlingPlayer(Agent):
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self.ruleset, self.seat = ruleset, seat
         self.sampler = np.zeros(1, SAMPLER)
-        seed_record(self.sampler[0], as_seed(seed), 0)
+        seed_record(self.sampler[0], as_seed(seed))
         self.begin_game()
 
     def begin_game(self) -> None:

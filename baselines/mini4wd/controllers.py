@@ -60,7 +60,7 @@ def run_cars(states, params, seeds, memories, views, replicas, model, course, ac
         i = np.int64(index)
         s = states[i]
         p = params[course[i]]
-        seed_record(s, seeds[i], 0)
+        seed_record(s, seeds[i])
         reset(s, p)
         out = actions[i]
         memories[i].car[:] = s.car[0]  # read by the upper reference alone

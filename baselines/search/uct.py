@@ -177,7 +177,7 @@ class UctSearcher:
 
     def seed(self, seed: int) -> None:
         """Starts the random numbers afresh, and forgets the tree."""
-        seed_record(self._generator[0], np.uint64(seed), np.uint64(0))
+        seed_record(self._generator[0], np.uint64(seed))
         self._root = None
 
     def _begin(self, state: np.void) -> None:

@@ -43,7 +43,7 @@ def play_games(first, count, states, blank, params, memories, initial, action, m
     for seed in range(first, first + count):
         states[0] = blank[0]
         s = states[0]
-        seed_record(s, seed, 0)
+        seed_record(s, seed)
         rules.reset(s, p)
         for k in range(p.players):
             memories[k] = initial[s.team[k]]

@@ -195,7 +195,7 @@ def simulate(ruleset: Ruleset, state: np.void, shot: Shot, *, seed: int | None =
     trace = np.zeros((128, simulation.TRACE_COLUMNS))
     sampler = np.zeros(1, SAMPLER)
     if seed is not None:
-        seed_record(sampler[0], as_seed(seed), 0)
+        seed_record(sampler[0], as_seed(seed))
     foul, traced, vx, vy, score = _run(
         ruleset.params, stones, in_play, np.zeros((16, 2)), np.zeros(16, np.uint8), int(state["shot"]), float(shot.vx),
         float(shot.vy), float(shot.spin), seed is not None, sampler, trace,

@@ -26,7 +26,7 @@ _STRAIGHT = 0.54
 
 @compiled()
 def _begin(records, seed):
-    seed_record(records[0], seed, 0)
+    seed_record(records[0], seed)
 
 
 @compiled()

@@ -37,7 +37,7 @@ def _run(states, params, commands):
 
 @compiled()
 def _begin(states, params, seed):
-    seed_record(states[0], seed, 0)
+    seed_record(states[0], seed)
     reset(states[0], params[0])
 
 

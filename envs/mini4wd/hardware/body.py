@@ -30,7 +30,7 @@ _COUNTS = (CarProgram.ACCELERATION_SCALE, CarProgram.RATE_SCALE * 180.0 / math.p
 def begin_body(states, params, seed):
     """Draws a car and its sensors from the seed and puts it on the start."""
     s, p = states[0], params[0]
-    seed_record(s, seed, 0)
+    seed_record(s, seed)
     begin_car(s, p, 0, starting_lane(s, p))
     # What comes between command and motor, and the limits, are here the link and the program.
     s.delay[0] = 0.0
