@@ -6,10 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from copy import copy
 
 import numba
 import numpy as np
 import pytest
+from numba import types
+from numba.core.itanium_mangler import mangle
 
 import asobiba
 from asobiba.core import (
@@ -363,3 +366,12 @@ def test_processes_that_compile_at_once_keep_their_code_apart(tmp_path):
     assert edited.load("8x8") is None
     engine = game("toy_nim").ruleset().engine
     assert isinstance(engine.run._cache._cache_file, _CodeFiles)
+
+
+def test_functions_of_other_records_have_other_names_in_every_process():
+    # Two processes may give one number to the types of two records; whoever loads the code of both must tell them apart.
+    one, other = (numba.from_dtype(np.dtype([("cells", np.int8, (size, size))], align=True)) for size in (8, 10))
+    one, other = copy(one), copy(other)
+    one._code = other._code = 7
+    names = {mangle("run", (types.Array(record, 1, "C"),)) for record in (one, other)}
+    assert len(names) == 2

@@ -28,6 +28,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 from asobiba.core import targets
@@ -35,6 +36,20 @@ from asobiba.core import targets
 _UNUSED_AFTER_DAYS = 30
 _TARGETS = hashlib.sha256(inspect.getsource(targets).encode()).hexdigest()
 _BLOCK = re.compile(r"^# bind:.*?\n(.*?)^# end of bind\n", re.M | re.S)
+
+
+def _name_of_record(record: types.Record) -> tuple[str, tuple[str, ...]]:
+    """How machine code names a record among its arguments: by its fields.
+
+    Numba takes the number that the type got in this process. Two processes give one number to records of two layouts,
+    such as those of two boards, and so one name to two functions; who then loads both from the cache runs the first one
+    on both.
+    """
+    return "Record", (hashlib.sha256(record.name.encode()).hexdigest()[:24],)
+
+
+types.Record.mangling_args = property(_name_of_record)  # type: ignore[method-assign, assignment]
+_NAMES = inspect.getsource(_name_of_record)
 
 
 def cache_folder() -> Path:
@@ -223,7 +238,7 @@ class _CodeFiles(IndexDataCacheFile):
         self._base, self._stamp = base, stamp
 
     def _name_of(self, key: Any) -> str:
-        made_from = repr((numba.__version__, self._stamp, key))
+        made_from = repr((numba.__version__, _NAMES, self._stamp, key))
         return f"{self._base}.{hashlib.sha256(made_from.encode()).hexdigest()[:24]}.nbc"
 
     def load(self, key: Any) -> Any:
