@@ -48,7 +48,7 @@ def _name_of_record(record: types.Record) -> tuple[str, tuple[str, ...]]:
     return "Record", (hashlib.sha256(record.name.encode()).hexdigest()[:24],)
 
 
-types.Record.mangling_args = property(_name_of_record)
+types.Record.mangling_args = property(_name_of_record)  # type: ignore[method-assign, assignment]
 _NAMES = inspect.getsource(_name_of_record)
 
 

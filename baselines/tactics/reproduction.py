@@ -18,12 +18,12 @@ from zlib import crc32
 
 import numpy as np
 import yaml
-from scipy.stats import binomtest
 
 from asobiba.baselines.tactics.agents import LABELS
+from asobiba.baselines.tactics.pairs import Score, score_of
 from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step, view_of
-from asobiba.envs.tactics.maps import SIZES, load_map, shipped_maps
+from asobiba.envs.tactics.maps import SIDES, SIZES, load_map, shipped_maps
 
 SEARCHES = ("m_uct", "m_uct_corrected", "f_uct", "f_uct_corrected", "uct_plus")
 ALL = (*SEARCHES, "rhea", "max_act_eval")
@@ -64,6 +64,8 @@ CHANGES = (
 """Changes of single settings of `uct_plus`."""
 _VARIANTS = ("widening", "reuse", "transpositions")
 _VARIANTS_BUDGET, _SAVING_BUDGET = 1000, 100
+FOREGONE, ENOUGH = 0.85, 20
+"""A side that wins a larger part of a map's games wins whoever plays it; fewer games do not tell."""
 
 
 class Meeting(NamedTuple):
@@ -266,28 +268,13 @@ def play_all(
     return results
 
 
-class Score(NamedTuple):
-    """Games of one agent against another, from its side: how many, its points, on how many maps."""
-
-    games: int
-    points: float
-    maps: int = 1
-
-    @property
-    def share(self) -> float:
-        return self.points / self.games
-
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the share (Wilson; half points of draws rounded to the nearest even number of wins)."""
-        found = binomtest(round(self.points), self.games).proportion_ci(method="wilson")
-        return float(found.low), float(found.high)
-
-
 def score(results: dict[Meeting, int], one: str, other: str) -> Score | None:
     """What `one` got against `other`, or `None` where they have not met."""
-    met = {meeting: result for meeting, result in results.items() if {meeting.red, meeting.blue} == {one, other}}
-    points = [(1 + result if meeting.red == one else 1 - result) / 2 for meeting, result in met.items()]
-    return Score(len(points), sum(points), len({meeting.map for meeting in met})) if points else None
+    return score_of(
+        (meeting.map, meeting.round, (1 + result if meeting.red == one else 1 - result) / 2)
+        for meeting, result in results.items()
+        if {meeting.red, meeting.blue} == {one, other}
+    )
 
 
 def _cell(found: Score | None) -> str:
@@ -362,6 +349,41 @@ def _sets_section() -> list[str]:
     ]
 
 
+def _maps_section(results: dict[Meeting, int]) -> list[str]:
+    """What red gets on each map, whoever plays it: every pair plays both colours."""
+    groups = {f"{budget:,} playouts": {_with_budget(name, budget) for name in ALL} for budget in _budgets(results)}
+    groups["equal time"] = {STRONGEST, *(text for size in SIZES for text in peers_on(size).values())}
+    rows, foregone = [], []
+    for name in shipped_maps():
+        cells, sides = [], set()
+        for agents in groups.values():
+            found = [r for m, r in results.items() if m.map == name and {m.red, m.blue} <= agents]
+            cells.append(f"{50 + 50 * sum(found) / len(found):.0f} ({len(found)})" if found else "-")
+            if len(found) >= ENOUGH:
+                sides |= {SIDES[k] for k, wins in enumerate((1, -1)) if found.count(wins) > FOREGONE * len(found)}
+        if any(cell != "-" for cell in cells):
+            rows.append([name, *cells])
+        foregone += [f"{name} ({side})" for side in sorted(sides)]
+    most = f"over {100 * FOREGONE:.0f} % of the games at one of these budgets"
+    said = [f"On none of them did one side win {most}."]
+    if foregone:
+        said = [
+            "",
+            f"On {', '.join(foregone)} the side in brackets",
+            f"won {most}, whoever played it. Such a map says little about agents:",
+            "nearly every pair is shared there, which draws their points towards 50 %.",
+        ]
+    return [
+        "",
+        "## Maps",
+        "",
+        f"Points of red, who moves first, in percent (games). {said[0]}".rstrip(),
+        *said[1:],
+        "",
+        *_table(["map", *groups], rows),
+    ]
+
+
 def _peers_section(results: dict[Meeting, int], times: Mapping[str, list[float]]) -> list[str]:
     """`STRONGEST` against the others at equal time."""
     plain = {text: name for size in SIZES for name, text in peers_on(size).items()}
@@ -374,8 +396,7 @@ def _peers_section(results: dict[Meeting, int], times: Mapping[str, list[float]]
     for peer, budgets in PEERS.items():
         found = score(renamed, STRONGEST, peer)
         if found is not None:
-            low, high = found.interval()
-            verdict = "uct_plus is stronger" if low > 0.5 else "uct_plus is weaker" if high < 0.5 else "not decided"
+            verdict = found.verdict("uct_plus is stronger", "uct_plus is weaker")
             unit = budgets[0].partition("=")[0]
             numbers = " / ".join(f"{int(text.partition('=')[2]):,}" for text in budgets if text)
             rows.append(
@@ -412,15 +433,18 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         "",
         "Source: Muto and Nishino, GAT 2016 (in Japanese), whose claims are that M-UCT is strong and that F-UCT, which begins",
         "with fuzzy priors, needs less search; it prints no figures. Written by `asobiba reproduce tactics`: pairs meet on the",
-        f"shipped maps, colours swapped; {len(results):,} games on {len({m.map for m in results})} maps "
-        f"({', '.join(sorted({m.map for m in results}))}).",
-        "Points in percent of the row's agent against the column's, a draw counting half, with the 95 % interval. The",
-        "labels behind F-UCT's fuzzy sets were derived by deep search (`baselines/tactics/labels/made.yml`); the authors' own,",
-        "made by a person, are not public. Corrected, the enemy is an enemy, and F-UCT follows the paper where its program does",
-        "not: several nearest samples count, staying is no member of its own, and children of low membership, whom the program",
-        "tries first, wait. Small maps were played first and more often, and the pairs that the claims are about before others; a dash",
-        "stands where no game was.",
+        f"shipped maps, colours swapped; {len(results):,} games on {len({m.map for m in results})} maps.",
+        "Points in percent of the row's agent against the column's, a draw counting half, with the 95 % interval from pairs",
+        "of games (same map and round, colours swapped): Wilson's with the number of games divided by Kish's design effect and",
+        "Student's quantile (`baselines/tactics/pairs.py`, with sources); a game without its counterpart stands for itself.",
+        "The intervals are about these maps, not about others. The labels behind F-UCT's fuzzy sets were derived by deep search",
+        "(`baselines/tactics/labels/made.yml`), before some maps were made fairer to the colours; the authors' own, made by a",
+        "person, are not public. Corrected, the enemy is an enemy, and F-UCT follows the paper where its program does not:",
+        "several nearest samples count, staying is no member of its own, and children of low membership, whom the program",
+        "tries first, wait. Small maps were played first and more often, and the pairs that the claims are about before others;",
+        "a dash stands where no game was.",
         *_sets_section(),
+        *_maps_section(results),
     ]
     for budget in _budgets(results):
         texts = [_with_budget(name, budget) for name in names]
@@ -437,8 +461,7 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         for kind, what in (("", "as published"), ("_corrected", "corrected")):
             found = score(results, _with_budget("f_uct" + kind, budget), _with_budget("m_uct" + kind, budget))
             if found is not None:
-                low, high = found.interval()
-                verdict = "F-UCT is stronger" if low > 0.5 else "M-UCT is stronger" if high < 0.5 else "not decided"
+                verdict = found.verdict("F-UCT is stronger", "M-UCT is stronger")
                 rows.append([f"{budget:,}", what, _cell(found), str(found.games), str(found.maps), verdict])
     lines += ["", "## The claim: fuzzy priors, at equal playouts", ""]
     lines += _table(["playouts", "", "F-UCT against M-UCT", "games", "maps", ""], rows)
@@ -478,7 +501,7 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         if any(found_at):
             games = "/".join(str(found.games if found else 0) for found in found_at)
             rows.append([f"`{change}`", what, *map(_cell, found_at), games])
-            if any(found and found.interval()[0] > 0.5 for found in found_at):
+            if any(found and found.verdict("better", "worse") == "better" for found in found_at):
                 better.append(f"`{change}`")
     if rows:
         lines += ["", "## The tuning of uct_plus: one setting changed, against itself", ""]

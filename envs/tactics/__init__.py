@@ -57,7 +57,8 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 ## Starting State
 
 The map's units; red moves first. Of several maps one is drawn. Units that the map marks as having moved cannot act in
-their side's first turn.
+their side's first turn. Where the armies of a shipped map stand so close that the first strike would decide, some of
+red's units have moved, and hit points are not quite alike.
 
 ## Episode End
 
