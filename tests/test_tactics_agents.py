@@ -16,7 +16,7 @@ from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
 from asobiba.baselines.tactics import agents, commands, labelling, pairs, reproduction, simple
 from asobiba.baselines.tactics.features import NAMES_OF
-from asobiba.baselines.tactics.playouts import draw_order
+from asobiba.baselines.tactics.playouts import draw_any_attack, draw_order
 from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
 from asobiba.core.record import SAMPLER, record_dtype
 from asobiba.envs.tactics import GAME, STEPS, notation, orders
@@ -184,6 +184,37 @@ def test_the_wrong_sign_expects_help_from_the_enemy():
         for c in (False, True)
     )
     assert friendly > honest + 0.2
+
+
+@compiled()
+def draw_often(records, params, memory, size, counts):
+    for _ in range(400 * size):
+        unit, goal, target = draw_any_attack(records[0], params[0], np.int64(records[0].to_move), memory[0])
+        counts[simple.as_action(records[0], params[0], unit, goal, target)] += 1
+
+
+def test_published_playouts_attack_where_that_takes_nothing():
+    """The fighter attacks infantry; all attacks that the rules allow are drawn alike."""
+    state = at("strait 0 F8e4,U10b3,P4d4,A3f4 I10c4,R8e5,P5g4,U2c6")
+    records, memory, counts = FLAT.zeros(), np.zeros(1, SAMPLER), np.zeros(FLAT.num_actions, np.int64)
+    records[0] = state
+    attacks = [a for a in states.legal_actions(FLAT, state).tolist() if "x" in notation.action_to_text(FLAT, state, a)]
+    assert any(notation.action_to_text(FLAT, state, a).endswith("b4xc4") for a in attacks)
+    draw_often(records, FLAT.params, memory, len(attacks), counts)
+    assert set(np.flatnonzero(counts)) == set(attacks)
+    # Each count is binomial with mean 400 and a standard deviation of 20.
+    assert abs(counts[attacks] - 400).max() < 100
+
+
+def test_published_playouts_count_turns_and_leads_as_the_program_does():
+    """Red leads by seven and moves its last unit; blue's last turn takes three, on the mountain two: a lead of four or five."""
+    state = at("duel 18 I10c3 A3e5")
+    for as_published, wanted in ((True, {"c3-b3": 0, "c3-e3": 1}), (False, {"c3-b3": 0, "c3-e3": 0})):
+        searcher = UctSearcher(
+            FLAT, playout=True, expand_after=100, settings={"attack_share": 1.0, "as_published": as_published}
+        )
+        means = searcher.search(state, 60).means
+        assert {text: means[notation.text_to_action(FLAT, state, text)] for text in wanted} == wanted
 
 
 def test_published_switches():

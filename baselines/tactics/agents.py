@@ -54,12 +54,9 @@ def _variant(variant: str) -> dict[str, Any]:
 
 
 def m_uct(simulations: int, published: bool, variant: str, attack_share: float, exploration: float) -> UctAgent:
-    """M-UCT; with `published` including what its program does wrongly: both sides maximise the root's value, and a
-    playout from within the enemy's turn counts a turn too many.
-
-    Three details of the program are not followed: its playouts also draw attacks that take nothing, take a lead of just
-    the threshold for a win, and count right where none of the enemy's units has moved yet, but one turn too many where the
-    own side's next turn begins.
+    """M-UCT; with `published` including what its program does wrongly: both sides maximise the root's value, and its
+    playouts attack where that takes nothing, take a lead by just the threshold for a win, and count a turn too many where
+    they begin within the enemy's turn or before the own side's next one.
     """
     return UctAgent(
         simulations,
@@ -72,7 +69,7 @@ def m_uct(simulations: int, published: bool, variant: str, attack_share: float, 
         cooperative=published,
         final="mean",
         playout=True,
-        settings={"attack_share": attack_share, "late_turn": published},
+        settings={"attack_share": attack_share, "as_published": published},
         **_variant(variant),
     )
 
@@ -104,7 +101,7 @@ def f_uct(
         knowledge=knowledge(labels),
         settings={
             "attack_share": attack_share,
-            "late_turn": published,
+            "as_published": published,
             "weight": weight,
             "neighbours": 1 if published else neighbours,
             "rules_of_thumb": published,

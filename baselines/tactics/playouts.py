@@ -17,6 +17,7 @@ from asobiba.envs.tactics.battle import (
     reach,
     shot_number,
     stars_of,
+    total_hp,
     unit_at,
 )
 from asobiba.envs.tactics.rules import choice, from_where, size_of
@@ -157,6 +158,68 @@ def draw_order(s, p, side, generator, attack_share, choosy):
         _, cell, target = draw_attack(s, p, side, unit, stops, worth, n, generator)
         goal = cell if cell >= 0 else choice(stops, random_below(generator, n), np.int64(p.span))
     return unit, goal, target
+
+
+@kernel
+def draw_any_attack(s, p, side, generator):
+    """A uniform attack of all units that can still move, those that take nothing included.
+
+    Returns (unit, cell it goes to, target); unit -1 where there is none.
+    """
+    words, size, span = p.enter_1.shape[2], np.int64(p.width), np.int64(p.span)
+    own, enemy = occupied(s, p, side), occupied(s, p, 1 - side)
+    unit, goal, target, seen = np.int64(-1), np.int64(-1), np.int64(-1), np.int64(0)
+    for k in range(s.moved.shape[0]):
+        if s.moved[k] != 0 or s.hp[side, k] == 0:
+            continue
+        if INDIRECT[s.kind[side, k]] != 0:
+            here = np.int64(s.cell[side, k])
+            for e in range(s.hp.shape[1]):
+                if s.hp[1 - side, e] > 0 and shot_number(p, here, np.int64(s.cell[1 - side, e])) >= 0:
+                    seen += 1
+                    if random_below(generator, seen) == 0:
+                        unit, goal, target = np.int64(k), here, np.int64(e)
+            continue
+        stops = reach(s, p, side, k, own, enemy)
+        for direction in range(4):
+            places = from_where(stops, enemy, direction, words, size, span)
+            n = size_of(places)
+            if n > 0:
+                seen += n
+                rank = random_below(generator, seen)
+                if rank < n:
+                    unit, goal = np.int64(k), choice(places, rank, span)
+                    target = np.int64(unit_at(s, 1 - side, goal + _DX[direction] + _DY[direction] * size))
+    return unit, goal, target
+
+
+@kernel
+def play_out_as_published(s, p, side, generator, attack_share):
+    """Plays a position, in place, to the end as the program of M-UCT does; `play_out` makes no attack that takes nothing."""
+    result = 0
+    while result == 0:
+        unit, goal, target = np.int64(-1), np.int64(-1), np.int64(-1)
+        if random_uniform(generator) < attack_share:
+            unit, goal, target = draw_any_attack(s, p, side, generator)
+        if unit < 0:
+            unit, goal, target = draw_order(s, p, side, generator, 0.0, 0.0)
+        if unit < 0:
+            result = end_turn(s, p)
+            side = 1 - side
+        else:
+            result, side = perform(s, p, side, unit, goal, target)
+
+
+@kernel
+def value_as_published(s, p, side, root_side):
+    """A finished playout for a side as the program of M-UCT counts it: a lead of the root's by the threshold wins."""
+    own, other = total_hp(s, root_side), total_hp(s, 1 - root_side)
+    threshold = np.int64(p.threshold[s.board])
+    if own == 0 or (other > 0 and other - own >= max(threshold, 1)):
+        value = -1.0
+    else:
+        value = 1.0 if other == 0 or own - other >= threshold else 0.0
+    return value if side == root_side else -value
 
 
 @kernel

@@ -10,7 +10,13 @@ import numpy as np
 
 from asobiba.baselines.search.fuzzy import membership
 from asobiba.baselines.tactics.features import FEATURES, action_features, danger
-from asobiba.baselines.tactics.playouts import play_out, value_for, worth_hitting
+from asobiba.baselines.tactics.playouts import (
+    play_out,
+    play_out_as_published,
+    value_as_published,
+    value_for,
+    worth_hitting,
+)
 from asobiba.core import GameParameterError, kernel, mix64
 from asobiba.core.record import record_dtype
 from asobiba.envs.tactics import battle
@@ -44,7 +50,7 @@ _SETTINGS = record_dtype(
     [
         ("attack_share", np.float64),
         ("choosy", np.float64),
-        ("late_turn", np.int64),
+        ("as_published", np.int64),
         ("neighbours", np.int64),
         ("weight", np.float64),
         ("prior_mean", np.float64),
@@ -61,7 +67,7 @@ def settings_record(
     ruleset,
     attack_share: float = 0.8,
     choosy: float = 0.0,
-    late_turn: bool = False,
+    as_published: bool = False,
     neighbours: int = 1,
     weight: float = 10.0,
     mean: float = 1.0,
@@ -75,7 +81,8 @@ def settings_record(
     Args:
         attack_share: how often a playout attacks if it can; otherwise it plays any unit action.
         choosy: how often this attack is the best of a few by MaxActEval's formula instead of any (`draw_order`).
-        late_turn: as published, a playout from within the enemy's turn counts a turn too many.
+        as_published: a playout attacks where that takes nothing, too, takes a lead by the threshold for a win, and counts a
+            turn too many where it begins within the enemy's turn or before the own side's next one.
         neighbours: `k` of the nearest samples whose memberships are interpolated, 1 to 16.
         weight: visits of a full member; fractions are cut off.
         mean: the mean result of these visits.
@@ -95,7 +102,7 @@ def settings_record(
         if not low <= value <= high:
             raise GameParameterError(f"{name} is from {low} to {high}, not {value!r}")
     record = np.zeros(1, _SETTINGS)
-    record["attack_share"], record["choosy"], record["late_turn"] = attack_share, choosy, late_turn
+    record["attack_share"], record["choosy"], record["as_published"] = attack_share, choosy, as_published
     record["neighbours"] = neighbours
     record["weight"], record["prior_mean"], record["lowest"] = weight, mean, lowest
     record["rules_of_thumb"], record["bargain"], record["caution"] = rules_of_thumb, bargain, caution
@@ -241,10 +248,16 @@ def evaluate(node, p, w):
 @kernel
 def playout(node, p, generator, settings, root_side):
     side = np.int64(node.side)
-    if settings.late_turn != 0 and side != root_side:
-        node.turns += 1
-        if node.turns >= p.limit[node.board]:
-            return value_for(battle.by_count(node, p), side)
+    if settings.as_published != 0:
+        # The program's count of turns rises with the first action of a turn, and its playouts begin with the root's side.
+        moved = 0
+        for k in range(node.moved.shape[0]):
+            moved += node.moved[k] != 0
+        if (moved > 0) == (side != root_side):
+            node.turns += 1
+        if node.turns < p.limit[node.board]:
+            play_out_as_published(node, p, side, generator, settings.attack_share)
+        return value_as_published(node, p, side, root_side)
     return value_for(play_out(node, p, side, generator, settings.attack_share, settings.choosy), side)
 
 
