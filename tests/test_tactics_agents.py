@@ -363,7 +363,7 @@ def test_agents_beat_random_play(agent, least):
 def test_the_trained_policy_beats_max_act_eval():
     from asobiba.learn.agent import PolicyFileError
 
-    assert contest(("ppo", MAX_ACT), 64) > 32  # 58.5 % in 1,000 games
+    assert contest(("ppo", MAX_ACT), 32) > 20  # 85.7 % in 1,000 games
     with pytest.raises(PolicyFileError, match="was trained on observations"):
         make_agent(GAME, "ppo").prepare(GAME.ruleset(map="plains"))
 
