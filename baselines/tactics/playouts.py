@@ -59,9 +59,9 @@ def worth_hitting(s, p, side, unit):
 
 
 @kernel
-def draw_attack(s, p, side, unit, stops, worth, seen, generator):
+def draw_attack(s, p, side, unit, stops, worth, harmless, seen, generator):
     """Draws among a unit's attacks and `seen` others before them, all alike. What it can go to and what is `worth_hitting`
-    do not matter to a cannon.
+    do not matter to a cannon, whose attacks that take nothing count if `harmless`.
 
     Returns (how many there are now, cell it goes to, target); the cell is -1 where none of this unit's was drawn.
     """
@@ -71,7 +71,7 @@ def draw_attack(s, p, side, unit, stops, worth, seen, generator):
         here = np.int64(s.cell[side, unit])
         for k in range(s.hp.shape[1]):
             if s.hp[1 - side, k] > 0 and shot_number(p, here, np.int64(s.cell[1 - side, k])) >= 0:
-                if hurts(s, p, side, unit, k):
+                if harmless or hurts(s, p, side, unit, k):
                     seen += 1
                     if random_below(generator, seen) == 0:
                         cell, target = here, np.int64(k)
@@ -135,7 +135,7 @@ def draw_order(s, p, side, generator, attack_share, choosy):
                     stops = reach(s, p, side, k, own, enemy)
                 if judged:
                     seen = np.int64(0)
-                seen, cell, found = draw_attack(s, p, side, k, stops, worth, seen, generator)
+                seen, cell, found = draw_attack(s, p, side, k, stops, worth, False, seen, generator)
                 if cell >= 0:
                     if judged:
                         value = attack_value(s, p, side, k, cell, found)
@@ -155,7 +155,7 @@ def draw_order(s, p, side, generator, attack_share, choosy):
         stops = reach(s, p, side, unit, own, enemy)
         n = size_of(stops)
         worth = worth_hitting(s, p, side, unit)
-        _, cell, target = draw_attack(s, p, side, unit, stops, worth, n, generator)
+        _, cell, target = draw_attack(s, p, side, unit, stops, worth, False, n, generator)
         goal = cell if cell >= 0 else choice(stops, random_below(generator, n), np.int64(p.span))
     return unit, goal, target
 
@@ -166,30 +166,16 @@ def draw_any_attack(s, p, side, generator):
 
     Returns (unit, cell it goes to, target); unit -1 where there is none.
     """
-    words, size, span = p.enter_1.shape[2], np.int64(p.width), np.int64(p.span)
     own, enemy = occupied(s, p, side), occupied(s, p, 1 - side)
     unit, goal, target, seen = np.int64(-1), np.int64(-1), np.int64(-1), np.int64(0)
     for k in range(s.moved.shape[0]):
-        if s.moved[k] != 0 or s.hp[side, k] == 0:
-            continue
-        if INDIRECT[s.kind[side, k]] != 0:
-            here = np.int64(s.cell[side, k])
-            for e in range(s.hp.shape[1]):
-                if s.hp[1 - side, e] > 0 and shot_number(p, here, np.int64(s.cell[1 - side, e])) >= 0:
-                    seen += 1
-                    if random_below(generator, seen) == 0:
-                        unit, goal, target = np.int64(k), here, np.int64(e)
-            continue
-        stops = reach(s, p, side, k, own, enemy)
-        for direction in range(4):
-            places = from_where(stops, enemy, direction, words, size, span)
-            n = size_of(places)
-            if n > 0:
-                seen += n
-                rank = random_below(generator, seen)
-                if rank < n:
-                    unit, goal = np.int64(k), choice(places, rank, span)
-                    target = np.int64(unit_at(s, 1 - side, goal + _DX[direction] + _DY[direction] * size))
+        if s.moved[k] == 0 and s.hp[side, k] > 0:
+            stops = own
+            if INDIRECT[s.kind[side, k]] == 0:
+                stops = reach(s, p, side, k, own, enemy)
+            seen, cell, found = draw_attack(s, p, side, k, stops, enemy, True, seen, generator)
+            if cell >= 0:
+                unit, goal, target = np.int64(k), cell, found
     return unit, goal, target
 
 
