@@ -6,9 +6,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Setuptools warns of folders with the name of the package, which is how an editable installation is.
 # Python compiles what is imported; all that is installed would take twice the time of the installation.
-PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 # Where PyTorch's CPU build comes from, if your package index would give another one, for example:
 #   make test TORCH_ARGS="--index-url https://download.pytorch.org/whl/cpu"
 TORCH_ARGS ?=
@@ -28,12 +27,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
 
-$(VENV)/.demo: $(BIN)/python pyproject.toml setup.py
+$(VENV)/.demo: $(BIN)/python pyproject.toml
 	@echo "Installing asobiba into $(VENV) ..."
 	$(PIP) --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.dev: $(BIN)/python pyproject.toml setup.py constraints.txt
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing what the tests need into $(VENV) ..."
 	$(PIP) $(TORCH_ARGS) --constraint constraints.txt torch
 	$(PIP) --constraint constraints.txt --editable '.[dev]'

@@ -28,7 +28,7 @@ PUT_BACK = 1.5
 """A car that has moved and stands for so long, or is out for so long, is put on the start, s."""
 MOST_BEHIND = 0.25
 """A computer that is further behind lets the time pass unsimulated, s."""
-FIRMWARE = Path(__file__).parents[3] / "firmware" / "mini4wd" / "build"
+FIRMWARE = Path(__file__).resolve().parents[3] / "firmware" / "mini4wd" / "build"
 """Where `make -C firmware/mini4wd all emulator` puts its files, in a checkout."""
 
 

@@ -96,7 +96,7 @@ def _readable(text: str) -> list[str]:
     for name in ("asobiba", "asobiba.envs", "asobiba.baselines"):
         spec = importlib.util.find_spec(name)
         if spec is not None:
-            found += list(spec.submodule_search_locations or ())
+            found += [os.path.realpath(place) for place in spec.submodule_search_locations or ()]
     path = text.partition(":")[2].partition(",")[0]
     if path and os.path.exists(path):
         found.append(os.path.abspath(path))
