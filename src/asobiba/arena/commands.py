@@ -389,8 +389,8 @@ def _play_in_browser(
 ) -> None:
     import secrets
 
+    from asobiba.arena.browser import serve
     from asobiba.core import AsobibaError
-    from asobiba.protocols.browser import serve
 
     if store is not None:
         raise AsobibaError("games on the page are not put on record: give --browser or --store, not both")
