@@ -132,9 +132,9 @@ class _Answerer:
 
     def _plain(self, answer: Any) -> dict[str, Any]:
         """The answer as numbers; what is none is described, here, where it can do no harm."""
-        from asobiba.core.answers import as_action
+        from asobiba.core.answers import read_answer
 
-        action, remark = as_action(self._ruleset, answer)
+        action, remark = read_answer(self._ruleset, answer)
         return {"nonsense": remark} if remark else {"action": np.asarray(action).tolist()}
 
 
