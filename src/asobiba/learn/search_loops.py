@@ -11,7 +11,7 @@ with Gumbel", ICLR 2022 (the choice at the root and below it, completed values, 
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import sqrt
 
 from numba import njit, prange
 from numpy import float32, float64, int64
@@ -20,7 +20,8 @@ from numpy import float32, float64, int64
 from asobiba.core.loops.placeholder import legal, observe, reset, step
 
 # end of bind
-from asobiba.core.laws import close_step, is_over
+from asobiba.core.elementary import exp, log
+from asobiba.core.laws import close_step, has_ended
 from asobiba.core.networks import forward
 from asobiba.core.random import random_below, random_legal, random_uniform, seed_record
 from asobiba.core.targets import CALLED, KERNEL, THREADED, part
@@ -201,7 +202,7 @@ def simulate(tree, t, s, p, first, options):
             trees.count[t] += 1
             n = int64(edge.child)
             new = trees.nodes[t, n]
-            if is_over(s):
+            if has_ended(s):
                 new.visits, new.total, new.edges, new.value = 0, 0.0, 0, 0.0
                 new.mover = mover
                 value = 0.0
@@ -337,11 +338,11 @@ def play_game(t, g, trees, net, states, params, blank, scratch, sequence, simula
     for _ in range(random_below(generator, openings + 1)):
         legal(root[0], p, mask)
         play(root[0], p, random_legal(generator, mask))
-        if is_over(root[0]):
+        if has_ended(root[0]):
             break
     moves = int64(0)
     tree = (trees, net)
-    while not is_over(root[0]) and moves < games.movers.shape[1]:
+    while not has_ended(root[0]) and moves < games.movers.shape[1]:
         s = root[0]
         found = search_one(tree, t, root, free, p, sequence, simulations, options[0], generator)
         observation = trees.observation[t]
