@@ -222,9 +222,10 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path, monkeypatch)
             raise Killed
         return play_and_learn(run)
 
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(expert.Expert, "play_and_learn", until_the_third)
+    monkeypatch.setattr(expert.Expert, "play_and_learn", until_the_third)
+    with pytest.raises(Killed):
         expert.train(game, config, tmp_path / "stopped", say=lambda _: None)
+    monkeypatch.undo()
     stopped = expert.train(game, config, tmp_path / "stopped", say=lambda _: None)
     first, second = read_tensors(whole)[1], read_tensors(stopped)[1]
     assert first.keys() == second.keys()
