@@ -227,8 +227,7 @@ def test_only_the_sandbox_starts_processes():
 
 
 def test_a_page_contains_its_opponent(tmp_path, monkeypatch):
-    from asobiba.arena import commands
-    from asobiba.protocols import browser
+    from asobiba.arena import browser, commands
 
     file, mark = tmp_path / "evil.py", tmp_path / "ran"
     file.write_text(f"open({str(mark)!r}, 'w')\nfrom asobiba_rogues import Raises as Mine\n")
