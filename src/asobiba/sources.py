@@ -23,7 +23,18 @@ _NO_SOURCES = re.compile(r"training.*\.yml|references\.yml|config\.yml|run\.json
 """Data that says how an agent was made, not how it plays."""
 _SHARED = ("asobiba.core.laws", "asobiba.core.loops.games", "asobiba.core.random")
 """What every game is played by."""
-_COMPILED = {"kernel", "compiled", "part", "njit"}
+_PLAIN = {
+    "abstractmethod",
+    "cache",
+    "cached_property",
+    "classmethod",
+    "contextmanager",
+    "lru_cache",
+    "overload",
+    "property",
+}
+_PLAIN |= {"setter", "singledispatch", "staticmethod", "wraps"}
+"""Decorators of plain Python; all others compile."""
 _HOW = {"asobiba.core.cache", "asobiba.core.kernels", "asobiba.core.targets"}
 """How code is compiled, which does not change what it plays."""
 
@@ -90,7 +101,7 @@ def _is_played(definition: Definition) -> bool:
     """Whether a definition is compiled code or a constant, and not what declares, seats or shows games."""
     if definition.kind == "class":
         return any(chain[-1].endswith("Enum") for chain in definition.chains)
-    return definition.kind == "value" or bool(_COMPILED & {*definition.decorators})
+    return definition.kind == "value" or bool({*definition.decorators} - _PLAIN)
 
 
 class _Shared:

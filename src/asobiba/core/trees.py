@@ -22,7 +22,7 @@ from typing import Any
 
 from asobiba.core.folders import cache_folder, sweep, touch, write_whole
 
-_FORM = 1
+_FORM = 2
 """Grows when this module reads files in another way."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -121,9 +121,8 @@ def _words(node: ast.AST) -> list[str]:
 
 
 def _definition(node: ast.AST) -> Definition:
-    decorators = [
-        chain[-1] for decorator in getattr(node, "decorator_list", []) for chain in _chains(decorator) if len(chain)
-    ]
+    called = [getattr(decorator, "func", decorator) for decorator in getattr(node, "decorator_list", [])]
+    decorators = [chain[-1] for decorator in called for chain in _chains(decorator)]
     words = _words(node) if isinstance(node, (*_FUNCTIONS, ast.Lambda)) else []
     kind = "class" if isinstance(node, ast.ClassDef) else "function" if isinstance(node, _FUNCTIONS) else "value"
     return Definition(kind, _digest(_text(node)), _chains(node), words, decorators)
