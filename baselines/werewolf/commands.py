@@ -131,7 +131,7 @@ def serve(
     """Host AIWolf clients over TCP; our agents take the empty seats."""
     import socket
 
-    from asobiba.arena.store import Store
+    from asobiba.arena.store import Store, chosen_store
     from asobiba.baselines.werewolf.hosting import Hosted, accept_peers, in_short, play_set
     from asobiba.core import AsobibaError, game, make_agent
 
@@ -140,7 +140,7 @@ def serve(
         ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
         # A game of our own comes first: what is compiled then costs no client his time.
         play_set(ruleset, [], lambda: make_agent(declared, fill), fill, 1, seed, lambda number, hosted: None)
-        results = Store(store) if store is not None else None
+        results = Store(chosen_store(game("werewolf"), store)) if store is not None else None
         if clients > players:
             raise typer.BadParameter(f"{clients} clients do not fit into a village of {players}")
         server = socket.create_server((host, port))
