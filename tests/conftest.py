@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl
 from xdist.scheduler import LoadScopeScheduling
 
 # Tiny games, found through their entry points as any other package's games are.
@@ -72,29 +72,34 @@ _LIBRARY = [
 _CALLED = re.compile(b"(?<=\0)(?:" + "|".join(f"{name}f?" for name in _LIBRARY).encode() + b")(?=\0)")
 
 
-def library_functions(compiled) -> set[str]:
-    """The functions of the C library, other than exact ones, that a function's machine code calls."""
-    return {name.decode() for name in _CALLED.findall(compiled.library._get_compiled_object())}
+def library_functions(machine_code: bytes) -> set[str]:
+    """The functions of the C library, other than exact ones, that an object file calls."""
+    return {name.decode() for name in _CALLED.findall(machine_code)}
 
 
-def _checked(method, of):
-    """Every function of asobiba that tests compile or load must have the same bytes for results on every machine."""
-
-    def call(cache, *arguments):
-        found = method(cache, *arguments)
-        compiled = of(found, *arguments)
-        if compiled is not None and cache._py_func.__module__.startswith("asobiba"):
-            called = library_functions(compiled)
-            assert not called, (
-                f"{cache._py_func.__qualname__} calls the C library: {called}; see asobiba.core.elementary"
-            )
-        return found
-
-    return call
+def _require_own_arithmetic(kept) -> None:
+    """Functions of asobiba, as the cache keeps them, must give the same bytes on every machine."""
+    (_, _, (machine_code, *_)), description, *_ = kept
+    if description.modname.startswith("asobiba"):
+        called = library_functions(machine_code)
+        assert not called, f"{description.qualname} calls the C library: {called}; use asobiba.core.elementary"
 
 
-FunctionCache.load_overload = _checked(FunctionCache.load_overload, lambda found, *_: found)
-FunctionCache.save_overload = _checked(FunctionCache.save_overload, lambda _, signature, compiled: compiled)
+_reduce, _rebuild = CompileResultCacheImpl.reduce, CompileResultCacheImpl.rebuild
+
+
+def _read_what_is_kept(cache, compiled):
+    kept = _reduce(cache, compiled)
+    _require_own_arithmetic(kept)
+    return kept
+
+
+def _read_what_is_found(cache, target, kept):
+    _require_own_arithmetic(kept)
+    return _rebuild(cache, target, kept)
+
+
+CompileResultCacheImpl.reduce, CompileResultCacheImpl.rebuild = _read_what_is_kept, _read_what_is_found
 
 
 class _ByFileAndGame(LoadScopeScheduling):
