@@ -60,7 +60,12 @@ def found(names, records=None, **options) -> list[str]:
 def found_in(kind: str, names, **options) -> list[str]:
     """The lines of a process of this kind."""
     text = json.dumps({"names": names, **options})
-    environment = {**os.environ, **KINDS[kind], "ASOBIBA_QUIET": "1"}
+    environment = {
+        **os.environ,
+        **KINDS[kind],
+        "ASOBIBA_QUIET": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     done = subprocess.run(
         [sys.executable, __file__, text], env=environment, capture_output=True, text=True, check=False
     )
