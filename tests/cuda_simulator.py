@@ -50,11 +50,11 @@ def kernel(ruleset, steps):
         seed_record(samplers[i], i + 1, int(Stream.SAMPLER))
         rules.reset(s, p)
         for _ in range(steps):
-            if has_ended(s):
-                break
-            drawn(s, p, masks[i], actions[i], samplers[i])
             for k in range(s.rewards.shape[0]):
                 s.rewards[k] = 0
+            if has_ended(s):
+                continue
+            drawn(s, p, masks[i], actions[i], samplers[i])
             rules.step(s, p, actions[i] if whole else actions[i][0])
             close_step(s, p)
 
