@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from asobiba.arena.ledger import seeds_note
 from asobiba.arena.report import write_report
 from asobiba.arena.standings import Standings, standings, to_csv, to_json, to_markdown
 from asobiba.arena.store import MIXED, Result, Store
@@ -17,9 +18,13 @@ from asobiba.pages import stamped
 
 
 def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: Path) -> Path:
-    """Writes README.md, results.csv, results.json and report.html into `folder`; returns the path of the page."""
+    """Writes README.md, results.csv, results.json and report.html into `folder`; returns the path of the page.
+
+    The secret that the games' seeds follow from is in them; further games of the store are played under a new one.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    table = standings(ruleset, results)
+    store.publish_secrets(ruleset)
+    table = standings(ruleset, results, seeds=seeds_note(store.secrets(ruleset)))
     text, code = _readme(table, table.games if ruleset.chance else store.different_games(ruleset)), store.code(ruleset)
     if code == MIXED:
         text += (
@@ -50,7 +55,7 @@ def _readme(table: Standings, different: int) -> str:
         f"{to_markdown(table)}\n"
         f"Rating: {rating}, with {100 * table.level:.0f} % intervals. *Tied with* lists agents whose difference is not "
         f"significant at that level. Games ended by: {ended}. Time per move was measured on the machine that played."
-        f"{repeated}\n"
+        f"{repeated}\n\n{table.seeds}\n"
         f"{_rule(game) if alone else ''}"
     )
 

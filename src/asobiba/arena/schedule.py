@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, combinations_with_replacement
 from math import comb, gcd
 
 import numpy as np
 
 from asobiba.arena.match import Match
-from asobiba.core import AsobibaError, Ruleset
+from asobiba.arena.trust import contained
+from asobiba.core import AsobibaError, Game, Ruleset
 
 MOST_GROUPS = 2000
 """Where more groups of agents can fill the seats, a balanced sample of them plays."""
@@ -65,10 +66,13 @@ def balanced_groups(agents: Sequence[str], seats: int, rounds: int, seed: int = 
     return [tuple(dealt[k : k + seats]) for k in range(0, len(dealt), seats)]
 
 
-def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int, index: int) -> int:
-    """The seed (below 2**48) of a group's game number `index`; it does not depend on who else is in the league.
+def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: int | str) -> int:
+    """The number (below 2**48) of a group's deal `index`; it does not depend on who else is in the league.
 
-    Agents that play alone all get the same seeds, so that their results differ by what they do.
+    Agents that play alone all get the same deals, so that their results differ by what they do.
+
+    Args:
+        seed: of a league whose seed is public; `None` where a secret decides what is dealt (`asobiba.arena.secret`).
     """
     text = json.dumps([ruleset.game.name, sorted(group) if len(group) > 1 else [], seed, index])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
@@ -80,22 +84,43 @@ def rotations(group: Sequence[str]) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(turned))
 
 
-def meetings(ruleset: Ruleset, group: Sequence[str], games: int, seed: int) -> Iterator[Match]:
-    """At least `games` matches of one group, each seed once in every rotation of the seats."""
+def strangers(game: Game, agents: Iterable[str]) -> frozenset[str]:
+    """The agents whose code is not ours: who meets them gets another deal in every seating.
+
+    They may remember the first game of a deal when they sit at the other seat, and know then what is hidden.
+    """
+    return frozenset(name for name in dict.fromkeys(agents) if contained(game, name))
+
+
+def meetings(
+    ruleset: Ruleset,
+    group: Sequence[str],
+    games: int,
+    seed: int | None,
+    apart: frozenset[str] | None = None,
+    first: int = 0,
+) -> Iterator[Match]:
+    """At least `games` matches of one group, each deal once in every rotation of the seats.
+
+    Args:
+        seed, first: see `group_seed`; the deals are counted from `first`.
+        apart: the `strangers` among the agents, if known; with one of them no two seatings share their deal.
+    """
     seatings = rotations(group)
-    for index in range(-(-games // len(seatings))):
-        chosen = group_seed(ruleset, group, seed, index)
-        for seats in seatings:
-            yield Match.of(ruleset, seats, chosen)
+    shared = not set(group) & (strangers(ruleset.game, group) if apart is None else apart)
+    for index in range(first, first - (-games // len(seatings))):
+        for number, seats in enumerate(seatings):
+            deal = group_seed(ruleset, group, seed, index if shared else f"{index}/{number}")
+            yield Match.of(ruleset, seats, deal)
 
 
-def round_robin(ruleset: Ruleset, agents: Sequence[str], games: int, seed: int = 0) -> list[Match]:
-    """Everybody meets everybody in `games` matches; two agents swap seats under the same seed."""
+def round_robin(ruleset: Ruleset, agents: Sequence[str], games: int, seed: int | None = None) -> list[Match]:
+    """Everybody meets everybody in `games` matches; two agents swap seats under the same deal."""
     return _by_index(ruleset, pairings(ruleset, agents), games, seed)
 
 
 def gauntlet(
-    ruleset: Ruleset, newcomers: Sequence[str], agents: Sequence[str], games: int, seed: int = 0
+    ruleset: Ruleset, newcomers: Sequence[str], agents: Sequence[str], games: int, seed: int | None = None
 ) -> list[Match]:
     """The newcomers meet everybody; the others do not meet each other."""
     fresh = set(newcomers)
@@ -103,14 +128,20 @@ def gauntlet(
     return _by_index(ruleset, groups, games, seed)
 
 
-def _by_index(ruleset: Ruleset, groups: Sequence[tuple[str, ...]], games: int, seed: int) -> list[Match]:
+def _by_index(ruleset: Ruleset, groups: Sequence[tuple[str, ...]], games: int, seed: int | None) -> list[Match]:
     if games < 1:
         raise AsobibaError(f"a pairing plays at least 1 game, not {games}")
-    return [match for group in groups for match in meetings(ruleset, group, games, seed)]
+    apart = strangers(ruleset.game, (name for group in groups for name in group))
+    return [match for group in groups for match in meetings(ruleset, group, games, seed, apart)]
 
 
 def swiss(
-    ruleset: Ruleset, scores: Mapping[str, float], met: Mapping[frozenset[str], int], games: int, seed: int, round_: int
+    ruleset: Ruleset,
+    scores: Mapping[str, float],
+    met: Mapping[frozenset[str], int],
+    games: int,
+    seed: int | None,
+    round_: int,
 ) -> list[Match]:
     """One round of a Swiss tournament between two: neighbours in the order of scores meet, preferably for the first
     time; with an odd number the last sits out.
@@ -128,9 +159,7 @@ def swiss(
         least = min(met.get(frozenset((first, other)), 0) for other in order)
         second = next(other for other in order if met.get(frozenset((first, other)), 0) == least)
         order.remove(second)
-        for index in range(-(-games // 2)):
-            chosen = group_seed(ruleset, (first, second), seed, 1_000_000 * round_ + index)
-            matches += [Match.of(ruleset, (first, second), chosen), Match.of(ruleset, (second, first), chosen)]
+        matches += meetings(ruleset, (first, second), games, seed, first=1_000_000 * round_)
     return matches
 
 

@@ -71,7 +71,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Standings:
-    """A whole table: lines in order of rank, cells by pair of agents, how often games ended for which reason."""
+    """A whole table: lines in order of rank, cells by pair of agents, how often games ended for which reason, and what the
+    seeds followed from, in words."""
 
     ruleset: Ruleset
     level: float
@@ -80,6 +81,7 @@ class Standings:
     cells: dict[tuple[str, str], Cell]
     reasons: dict[str, int]
     games: int
+    seeds: str = ""
 
 
 def as_result(record: Record, number: int = 0) -> Result:
@@ -90,8 +92,8 @@ def as_result(record: Record, number: int = 0) -> Result:
     )  # fmt: skip
 
 
-def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95) -> Standings:
-    """The table of these results."""
+def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95, seeds: str = "") -> Standings:
+    """The table of these results; `seeds` says what their seeds followed from."""
     found = Results.of(results)
     alone = ruleset.num_players == 1
     ratings = mean_return(found, level) if alone else bradley_terry(found, level)
@@ -102,7 +104,8 @@ def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95) 
     lines = tuple(tally.line(rating, wwg.get(rating.agent)) for rating in ratings)
     counts = np.bincount(found.reason, minlength=len(REASONS))
     reasons = {name: int(count) for name, count in zip(REASONS, counts)}
-    return Standings(ruleset, level, "mean return" if alone else "Elo", lines, tally.cells(level), reasons, len(found))
+    name = "mean return" if alone else "Elo"
+    return Standings(ruleset, level, name, lines, tally.cells(level), reasons, len(found), seeds)
 
 
 class _Tally:
@@ -260,6 +263,7 @@ def to_json(table: Standings) -> str:
         "rating": table.rating_name,
         "level": table.level,
         "games": table.games,
+        "seeds": table.seeds,
         "reasons": table.reasons,
         "standings": [asdict(line) for line in table.lines],
         "pairings": [{"agent": a, "opponent": b, **asdict(cell)} for (a, b), cell in sorted(table.cells.items())],

@@ -160,7 +160,8 @@ def _print_cross(table: Standings) -> None:
 
 
 def _reasons(table: Standings) -> str:
-    return "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
+    ended = "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
+    return f"{ended}\n{table.seeds}" if table.seeds else ended
 
 
 def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record], wide: bool = False) -> None:
@@ -179,4 +180,4 @@ def print_series(table: Standings, agents: Sequence[str], records: Sequence[Reco
         )
     for record in [r for r in records if r.culprit is not None and r.reason != RULES][:5]:
         who = record.match.seats[record.culprit or 0]
-        print(f"{record.reason}: {who}, seed {record.match.seed}: {record.detail}")
+        print(f"{record.reason}: {who}, deal {record.match.seed}: {record.detail}")

@@ -15,11 +15,11 @@ from asobiba.core import AsobibaError, Ruleset
 
 @dataclass(frozen=True)
 class Verified:
-    """How many matches there are, how many were played again, and which do not agree: their numbers and why."""
+    """How many matches there are, how many were played again, and which do not agree: what they are called and why."""
 
     present: int
     checked: int
-    faults: tuple[tuple[int, str], ...]
+    faults: tuple[tuple[str, str], ...]
 
 
 def verify_store(
@@ -37,8 +37,10 @@ def verify_store(
         seed: of the sample.
         report: told how many of how many have been played.
     """
-    results, damaged = store.examine(ruleset)
-    faults = [(number, "lacks a part, or does not agree with its digest") for number in damaged]
+    examined = store.examine(ruleset)
+    results, damaged = examined.results, examined.damaged
+    faults = [("list", fault) for fault in examined.faults]
+    faults += [(f"match {number}", "lacks a part, or does not agree with its digest") for number in damaged]
     numbers = results.number
     if sample is not None and sample < len(numbers):
         numbers = np.sort(np.random.default_rng(seed).choice(numbers, sample, replace=False))
@@ -46,7 +48,7 @@ def verify_store(
         try:
             verify(store.record(number))
         except (ReplayError, AsobibaError, ValueError) as error:
-            faults.append((number, str(error)))
+            faults.append((f"match {number}", str(error)))
         if report and (done % 100 == 0 or done == len(numbers)):
             report(done, len(numbers))
     return Verified(len(results) + len(damaged), len(numbers), tuple(faults))
