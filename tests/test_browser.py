@@ -16,9 +16,9 @@ import urllib.request
 import pytest
 from arena_tools import ENVIRONMENT
 
+from asobiba.arena.browser import PageServer, Table, _Handler
 from asobiba.core import Agent, GameParameterError, IllegalAction, game
 from asobiba.core.states import action_mask
-from asobiba.protocols.browser import PageServer, Table, _Handler
 
 RULES = game("animal_shogi").ruleset()
 

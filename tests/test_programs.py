@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from asobiba.arena.answers import as_action
 from asobiba.arena.match import Match, Thinking, play_match
 from asobiba.arena.replay import verify
 from asobiba.core import game, make_agent
+from asobiba.core.answers import as_action
 from asobiba.protocols.json_lines import JsonLinesAgent
 
 NIM = game("toy_nim").ruleset()

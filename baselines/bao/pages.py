@@ -28,7 +28,7 @@ def _values() -> list:
     found = []
     for endless in ("illegal", "loses", "draws"):
         database = build(6, 10, endless)
-        found.append([endless, hashlib.sha256(database.values).hexdigest(), len(database.open_at)])
+        found.append([endless, hashlib.sha256(database.values.tobytes()).hexdigest(), len(database.open_at)])
     return found
 
 

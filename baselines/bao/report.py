@@ -62,8 +62,8 @@ def replay(ruleset, line: list[int]) -> bool:
 
 def loops_table(graph: Graph) -> Table:
     """Every loop that play reaches, and whether the paper's Table 2 has it."""
-    listed = {loop_from(cells).key: cells for cells, _, _ in TABLE_2}
-    listed[loop_from(PERIOD_0).key] = PERIOD_0
+    boards = (*(cells for cells, _, _ in TABLE_2), PERIOD_0)
+    listed = {loop.key: cells for cells in boards if (loop := loop_from(cells)) is not None}
     rows = []
     for each in graph.loops():
         loop = each.loop

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
-from asobiba.arena.answers import as_action, describe, no_action, printable, refused
 from asobiba.core import Agent, AsobibaError, Ruleset, game
+from asobiba.core.answers import as_action, describe, no_action, printable, refused
 from asobiba.core.record import END_REASONS, ILLEGAL_ACTION
 from asobiba.core.states import agent_views
 from asobiba.protocols.process import EngineKilled, EngineTimeout, HostedFault, IllegalAnswer

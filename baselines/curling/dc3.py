@@ -22,11 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core import Agent, GameParameterError, Ruleset
-from asobiba.core.registry import game as find_game
-from asobiba.envs.curling.layout import is_cs2
-from asobiba.envs.curling.simulate import Shot, simulate
-from asobiba.protocols.curling_host import (
+from asobiba.baselines.curling.hosting import (
     Fault,
     HostedGame,
     Messages,
@@ -37,6 +33,10 @@ from asobiba.protocols.curling_host import (
     shot_of_action,
     tell_time,
 )
+from asobiba.core import Agent, GameParameterError, Ruleset
+from asobiba.core.registry import game as find_game
+from asobiba.envs.curling.layout import is_cs2
+from asobiba.envs.curling.simulate import Shot, simulate
 
 PORTS = (10000, 10001)
 TEAMS = ("team0", "team1")

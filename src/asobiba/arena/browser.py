@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.render import picture_seat
-from asobiba.arena.answers import as_action as as_answer
 from asobiba.arena.person import move_text, read_action
 from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
+from asobiba.core.answers import as_action as as_answer
 from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
 
 _LOCAL = ("127.0.0.1", "localhost")
@@ -358,7 +358,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._trusted():
             return
         if self.path == "/":
-            page = (files("asobiba.protocols") / "browser.html").read_bytes()
+            page = (files("asobiba.arena") / "browser.html").read_bytes()
             self._send(200, page, "text/html; charset=utf-8")
         elif self.path == "/state":
             self._describe()

@@ -18,11 +18,7 @@ import time
 
 import numpy as np
 
-from asobiba.core import Agent, GameParameterError, Ruleset
-from asobiba.envs.curling.dcl import DclError, from_server, shot_from_server, shot_to_server, to_server
-from asobiba.envs.curling.layout import is_cs2
-from asobiba.envs.curling.simulate import Shot
-from asobiba.protocols.curling_host import (
+from asobiba.baselines.curling.hosting import (
     Fault,
     HostedGame,
     Messages,
@@ -33,6 +29,10 @@ from asobiba.protocols.curling_host import (
     shot_of_action,
     tell_time,
 )
+from asobiba.core import Agent, GameParameterError, Ruleset
+from asobiba.envs.curling.dcl import DclError, from_server, shot_from_server, shot_to_server, to_server
+from asobiba.envs.curling.layout import is_cs2
+from asobiba.envs.curling.simulate import Shot
 
 PORT = 9876
 _CONCEDE = ("CONCEDE", "CONCEED", "CONSEED")
