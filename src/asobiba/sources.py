@@ -17,7 +17,9 @@ from functools import cache
 from pathlib import Path
 
 _DATA = {".csv", ".json", ".npz", ".safetensors", ".tbsmap", ".txt", ".yaml", ".yml"}
-_NO_SOURCES = re.compile(r"training.*\.yml|references\.yml|config\.yml|run\.json|(curve|practice|imitation)\.csv")
+_NO_SOURCES = re.compile(
+    r"league\.yml|training.*\.yml|references\.yml|config\.yml|run\.json|(curve|practice|imitation)\.csv"
+)
 """Data that says how an agent was made, not how it plays."""
 
 

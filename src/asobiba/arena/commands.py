@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -52,6 +53,7 @@ PublishedSecret = Annotated[
     str | None, typer.Option("--secret", metavar="HEX", help="Play again what was played under this published secret.")
 ]
 
+_FAULTS = 200
 _DEMO, _EXTENSION, _EXTENSIONS = 1.5, 0.5, 8  # minutes; how often they are prolonged at most
 
 league = typer.Typer(no_args_is_help=True, help="Plays and shows the league of a game.")
@@ -147,11 +149,8 @@ def match(
 ) -> None:
     """Plays agents against each other and prints who wins how often, with intervals.
 
-    <<<<<<< HEAD
-        Each deal is played once in every seating. Example: asobiba match GAME random random -n 1000
-    =======
-        Each seed is played in all seatings; with more than four seats, in as many as there are seats. Example: asobiba match GAME random random -n 1000
-    >>>>>>> main
+    Each deal is played in all seatings; with more than four seats, in as many as there are seats. Example: asobiba match
+    GAME random random -n 1000
     """
     from asobiba.arena.league import check_agents, play_series
     from asobiba.arena.schedule import meetings
@@ -163,25 +162,26 @@ def match(
     ruleset = ruleset_of(game, param)
     if len(agents) != ruleset.num_players:
         raise AsobibaError(f"{ruleset.game.name} has {ruleset.num_players} seats, {len(agents)} agents were given")
-    chosen = Secret.chosen(seed, secret)
+    given = None if seed is None and secret is None else Secret.chosen(seed, secret)
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
     say_containment(ruleset, agents, runner)
     check_agents(ruleset, agents, runner)
-    wanted = chosen.deal_all(meetings(ruleset, agents, games, chosen.seed))
     kept = open_store(ruleset, store, create=True) if store else None
+    chosen = kept.secret(ruleset, given) if kept else given or Secret.draw()
+    wanted = chosen.deal_all(meetings(ruleset, agents, games, chosen.seed))
     with Progress(len(wanted), f"{ruleset.game.title}: {' - '.join(agents)}") as progress:
 
         def report(done: int, records: list) -> None:
             if kept:
-                kept.write(records, chosen, published=True)
+                kept.write(records, chosen)
             progress.show(done)
 
         records = play_series(ruleset, wanted, runner, report)
     print_series(standings(ruleset, [as_result(record) for record in records]), agents, records, wide)
-    if chosen.seed is None:
-        print(f"The seeds were secret until now; the same games again: --secret {chosen.text}")
-    else:
-        print(f"The seeds were public: they follow from --seed {chosen.seed}")
+    if kept:
+        kept.publish_secrets(ruleset)
+        kept.close()
+    print(chosen.told)
 
 
 @league.command("run")
@@ -338,22 +338,43 @@ def league_close(game: GameName, param: Parameters = None, store: StorePlace = N
 
 @league.command("verify")
 def league_verify(
-    game: GameName,
+    league: Annotated[
+        str, typer.Argument(metavar="GAME|FOLDER", help="A game, or the folder of a published league (or records.xz).")
+    ],
     param: Parameters = None,
     store: StorePlace = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Only so many matches, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the sample.")] = 0,
+    jobs: Jobs = None,
 ) -> None:
-    """Plays the matches on record again and compares; ends with 1 if one does not agree."""
-    from asobiba.arena.verify import verify_store
+    """Plays the matches on record again and compares; ends with 1 if one does not agree.
+
+    What was changed, deleted, added or moved in the list is named without playing. Example: asobiba league verify
+    leaderboards/GAME
+    """
+    from asobiba.arena.executors import available_cores
+    from asobiba.arena.verify import verify_folder, verify_store
+    from asobiba.core import AsobibaError
     from asobiba.progress import progress_bar
 
-    ruleset = ruleset_of(game, param)
-    with open_store(ruleset, store, create=False) as kept, progress_bar(counted=True) as bar:
+    path = Path(league)
+    published = path.exists() and ("/" in league or "\\" in league or path.suffix == ".xz")
+    if published and (store is not None or param):
+        raise AsobibaError(f"{path} says itself what was played: give it without --store and --param")
+    with contextlib.ExitStack() as stack:
+        kept = None if published else stack.enter_context(open_store(ruleset_of(league, param), store, create=False))
+        bar = stack.enter_context(progress_bar(counted=True))
         task = bar.add_task("matches", total=None)
-        found = verify_store(ruleset, kept, sample, seed, lambda n, of: bar.update(task, completed=n, total=of))
-    for number, why in found.faults[:20]:
-        print(f"{number}: {why}")
+        options: dict[str, Any] = {"sample": sample, "seed": seed, "jobs": jobs or available_cores()}
+        options["report"] = lambda n, of: bar.update(task, completed=n, total=of)
+        if kept is None:
+            found = verify_folder(path, **options)
+        else:
+            found = verify_store(ruleset_of(league, param), kept, **options)
+    for what, why in found.faults[:_FAULTS]:
+        print(f"{what}: {why}")
+    if len(found.faults) > _FAULTS:
+        print(f"... and {len(found.faults) - _FAULTS} others")
     print(f"{found.checked} of {found.present} matches were played again: {len(found.faults)} do not agree")
     if found.faults:
         raise typer.Exit(1)
@@ -418,10 +439,11 @@ def play(
     kept = open_store(ruleset, store, create=True) if store else None
     names = [*texts[:place], f"person:{name}", *texts[place:]]
     try:
-        chosen = Secret.chosen(seed)
+        given = None if seed is None else Secret.of_seed(seed)
+        chosen = kept.secret(ruleset, given) if kept else given or Secret.draw()
         record = play_person(ruleset, Person(), place, opponents, chosen, names)
         if kept:
-            kept.write([record], chosen, published=True)
+            kept.write([record], chosen)
             print(f"On record in {kept.place}")
     except Quit:
         print("\nGame ended; nothing was put on record.")

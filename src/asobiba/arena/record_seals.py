@@ -20,6 +20,15 @@ class Entry(NamedTuple):
     secret: str = ""
 
 
+class Listed(NamedTuple):
+    """A match on record: its number, what happened, its entry in the list, and the seal it has."""
+
+    number: int
+    record: Record
+    entry: Entry
+    seal: int
+
+
 def record_seal(record: Record, entry: Entry) -> int:
     """The seal of one record."""
     inner = content(record.actions, record.detail, record.digest, record.contained)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 FORMAT = "3"
 _REVISIONS = {"1": "0001", "2": "0002", "3": "0003"}
 """The Alembic revision of every format that a store may have."""
+_SINCE_3 = {"secrets"}
 TABLES = sa.MetaData()
 META = sa.Table("asobiba_meta", TABLES, sa.Column("name", sa.String(40), primary_key=True), sa.Column("value", sa.Text))
 RULESETS = sa.Table(
@@ -94,6 +95,11 @@ def format_of(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table(META.name):
         return None
     return connection.execute(sa.select(META.c.value).where(META.c.name == "format")).scalar()
+
+
+def missing_tables(found: str | None, present: set[str]) -> set[str]:
+    """The tables that a store of this format should have and has not."""
+    return set(TABLES.tables) - present - (set() if found == FORMAT else _SINCE_3)
 
 
 def upgradable(found: str | None) -> bool:

@@ -78,18 +78,32 @@ class Secret:
         """
         return commitment(self.text)
 
+    @property
+    def announced(self) -> str:
+        """What is said before games begin."""
+        if self.seed is not None:
+            return f"The seeds are public: they follow from --seed {self.seed}"
+        return f"The seeds follow from a secret that is told at the end; its SHA-256: {self.commitment}"
+
+    @property
+    def told(self) -> str:
+        """What is said when they are over."""
+        if self.seed is not None:
+            return f"The seeds were public: they follow from --seed {self.seed}"
+        return f"The seeds followed from --secret {self.text} (compare: printf %s {self.text} | sha256sum)"
+
     def number(self, *what: Any) -> int:
         """63 bits for a purpose, such as `("game", ...)`: text and integers, in an encoding without ambiguity."""
         text = json.dumps(what, separators=(",", ":"))
         return int.from_bytes(hmac.digest(self.bits, text.encode(), "sha256")[:8], "big") >> 1
 
     def seeds(self, match: Match) -> tuple[int, ...]:
-        """The seeds of the match's game and of the agent at each seat.
+        """The seeds of the match's game and of the agent at each seat; an agent's belongs to this match alone."""
+        return (self.game_seed(match), *(self.number("agent", match.key, seat) for seat in range(len(match.seats))))
 
-        The game's is the same for all matches of one deal (`Match.seed`); an agent's belongs to one match.
-        """
-        deal = self.number("game", match.game, match.version, match.parameters_text, match.seed)
-        return (deal, *(self.number("agent", match.key, seat) for seat in range(len(match.seats))))
+    def game_seed(self, match: Match) -> int:
+        """The seed of the game's chance: the same for all matches of one deal (`Match.seed`)."""
+        return self.number("game", match.game, match.version, match.parameters_text, match.seed)
 
     def deal(self, match: Match) -> Match:
         """The match with its seeds."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from asobiba.arena.ledger import (
 )
 from asobiba.arena.match import Match, Record, parameters_text
 from asobiba.arena.reading import Examined, read_results
-from asobiba.arena.record_seals import Entry, record_seal, record_seals
+from asobiba.arena.record_seals import Entry, Listed, record_seal, record_seals
 from asobiba.arena.results import Result, Results
 from asobiba.arena.schema import AGENTS, MATCHES, META, RULESETS, SEATS, SECRETS
 from asobiba.arena.seals import content
@@ -178,12 +178,12 @@ class Store:
         found = schema.format_of(connection)
         if found != schema.FORMAT and not schema.upgradable(found):
             raise StoreError(f"{self.place} has the format {found!r}, this asobiba reads {schema.FORMAT!r}")
-        missing = set(schema.TABLES.tables) - present
+        missing = schema.missing_tables(found, present)
         if missing:
             raise StoreError(f"{self.place} is damaged: the tables {', '.join(sorted(missing))} are missing")
         return found
 
-    @contextmanager
+    @contextlib.contextmanager
     def _connection(self, write: bool = False) -> Iterator[sa.Connection]:
         """A connection, in a transaction when writing; errors of the database become `StoreError`."""
         try:
@@ -219,12 +219,11 @@ class Store:
             self._known[key] = int(connection.execute(sa.select(table.c.id).where(where)).scalar_one())
         return self._known[key]
 
-    def write(self, records: Iterable[Record], secret: Secret | None = None, published: bool = False) -> int:
+    def write(self, records: Iterable[Record], secret: Secret | None = None) -> int:
         """Adds records in one transaction and returns how many were new; a match that is there already stays as it is.
 
         Args:
             secret: that the seeds of all these matches follow from.
-            published: whether it is told to anybody.
 
         Raises:
             ValueError: if they do not.
@@ -236,8 +235,6 @@ class Store:
                 found = list(records)
                 _require_seeds(found, secret)
                 parts = [found[k : k + _CHUNK] for k in range(0, len(found), _CHUNK)]
-                for ruleset in {} if secret is None else {self._ruleset(connection, r.match) for r in found}:
-                    secret_number(connection, ruleset, secret, published or secret.seed is not None)
                 return sum(self._write(connection, part, secret, now()) for part in parts)
         except BaseException:
             self._known = known  # rows that were rolled back have no id
@@ -268,7 +265,7 @@ class Store:
     ) -> None:
         """Adds matches at the end of the list of their ruleset."""
         listed = ListSeal.read(connection, ruleset)
-        number = None if secret is None else secret_number(connection, ruleset, secret)
+        number = None if secret is None else secret_number(connection, ruleset, secret, secret.seed is not None)
         inner = [content(r.actions, r.detail, r.digest, r.contained) for r in fresh]
         entries = [Entry(listed.count + k, time, "" if secret is None else secret.text) for k in range(len(fresh))]
         found = record_seals(fresh, inner, entries)
@@ -419,6 +416,16 @@ class Store:
                 known[text] = 0.0
         return np.array([known[found[number]] for number in numbers.tolist()], np.float64)
 
+    def game_seeds(self, ruleset: Ruleset, numbers: np.ndarray) -> np.ndarray:
+        """The seeds of the chance of the games with these numbers: `(n,)` int64."""
+        found = {}
+        with self._connection() as connection:
+            for row in connection.execute(_matches().where(*_is(ruleset))):
+                match = Match(ruleset.game.name, ruleset.game.version, ruleset.parameters, (), row.seed)
+                secret = None if row.bits is None else read_secret(row.bits, row.public_seed)
+                found[row.id] = row.seed if secret is None else secret.game_seed(match)
+        return np.array([found[number] for number in numbers.tolist()], np.int64)
+
     def different_games(self, ruleset: Ruleset) -> int:
         """How many of the ruleset's games are no repetition of another, by the same agents with the same actions."""
         columns = (MATCHES.c.id, MATCHES.c.actions, SEATS.c.agent)
@@ -443,24 +450,44 @@ class Store:
             raise StoreError(f"{text!r} is no match: give its number, or at least 8 digits of its key")
         where = MATCHES.c.id == int(text) if by_number else MATCHES.c.key.startswith(text.lower(), autoescape=True)
         with self._connection() as connection:
-            columns = (RULESETS.c.game, RULESETS.c.version, RULESETS.c.parameters)
-            columns += (SECRETS.c.bits, SECRETS.c.seed.label("public_seed"))
-            joined = MATCHES.join(RULESETS, MATCHES.c.ruleset == RULESETS.c.id).outerjoin(
-                SECRETS, MATCHES.c.secret == SECRETS.c.id
-            )
-            query = sa.select(MATCHES, *columns).select_from(joined).where(where).limit(2)
-            found = connection.execute(query).all()
+            found = connection.execute(_matches().where(where).limit(2)).all()
             if len(found) != 1:
                 many = "several matches" if found else "no match"
                 raise StoreError(f"{self.place} holds {many} {text!r}")
             row = found[0]
-            seats = connection.execute(
-                sa.select(SEATS, AGENTS.c.name).join(AGENTS).where(SEATS.c.match == row.id).order_by(SEATS.c.seat)
-            ).all()
+            seats = connection.execute(_seats().where(SEATS.c.match == row.id)).all()
         try:
             return _record(row, seats)
         except (TypeError, ValueError, LookupError, AttributeError):
             raise DamagedStore(self.place, [row.id]) from None
+
+    def listed(self, ruleset: Ruleset, numbers: Sequence[int] | None = None) -> Iterator[Listed]:
+        """The matches of this ruleset (with these numbers) in the order of their list; what is damaged is left out."""
+        with self._connection() as connection:
+            ruleset_number = self._number(connection, ruleset)
+            here = MATCHES.c.ruleset == ruleset_number
+            places = sa.select(MATCHES.c.id).where(here).order_by(MATCHES.c.sequence, MATCHES.c.id)
+            wanted = list(connection.execute(places).scalars())
+            if numbers is not None:
+                chosen = set(numbers)
+                wanted = [number for number in wanted if number in chosen]
+            for begin in range(0, len(wanted), _CHUNK):
+                part = wanted[begin : begin + _CHUNK]
+                rows = {row.id: row for row in connection.execute(_matches().where(MATCHES.c.id.in_(part)))}
+                seats: dict[int, list[Any]] = {}
+                for seat in connection.execute(_seats().where(SEATS.c.match.in_(part))):
+                    seats.setdefault(seat.match, []).append(seat)
+                for number in part:
+                    with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError):
+                        row = rows[number]
+                        entry = Entry(row.sequence, row.played_at, row.bits or "")
+                        yield Listed(number, _record(row, seats[number]), entry, row.seal)
+
+    def list_seal(self, ruleset: Ruleset) -> ListSeal:
+        """How many matches of this ruleset were written, and the sum of their seals."""
+        with self._connection() as connection:
+            number = self._number(connection, ruleset)
+            return ListSeal() if number is None else ListSeal.read(connection, number)
 
     def close(self) -> None:
         """Closes the connections."""
@@ -481,6 +508,21 @@ def _is(ruleset: Ruleset) -> tuple[Any, ...]:
         RULESETS.c.version == ruleset.game.version,
         RULESETS.c.parameters == parameters_text(ruleset.parameters),
     )
+
+
+def _matches() -> sa.Select:
+    """Matches with their rulesets and secrets."""
+    columns = (RULESETS.c.game, RULESETS.c.version, RULESETS.c.parameters)
+    secret = (SECRETS.c.bits, SECRETS.c.seed.label("public_seed"))
+    rulesets = MATCHES.join(RULESETS, MATCHES.c.ruleset == RULESETS.c.id)
+    return sa.select(MATCHES, *columns, *secret).select_from(
+        rulesets.outerjoin(SECRETS, MATCHES.c.secret == SECRETS.c.id)
+    )
+
+
+def _seats() -> sa.Select:
+    """Seats with the names of their agents, in order."""
+    return sa.select(SEATS, AGENTS.c.name).join(AGENTS).order_by(SEATS.c.match, SEATS.c.seat)
 
 
 def _record(row: Any, seats: Sequence[Any]) -> Record:
