@@ -247,6 +247,9 @@ class Spy(Agent):
     def reset(self, ruleset, seat, seed):
         seen = [*sys.argv, *(f"{k}={v}" for k, v in os.environ.items())]
         raise RuntimeError(f"seed {seed} " + " ".join(word for word in seen if any(c.isdigit() for c in word)))
+
+    def act(self, view, legal):
+        return 0
 """
 
 

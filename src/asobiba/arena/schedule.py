@@ -135,7 +135,7 @@ def meetings(
         seed, first: see `group_seed`; the deals are counted from `first`.
         apart: the `strangers` among the agents, if known; with one of them no two seatings share their deal.
     """
-    shared = not set(group) & (strangers(ruleset.game, group) if apart is None else apart)
+    shared = len(group) == 1 or not set(group) & (strangers(ruleset.game, group) if apart is None else apart)
     played, index = 0, first
     while played < games:
         for number, seats in enumerate(seatings(ruleset, group, seed, index)):
