@@ -139,7 +139,9 @@ def test_a_forger_who_seals_everything_anew_is_found_by_playing_again(league):
 def test_a_table_that_does_not_follow_from_the_records_is_named(league):
     table = league / "results.csv"
     table.write_text(table.read_text().replace("bouton", "button"))
-    assert verify_folder(league, sample=1).faults == (("results.csv", "does not follow from the records: bouton, random"),)
+    assert verify_folder(league, sample=1).faults == (
+        ("results.csv", "does not follow from the records: bouton, random"),
+    )
     table.unlink()
     assert verify_folder(league, sample=1).faults == (("results.csv", "is missing"),)
 

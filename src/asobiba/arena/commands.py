@@ -213,8 +213,9 @@ def league_run(
 ) -> None:
     """Plays what the league lacks, then prints the table.
 
-    It can be stopped at any moment and goes on when called again. More agents or more games play only what they add. The
-    games' seeds follow from a secret that the store keeps until the league is published.
+    It can be stopped at any moment and goes on when called again. More agents or more games play only what they add.
+
+    The seeds of the games follow from a secret that the store keeps until the league is published.
     """
     from asobiba.arena.league import league_agents, run_league
     from asobiba.arena.ledger import seeds_note

@@ -12,7 +12,7 @@ from pathlib import Path
 from asobiba.arena.ledger import seeds_note
 from asobiba.arena.records_file import NAME, write_records
 from asobiba.arena.report import write_report
-from asobiba.arena.standings import Standings, standings, to_csv, to_json, to_markdown
+from asobiba.arena.standings import PROVISIONAL, Standings, provisional, standings, to_csv, to_json, to_markdown
 from asobiba.arena.store import MIXED, Result, Store
 from asobiba.core import Game, Ruleset
 from asobiba.pages import stamped
@@ -57,6 +57,7 @@ def _readme(table: Standings, different: int, records: str) -> str:
             f" Only {different} of the games differ: where both agents are deterministic and the start is fixed, every "
             "further game repeats the first, and the intervals are narrower than what was learnt."
         )
+    marked = f" Ratings with ? are provisional, of fewer than {PROVISIONAL} games." if provisional(table) else ""
     ended = ", ".join(f"{name} {count}" for name, count in table.reasons.items() if count)
     alone = table.ruleset.num_players == 1
     rating = "the mean of the returns" if alone else "Elo points of a Davidson model with seat advantage (random = 0)"
@@ -66,7 +67,7 @@ def _readme(table: Standings, different: int, records: str) -> str:
         f"{game.name}{_options(table.ruleset)}`; do not edit. More in report.html, all figures in results.csv and results.json.\n\n"
         f"{to_markdown(table)}\n"
         f"Rating: {rating}, with {100 * table.level:.0f} % intervals. *Tied with* lists agents whose difference is not "
-        f"significant at that level. Games ended by: {ended}. Time per move was measured on the machine that played."
+        f"significant at that level.{marked} Games ended by: {ended}. Time per move was measured on the machine that played."
         f"{repeated}\n\n{table.seeds} All games are in {NAME} (SHA-256 of what is packed in it: `{records}`); "
         "`asobiba league verify` and this folder's path plays them again.\n"
         f"{_rule(game) if alone else ''}"

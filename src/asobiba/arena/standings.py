@@ -16,6 +16,9 @@ from asobiba.arena.results import Result, Results
 from asobiba.arena.wwg import weighted_winning_degree
 from asobiba.core import Ruleset
 
+PROVISIONAL = 50
+"""With fewer games a rating is marked as provisional."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -174,6 +177,15 @@ def _shares(score: np.ndarray, met: np.ndarray) -> tuple[float | None, ...]:
     return tuple(float(s / m) if m else None for s, m in zip(score, met))
 
 
+def provisional(table: Standings) -> bool:
+    """Whether some ratings of the table are."""
+    return any(line.games < PROVISIONAL for line in table.lines)
+
+
+def _rating(line: Standing, digits: int) -> str:
+    return f"{line.rating:.{digits}f}" + ("?" if line.games < PROVISIONAL else "")
+
+
 def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of the table as text, for terminals and Markdown."""
     alone, two = table.ruleset.num_players == 1, table.ruleset.num_players == 2
@@ -191,7 +203,7 @@ def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
         row = [
             str(line.rank),
             line.agent,
-            f"{line.rating:.{digits}f}",
+            _rating(line, digits),
             f"{line.low:.{digits}f} to {line.high:.{digits}f}",
             ", ".join(f"#{ranks[name]}" for name in line.tied_with),
         ]
@@ -213,7 +225,7 @@ def narrow_columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     head = ["#", "agent", table.rating_name, "±", *([] if alone else ["score"]), "games"]
     rows = [
         [
-            str(line.rank), line.agent, f"{line.rating:.{digits}f}", f"{(line.high - line.low) / 2:.{digits}f}",
+            str(line.rank), line.agent, _rating(line, digits), f"{(line.high - line.low) / 2:.{digits}f}",
             *([] if alone else [_percent(line.score)]), str(line.games),
         ]
         for line in table.lines

@@ -16,7 +16,7 @@ from asobiba.arena.league import LeagueRun
 from asobiba.arena.lists import console
 from asobiba.arena.match import RULES, Record
 from asobiba.arena.results import Result, Results
-from asobiba.arena.standings import Standings, columns, narrow_columns
+from asobiba.arena.standings import PROVISIONAL, Standings, columns, narrow_columns, provisional
 from asobiba.core import Ruleset
 from asobiba.progress import progress_bar
 
@@ -161,7 +161,8 @@ def _print_cross(table: Standings) -> None:
 
 def _reasons(table: Standings) -> str:
     ended = "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
-    return f"{ended}\n{table.seeds}" if table.seeds else ended
+    marked = f"?: provisional, of fewer than {PROVISIONAL} games" if provisional(table) else ""
+    return "\n".join(text for text in (ended, marked, table.seeds) if text)
 
 
 def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record], wide: bool = False) -> None:
