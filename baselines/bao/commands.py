@@ -18,9 +18,9 @@ Endless = Annotated[str, typer.Option(help="What an endless move is: illegal, lo
 
 def _show(table) -> None:
     from rich.console import Console
-    from rich.table import Table as RichTable
+    from rich.table import Table
 
-    shown = RichTable(title=table.title)
+    shown = Table(title=table.title)
     for column in table.columns:
         shown.add_column(column, overflow="fold")
     for row in table.rows:
@@ -151,7 +151,7 @@ def first_plies(
     start: str = "alternate",
     positions: Annotated[int, typer.Option(help="Most positions to keep (about 28 bytes each).")] = 5_000_000,
 ) -> None:
-    """How soon an endless move and a repetition can be reached: exhaustive search of the first plies."""
+    """Finds the first endless move and repetition by exhaustive search of the first plies."""
     from asobiba.baselines.bao.frontier import explore
     from asobiba.baselines.bao.report import letters
 

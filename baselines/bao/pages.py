@@ -7,7 +7,13 @@ from asobiba.pages import Page
 
 def _figures() -> list:
     from asobiba.baselines.bao.graph import Graph
-    from asobiba.baselines.bao.report import checked_conditions, conditions_table, loops_table, repetitions_table
+    from asobiba.baselines.bao.report import (
+        checked_conditions,
+        conditions_table,
+        loops_table,
+        repetitions_table,
+        section,
+    )
     from asobiba.baselines.bao.report import solution_table as solved
 
     graph = Graph(4)
@@ -17,7 +23,7 @@ def _figures() -> list:
         solved(graph),
         conditions_table(checked_conditions({8: 12})),
     ]
-    return [table.markdown() for table in tables]
+    return [section(table) for table in tables]
 
 
 def _values() -> list:

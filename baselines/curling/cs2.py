@@ -21,9 +21,9 @@ import numpy as np
 from asobiba.baselines.curling.hosting import (
     Fault,
     HostedGame,
+    HostedRecord,
     Messages,
     ProtocolError,
-    Record,
     Seat,
     plain_name,
     shot_of_action,
@@ -105,7 +105,7 @@ def _state(game: HostedGame, seats: list[Seat]) -> None:
     _tell(seats, f"SETSTATE {int(s['shot'])} {int(s['end'])} {ends} {int(s['to_move'])}")
 
 
-def host(ruleset: Ruleset, seats: list[Seat], seed: int = 0, seconds: float | None = None) -> Record:
+def host(ruleset: Ruleset, seats: list[Seat], seed: int = 0, seconds: float | None = None) -> HostedRecord:
     """Plays a game between two seats (`Cs2Seat`, or agents of our own) and returns its record.
 
     Args:

@@ -25,9 +25,9 @@ import numpy as np
 from asobiba.baselines.curling.hosting import (
     Fault,
     HostedGame,
+    HostedRecord,
     Messages,
     ProtocolError,
-    Record,
     Seat,
     plain_name,
     shot_of_action,
@@ -247,7 +247,7 @@ def host(
     seconds: float | None = None,
     extra_seconds: float = 21.9,
     trajectories: bool = True,
-) -> Record:
+) -> HostedRecord:
     """Plays a game between two seats (`Dc3Seat`, or agents of our own) and returns its record.
 
     Args:

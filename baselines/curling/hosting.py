@@ -1,4 +1,4 @@
-"""What both protocols of digital curling share: bounded messages over a socket, the clock, a hosted game's record."""
+"""Shared by both protocols of digital curling: bounded messages over a socket, the clock, a hosted game's record."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ class Fault(AsobibaError):
 
 
 @dataclass
-class Record:
-    """What a hosted game left behind: every shot that was played, and how it ended.
+class HostedRecord:
+    """Record of a hosted game: every shot that was played, and how it ended.
 
     Args:
         log: the shots and scores, ready for `asobiba.envs.curling.dcl.write`.
@@ -166,7 +166,7 @@ class HostedGame:
         self.remaining = [self.seconds, self.seconds]
         p = self.ruleset.params[0]
         random = f"{p['noise_first']:g} {p['noise_second']:g}"
-        self.record = Record(DclGame(self.names[0], self.names[1], random=random, ends=int(p["ends"])))
+        self.record = HostedRecord(DclGame(self.names[0], self.names[1], random=random, ends=int(p["ends"])))
 
     @property
     def over(self) -> bool:

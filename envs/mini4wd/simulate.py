@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import GameParameterError, Ruleset, compiled
-from asobiba.core.laws import close_step, is_over
+from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import seed_record
 from asobiba.envs.mini4wd.car import CAR_NAMES, Car, load_car
 from asobiba.envs.mini4wd.course import Course
@@ -29,7 +29,7 @@ def _run(states, params, commands):
     for i in range(commands.shape[0]):
         states[i + 1] = states[i]
         s = states[i + 1]
-        if is_over(s):
+        if has_ended(s):
             return i
         run_on(s, params[0], commands[i, 0], commands[i, 1])
         close_step(s, params[0])

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -27,8 +28,8 @@ import numpy as np
 
 from asobiba.api.render import picture_seat
 from asobiba.arena.person import move_text, read_action
-from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
-from asobiba.core.answers import as_action as as_answer
+from asobiba.core import Agent, AsobibaError, Game, GameParameterError, IllegalAction, Ruleset, make_agent
+from asobiba.core.answers import read_answer
 from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
 
 _LOCAL = ("127.0.0.1", "localhost")
@@ -38,7 +39,7 @@ _IDLE_SECONDS = 20.0
 
 
 @dataclass
-class Table:
+class PageGame:
     """One game in progress between a person and an agent, which has all other seats.
 
     Args:
@@ -48,6 +49,7 @@ class Table:
         position: where to begin, in the game's notation; `None` is a starting position.
         ponder: whether the agent is told to think while the person does.
         seed: of the game's chance and of the agent; each new game takes the next one.
+        build: makes the agent of its text; another one may contain it.
 
     All methods may be called from several threads.
     """
@@ -58,6 +60,7 @@ class Table:
     position: str | None = None
     ponder: bool = True
     seed: int = 0
+    build: Callable[[Game, str], Agent] = make_agent
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +72,7 @@ class Table:
         self._agents: dict[int, Agent] = {}
         for k in range(self.ruleset.num_players):
             if self.seat not in (-1, k):
-                self._agents[k] = make_agent(game, self.agent) if isinstance(self.agent, str) else self.agent
+                self._agents[k] = self.build(game, self.agent) if isinstance(self.agent, str) else self.agent
         self._thinker: threading.Thread | None = None
         self._thinking = False
         self._trouble = ""
@@ -147,7 +150,7 @@ class Table:
     def _checked(self, action: int | str, seat: int) -> Any:
         """The person's action, if it is one that he may play."""
         found = read_action(self.ruleset, self._view(seat), action) if isinstance(action, str) else action
-        move, remark = as_answer(self.ruleset, found)
+        move, remark = read_answer(self.ruleset, found)
         if remark:
             raise IllegalAction(remark.replace("answered", "you chose", 1))
         if self.ruleset.discrete:
@@ -230,7 +233,7 @@ class Table:
     def _choice(self, seat: int) -> Any:
         agent, remark = self._agents[seat], ""
         try:
-            answer, remark = as_answer(self.ruleset, agent.act(self._view(seat), self._mask(seat)))
+            answer, remark = read_answer(self.ruleset, agent.act(self._view(seat), self._mask(seat)))
             if not remark and self.ruleset.discrete and not self._mask(seat)[answer]:
                 remark = f"answered {answer}, which is not legal"
         except Exception as error:  # whatever an agent raises must reach the page
@@ -447,7 +450,7 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512
 
-    def __init__(self, table: Table, port: int = 0):
+    def __init__(self, table: PageGame, port: int = 0):
         self.table = table
         self.turn = threading.Lock()
         try:
@@ -473,11 +476,12 @@ def serve(
     ponder: bool = True,
     open_page: bool = True,
     seed: int = 0,
+    build: Callable[[Game, str], Agent] = make_agent,
 ) -> None:
     """Serves the page until interrupted (Ctrl-C), and opens it in the browser where there is one."""
     import webbrowser
 
-    server = PageServer(Table(ruleset, agent, seat, position, ponder, seed), port)
+    server = PageServer(PageGame(ruleset, agent, seat, position, ponder, seed, build), port)
     print(f"{ruleset.game.title} on {server.url} (Ctrl-C ends it)", flush=True)
     if open_page:
         threading.Timer(0.3, webbrowser.open, (server.url,)).start()
