@@ -468,7 +468,7 @@ def _play_in_browser(
     if len(set(texts)) > 1:
         raise AsobibaError(f"on the page all others are one agent, not {', '.join(texts)}")
     agent = texts[0] if texts else "random"
-    chosen = secrets.randbelow(2**48) if seed is None else seed
+    chosen = secrets.randbelow(2**62) if seed is None else seed
     serve(ruleset, agent, seat, port=port, seed=chosen, build=lambda game, text: make_player(game, text, trust))
 
 
