@@ -285,7 +285,7 @@ def test_the_host_commits_to_a_secret_and_tells_it_at_the_end(tmp_path):
     done = CliRunner().invoke(commands.app, words)
     assert done.exit_code == 0, done.output
     secret = Secret.of_text(re.search(r"--secret ([0-9a-f]{32})", done.output)[1])
-    assert done.output.index(secret.commitment) < done.output.index("Listening")
+    assert done.output.index(secret.commitment) < done.output.index("game 1:")
     with Store(store, create=False) as kept:
         for number in (1, 2):
             record = kept.record(number)

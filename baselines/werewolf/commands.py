@@ -157,8 +157,8 @@ def serve(
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None
     with server:
-        typer.echo(secret.announced)
         typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
+        typer.echo(secret.announced)
         peers = accept_peers(server, clients, reply, wait, typer.echo)
     if log is not None:
         log.mkdir(parents=True, exist_ok=True)
