@@ -86,7 +86,7 @@ def _columns(ruleset: Ruleset, listed: Sequence[Listed]) -> tuple[dict[str, np.n
     def table(values: Iterable[Any], dtype: Any) -> np.ndarray:
         return np.array(list(values), dtype).reshape(n, k)
 
-    columns = {
+    columns: dict[str, np.ndarray] = {
         "sequence": np.array([one.entry.sequence for one in listed], np.int32),
         "seal": np.array([one.seal for one in listed], np.int64),
         "seats": seats.reshape(n, k), "deals": np.array(deals, np.int64), "deal": deal, "secret": secret, "time": time,

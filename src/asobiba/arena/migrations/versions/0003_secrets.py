@@ -24,7 +24,8 @@ def upgrade() -> None:
     op.add_column("matches", sa.Column("secret", sa.Integer))
     op.add_column("matches", sa.Column("sequence", sa.Integer))
     connection = op.get_bind()
-    after, lists = -1, {}
+    lists: dict[int, tuple[int, int]] = {}
+    after = -1
     while rows := _page(connection, after):
         last = rows[-1].id
         seats = connection.execute(
