@@ -245,12 +245,17 @@ def test_a_store_on_a_medium_that_cannot_be_written_is_read(store, tmp_path):
     assert done.stdout.strip() == "12", done.stderr
 
 
-def _open(place, barrier, found):
+def _open(place, number, barrier, found):
     sys.path[:0] = [str(Path(__file__).parent / "toys")]
     barrier.wait()
     try:
         with Store(place) as kept:
-            found.put(kept.write(records(2)))
+            new = kept.write(records(2))
+            secret = kept.secret(NIM)
+            for deal in range(20):
+                match = secret.deal(Match.of(NIM, ("random", "bouton"), 1000 * number + deal))
+                kept.write([play_match(match, [make_agent(NIM.game, text) for text in match.seats])], secret)
+            found.put(new)
     except Exception as error:
         found.put(repr(error))
 
@@ -258,12 +263,16 @@ def _open(place, barrier, found):
 def start_together(place):
     context = multiprocessing.get_context("spawn")
     barrier, found = context.Barrier(2), context.Queue()
-    processes = [context.Process(target=_open, args=(place, barrier, found)) for _ in range(2)]
+    processes = [context.Process(target=_open, args=(place, k, barrier, found)) for k in range(2)]
     for process in processes:
         process.start()
     outcome = [found.get(timeout=120) for _ in processes]
     for process in processes:
         process.join()
+    with Store(place) as kept:  # neither has lost an entry of the list, and both took the same secret
+        assert kept.examine(NIM).sound
+        assert len(kept.results(NIM)) == 2 + 2 * 20
+        assert [used.games for used in kept.secrets(NIM)] == [2, 40]
     return outcome
 
 
