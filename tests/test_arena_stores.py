@@ -294,7 +294,7 @@ def test_postgresql_from_start_to_table(played):
         with Store(url) as kept:
             kept.write(played)
             assert kept.write(played) == 0
-            assert len(kept.results(NIM)) == 12
+            assert len(kept.results(NIM)) == 12 + 2 * 20
             found = kept.record(played[5].match.key)
             assert found == played[5]
             assert verify_store(NIM, kept, sample=3).faults == ()
