@@ -56,8 +56,8 @@ def league_test(
     ruleset = ruleset_of(game, param)
     runner = make_runner("local", jobs, time_limit, None, trust)
     check_agents(ruleset, [a, b], runner)
-    test = SequentialTest(elo0, elo1, alpha, beta)
-    for _ in run_test(ruleset, [a, b], runner, test, games, Secret.chosen(seed)):
+    test, secret = SequentialTest(elo0, elo1, alpha, beta), Secret.chosen(seed)
+    for _ in run_test(ruleset, [a, b], runner, test, games, secret):
         low, high = test.bounds
         print(
             f"{test.games} games: {a} scores {100 * test.score:.1f} %, ratio {test.ratio:.2f} "
@@ -71,6 +71,7 @@ def league_test(
     else:
         print(f"Accepted after {test.games} games: {a} stands about {test.accepted:g} Elo above {b}.")
     print(f"Points of the pairs, 0 to 2: {pairs}")
+    print(secret.told)
 
 
 @league.command("submit")
