@@ -232,7 +232,7 @@ def stamp_written(root: Path, since: float) -> None:
     if not any(file.stat().st_mtime >= since for file in files):
         return
     for page in all_pages(root):
-        if page.league or (root / page.path).stat().st_mtime < since:
+        if page.league or (root / page.path).stat().st_mtime < since or page.stale(root) is None:
             continue
         if all(file.stat().st_mtime < since for file in source_files(page.modules).values()):
             page.stamp(root)
