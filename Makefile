@@ -2,6 +2,7 @@
 # make test   installs what the tests need and runs them all
 # make ptx    installs numba-cuda (550 MB) and compiles every game for GPUs
 # make bench  measures speed beside the peers that are installed
+# make pages  plays leagues and pages again that are older than their code
 # make lint   what pre-commit checks
 # make lock   requirements.lock anew, with hashes; make sbom: which packages; make audit: their known vulnerabilities
 
@@ -19,10 +20,13 @@ DEMO ?=
 # Hundreds of processes import the same packages, which pip has not compiled: Python shall keep what the first compiles.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow ptx bench lint lock sbom audit format clean
+# Further options of the pages, such as PAGES=--list.
+PAGES ?=
+
+.PHONY: help demo test test-slow ptx bench pages lint lock sbom audit format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -6
+	@sed -n 's/^# //p' Makefile | head -7
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
@@ -64,6 +68,9 @@ ptx: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+
+pages: $(VENV)/.dev
+	$(BIN)/asobiba publish $(PAGES)
 
 TOOLS := $(VENV)-tools
 $(TOOLS)/.done: .ci/tools.lock
