@@ -134,6 +134,9 @@ from asobiba.core import Game, Ruleset
 from asobiba.envs.mini4wd import discrete, layout, position, race, rules
 
 
+_COURSES = ("junior_clockwise", "junior_short", "junior_hill", "junior_bank", "home_oval", "competition", "jump")
+
+
 def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
     """How far each car came, m."""
     return [float(metres) for metres in state["progress"]]
@@ -150,6 +153,7 @@ GAME = Game(
     chance=True,
     utility="single_agent",
     reward_range=(-20.0, 20.0),
+    variants={name: {"course": name} for name in _COURSES},
     notation="asobiba.envs.mini4wd.notation",
     draw="asobiba.envs.mini4wd.draw",
     evidence="published lap times, deceleration, jump lengths and corner speeds",

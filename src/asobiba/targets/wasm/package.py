@@ -1,0 +1,275 @@
+"""Writes games as WebAssembly: for each a folder with modules and `game.json`, and around them an npm package.
+
+A module holds the rules and agents for one layout: parameter sets (variants) whose records and arrays have the same
+shapes share it, and differ in the bytes of their parameter record, which stand in `game.json`. JavaScript cannot run a
+game's `layout`, so it makes the parameter sets that were written, and says how to write another.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numpy as np
+from numba.core.errors import NumbaError
+
+from asobiba.arena.match import Record, action_dtype, parameters_text
+from asobiba.core import AsobibaError, Ruleset, agent_declarations, make_agent
+from asobiba.core.agents import Agent, KernelAgent
+from asobiba.core.cache import cache_folder, fingerprint
+from asobiba.core.states import state_header
+from asobiba.targets.wasm import digest, exports, numba_target, objects
+from asobiba.targets.wasm.exports import agent_export, rules_exports
+from asobiba.targets.wasm.objects import Export, link, object_code
+
+FORMAT = 1
+_FILES = ("index.js", "index.d.ts", "README.md", "package.json")
+
+
+@dataclass
+class Variant:
+    """One parameter set of a game: its name in menus, and the agents that are compiled for it."""
+
+    name: str
+    ruleset: Ruleset
+    agents: dict[str, KernelAgent] = field(default_factory=dict)
+
+
+@cache
+def _own_code() -> str:
+    text = "".join(inspect.getsource(module) for module in (numba_target, objects, exports, digest))
+    return hashlib.sha256(f"{llvmlite.__version__} {text}".encode()).hexdigest()
+
+
+def cached_object(wanted: Sequence[Export]) -> bytes:
+    """`object_code`, kept in the cache folder under a fingerprint of all that it is made from."""
+    made_from = repr([(export.name, export.types, export.arguments) for export in wanted]) + _own_code()
+    folder = cache_folder() / "wasm"
+    path = folder / f"{fingerprint([export.function for export in wanted], made_from)}.o"
+    if path.is_file():
+        return path.read_bytes()
+    found = object_code(wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{id(found)}.tmp")
+    temporary.write_bytes(found)
+    temporary.replace(path)
+    return found
+
+
+def kernel_agents(
+    ruleset: Ruleset, wanted: Sequence[str] | None = None
+) -> tuple[dict[str, KernelAgent], dict[str, str]]:
+    """The agents that are kernels, by their text, and why the others are not among them.
+
+    Args:
+        wanted: agents as text (`name:key=value,...`); `None`: all that are declared.
+    """
+    found: dict[str, KernelAgent] = {}
+    missing: dict[str, str] = {}
+    declared = agent_declarations(ruleset.game)
+    for text in declared if wanted is None else wanted:
+        try:
+            agent = make_agent(ruleset.game, text)
+            agent.prepare(ruleset)
+        except (AsobibaError, ImportError, OSError) as error:
+            if wanted is not None:
+                raise
+            missing[text] = str(error).partition("\n")[0]
+            continue
+        if isinstance(agent, KernelAgent):
+            found[text] = agent
+        else:
+            missing[text] = _why_python(agent)
+    return found, missing
+
+
+def _why_python(agent: Agent) -> str:
+    kind = type(agent)
+    what = (inspect.getdoc(kind) or "").partition("\n")[0].rstrip(".")
+    return f"it thinks in Python ({kind.__module__}.{kind.__qualname__}{': ' + what if what else ''})"
+
+
+def _layout(ruleset: Ruleset) -> str:
+    """What rulesets that share a module have in common."""
+    return repr(
+        (
+            ruleset.dtype.descr,
+            ruleset.params.dtype.descr,
+            ruleset.mask_shape,
+            ruleset.actions_shape,
+            str(ruleset.action_dtype),
+            ruleset.observation_size,
+            str(ruleset.observation_space.dtype),
+        )
+    )
+
+
+def write_game(
+    folder: Path,
+    variants: Sequence[Variant],
+    missing: Mapping[str, str],
+    report: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Writes the modules and `game.json` of one game into `folder`; returns what stands in `game.json`.
+
+    Args:
+        variants: of one game, the first as its defaults.
+        missing: agents that are not in it, and why.
+        report: told what is compiled.
+
+    Raises:
+        WasmError: where a module cannot be linked.
+    """
+    game = variants[0].ruleset.game
+    modules: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    left_out = dict(missing)
+    folder.mkdir(parents=True, exist_ok=True)
+    for layout in dict.fromkeys(_layout(variant.ruleset) for variant in variants):
+        sharing = [variant for variant in variants if _layout(variant.ruleset) == layout]
+        report(f"{game.name}, {sharing[0].name}: rules and {len(sharing[0].agents)} agents")
+        name, content, about = _module(sharing, left_out)
+        (folder / name).write_bytes(content)
+        modules[name], names[layout] = about, name
+    declared = agent_declarations(game)
+    here = dict.fromkeys(text for variant in variants for text in variant.agents)
+    manifest = {
+        "format": FORMAT,
+        "asobiba": version("asobiba"),
+        "game": game.name,
+        "version": game.version,
+        "title": game.title,
+        "turns": game.turns,
+        "information": game.information,
+        "defaults": json.loads(parameters_text(variants[0].ruleset.game.ruleset().parameters)),
+        "modules": modules,
+        "rulesets": [_ruleset(variant, names[_layout(variant.ruleset)], modules) for variant in variants],
+        "agents": {text: _agent(declared.get(text.partition(":")[0])) for text in here},
+        "missing": left_out,
+    }
+    (folder / "game.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    return manifest
+
+
+def _module(sharing: Sequence[Variant], missing: dict[str, str]) -> tuple[str, bytes, dict[str, Any]]:
+    """The module of one layout: its file name, its bytes, and what `game.json` tells of it."""
+    ruleset = sharing[0].ruleset
+    rules = rules_exports(ruleset)
+    parts, exported = [cached_object(rules)], [export.name for export in rules]
+    entries: dict[str, str] = {}
+    known: dict[tuple[Any, str], str] = {}
+    for variant in sharing:
+        for text, agent in variant.agents.items():
+            key = agent.policy, repr(agent.memory_dtype.descr)
+            if key not in known:
+                export = agent_export(ruleset, agent, f"act_{len(known)}")
+                try:
+                    parts.append(cached_object([export]))
+                except NumbaError as error:
+                    missing[text] = f"it does not compile without Python: {str(error).strip().splitlines()[-1]}"
+                    continue
+                known[key] = export.name
+                exported.append(export.name)
+            entries[text] = known[key]
+    content = link(parts, exported)
+    about = {
+        "size": len(content),
+        "digest": hashlib.blake2b(content, digest_size=32).hexdigest(),
+        "state": {"size": ruleset.dtype.itemsize, "fields": _fields(ruleset.dtype)},
+        "agents": entries,
+    }
+    return f"{ruleset.game.name}-{about['digest'][:12]}.wasm", content, about
+
+
+def _fields(dtype: np.dtype) -> dict[str, Any]:
+    assert dtype.fields is not None
+    return {
+        name: {"at": entry[1], "type": entry[0].base.name, "shape": list(entry[0].shape)}
+        for name, entry in dtype.fields.items()
+        if not name.startswith("_pad")
+    }
+
+
+def _text(data: np.ndarray) -> str:
+    return base64.b64encode(data.tobytes()).decode()
+
+
+def _ruleset(variant: Variant, module: str, modules: Mapping[str, Any]) -> dict[str, Any]:
+    """What `game.json` tells of one parameter set."""
+    ruleset = variant.ruleset
+    blank = ruleset.zeros()
+    box: Any = None if ruleset.discrete else ruleset.action_space
+    return {
+        "name": variant.name,
+        "parameters": json.loads(parameters_text(ruleset.parameters)),
+        "module": module,
+        "players": list(ruleset.players),
+        "maxSteps": ruleset.max_steps,
+        "numActions": ruleset.num_actions if ruleset.discrete else 0,
+        "box": None if box is None else {"low": box.low.ravel().tolist(), "high": box.high.ravel().tolist()},
+        "masks": list(ruleset.mask_shape),
+        "actions": list(ruleset.actions_shape),
+        "actionType": ruleset.action_dtype.name,
+        "recordType": action_dtype(ruleset).name,
+        "observation": {
+            "type": ruleset.observation_space.dtype.name if ruleset.observation_space.dtype else "",
+            "size": ruleset.observation_size,
+            "channels": {name: list(shape) for name, shape in ruleset.layout.observation.items()},
+        },
+        "illegalReward": float(np.float32(ruleset.game.illegal_reward)),
+        "zeroSum": ruleset.game.utility == "zero_sum",
+        "params": _text(ruleset.params),
+        "blank": _text(blank) if any(blank.tobytes()) else "",
+        "header": state_header(ruleset),
+        "agents": {
+            text: {"memory": _text(agent.initial_for(ruleset))}
+            for text, agent in variant.agents.items()
+            if text in modules[module]["agents"]
+        },
+    }
+
+
+def _agent(declaration: Any) -> dict[str, Any]:
+    if declaration is None:
+        return {"description": "", "source": "", "deterministic": False}
+    return {
+        "description": declaration.description,
+        "source": declaration.source,
+        "deterministic": declaration.deterministic,
+    }
+
+
+def write_package(folder: Path) -> None:
+    """Writes the JavaScript, its types, the README and `package.json` around the games in `folder/games`."""
+    place = files("asobiba.targets.wasm") / "npm"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _FILES:
+        text = (place / name).read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace("@VERSION@", version("asobiba")), encoding="utf-8")
+
+
+def match_json(record: Record) -> dict[str, Any]:
+    """A match on record as `Ruleset.replay` of the JavaScript takes it."""
+    match = record.match
+    return {
+        "game": match.game,
+        "version": match.version,
+        "parameters": json.loads(parameters_text(match.parameters)),
+        "seats": list(match.seats),
+        "seed": str(match.seed),
+        "actions": base64.b64encode(record.actions).decode(),
+        "digest": record.digest,
+        "returns": list(record.returns),
+        "reason": record.reason,
+        "culprit": record.culprit,
+    }
