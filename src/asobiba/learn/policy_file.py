@@ -162,10 +162,8 @@ def _homes() -> tuple[str, ...]:
 
 def _ours(file: Path) -> bool:
     """Whether the file belongs to asobiba's own packages, or to an installed one that brings agents."""
-    import asobiba.baselines
-
-    folders = list(asobiba.baselines.__path__)
-    for name in _plugins(AGENTS):
+    folders: list[str] = []
+    for name in ("asobiba.baselines", *_plugins(AGENTS)):
         spec = importlib.util.find_spec(name)
         folders += (spec.submodule_search_locations or ()) if spec else ()
     return any(file.resolve().is_relative_to(Path(folder).resolve()) for folder in folders)
