@@ -133,7 +133,6 @@ from asobiba.api import expose
 from asobiba.core import Game, Ruleset
 from asobiba.envs.mini4wd import discrete, layout, position, race, rules
 
-
 _COURSES = ("junior_clockwise", "junior_short", "junior_hill", "junior_bank", "home_oval", "competition", "jump")
 
 

@@ -17,16 +17,22 @@ if TYPE_CHECKING:
 
 def wasm(
     games: Annotated[
-        list[str] | None, typer.Argument(metavar="GAME...", help="Games, as `asobiba games` lists them.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="GAME...", help="Games, as `asobiba games` lists them.", show_default=False),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the package.")] = Path("asobiba-wasm"),
     everything: Annotated[bool, typer.Option("--all", help="All games.")] = False,
     agents: Annotated[
         str | None,
-        typer.Option(metavar="'NAME[:KEY=VALUE,...] ...'", help="Agents, separated by spaces.  [default: all that can]"),
+        typer.Option(
+            metavar="'NAME[:KEY=VALUE,...] ...'", help="Agents, separated by spaces.  [default: all that can]"
+        ),
     ] = None,
     variants: Annotated[
-        str, typer.Option(metavar="'NAME ...'", help="Which of the game's named variants beside its defaults: all, none, or names.")
+        str,
+        typer.Option(
+            metavar="'NAME ...'", help="Which of the game's named variants beside its defaults: all, none, or names."
+        ),
     ] = "all",
     param: Parameters = None,
 ) -> None:

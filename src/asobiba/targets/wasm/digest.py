@@ -67,7 +67,15 @@ def _compress(hashed, block, v, counted, last):
         for k in range(4):
             _mix(v, k, 4 + k, 8 + k, 12 + k, block[order[2 * k]], block[order[2 * k + 1]])
         for k in range(4):
-            _mix(v, k, 4 + (k + 1) % 4, 8 + (k + 2) % 4, 12 + (k + 3) % 4, block[order[8 + 2 * k]], block[order[9 + 2 * k]])
+            _mix(
+                v,
+                k,
+                4 + (k + 1) % 4,
+                8 + (k + 2) % 4,
+                12 + (k + 3) % 4,
+                block[order[8 + 2 * k]],
+                block[order[9 + 2 * k]],
+            )
     for k in range(8):
         hashed[k] ^= v[k] ^ v[8 + k]
 

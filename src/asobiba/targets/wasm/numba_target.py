@@ -93,7 +93,9 @@ class _Context(CPUContext):
         self._internal_codegen = _Codegen("asobiba.wasm")
 
     def load_additional_registries(self) -> None:
-        rtsys.initialize(cpu_target.target_context)  # that of this machine, once; `super` would make it from this context
+        rtsys.initialize(
+            cpu_target.target_context
+        )  # that of this machine, once; `super` would make it from this context
         super().load_additional_registries()
 
     def post_lowering(self, mod: Any, library: Any) -> None:

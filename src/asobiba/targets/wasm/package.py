@@ -23,7 +23,7 @@ import llvmlite
 import numpy as np
 from numba.core.errors import NumbaError
 
-from asobiba.arena.match import Record, action_dtype, parameters_text
+from asobiba.arena.match import action_dtype, parameters_text
 from asobiba.core import AsobibaError, Ruleset, agent_declarations, make_agent
 from asobiba.core.agents import Agent, KernelAgent
 from asobiba.core.cache import cache_folder, fingerprint
@@ -96,7 +96,7 @@ def kernel_agents(
 def _why_python(agent: Agent) -> str:
     kind = type(agent)
     what = (inspect.getdoc(kind) or "").partition("\n")[0].rstrip(".")
-    return f"it thinks in Python ({kind.__module__}.{kind.__qualname__}{': ' + what if what else ''})"
+    return f"thinks in Python, {kind.__module__}.{kind.__qualname__}{': ' + what if what else ''}"
 
 
 def _layout(ruleset: Ruleset) -> str:
@@ -256,20 +256,3 @@ def write_package(folder: Path) -> None:
     for name in _FILES:
         text = (place / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace("@VERSION@", version("asobiba")), encoding="utf-8")
-
-
-def match_json(record: Record) -> dict[str, Any]:
-    """A match on record as `Ruleset.replay` of the JavaScript takes it."""
-    match = record.match
-    return {
-        "game": match.game,
-        "version": match.version,
-        "parameters": json.loads(parameters_text(match.parameters)),
-        "seats": list(match.seats),
-        "seed": str(match.seed),
-        "actions": base64.b64encode(record.actions).decode(),
-        "digest": record.digest,
-        "returns": list(record.returns),
-        "reason": record.reason,
-        "culprit": record.culprit,
-    }
