@@ -53,7 +53,7 @@ def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
     write_package(folder)
     for name in TOYS:
-        written(folder, name, ["random"], variants=False)
+        written(folder, name, None, variants=False)
     return folder
 
 
@@ -62,6 +62,15 @@ def compared(folder: Path, name: str, rulesets: dict[str, Ruleset], count: int) 
     jobs = [{"kind": "random", "game": name, "variant": label, "count": count, "seed": 11} for label in rulesets]
     for label, answer in zip(rulesets, in_node(folder, jobs), strict=True):
         assert answer == random_games(rulesets[label], count, 11), label
+
+
+def same_moves(folder: Path, name: str, ruleset: Ruleset, games: int) -> None:
+    """Games of every agent in a module beside the same ones here."""
+    agents = list(json.loads((folder / "games" / name / "game.json").read_text(encoding="utf-8"))["agents"])
+    assert "random" in agents
+    jobs = [{"kind": "agents", "game": name, "agent": agent, "games": games, "seed": 40} for agent in agents]
+    for agent, answer in zip(agents, in_node(folder, jobs), strict=True):
+        assert answer == agent_games(ruleset, agent, games, 40), agent
 
 
 def recorded(name: str, folder: Path, seed: int = 3) -> dict:
@@ -80,9 +89,8 @@ def test_random_games_have_the_bytes_of_native_ones(name, package):
 
 
 def test_agents_move_as_natively_and_matches_are_replayed(package, tmp_path):
-    jobs = [{"kind": "agents", "game": name, "agent": "random", "games": 5, "seed": 40} for name in TOYS]
-    for name, answer in zip(TOYS, in_node(package, jobs), strict=True):
-        assert answer == agent_games(game(name).ruleset(), "random", 5, 40), name
+    for name in TOYS:
+        same_moves(package, name, game(name).ruleset(), 5)
     matches = {name: recorded(name, tmp_path) for name in TOYS}
     replays = [{"kind": "replay", "game": name, "match": match} for name, match in matches.items()]
     for name, answer in zip(TOYS, in_node(package, replays), strict=True):
@@ -281,11 +289,7 @@ def test_every_game_and_variant_has_the_bytes_of_native_games(name, tmp_path):
     rulesets = written(tmp_path, name, None, variants=True)
     compared(tmp_path, name, {"default": rulesets["default"]}, 10_000)
     compared(tmp_path, name, {k: v for k, v in rulesets.items() if k != "default"}, 500)
-    manifest = json.loads((tmp_path / "games" / name / "game.json").read_text(encoding="utf-8"))
-    agents = list(manifest["agents"])
-    jobs = [{"kind": "agents", "game": name, "agent": agent, "games": 100, "seed": 5} for agent in agents]
-    for agent, answer in zip(agents, in_node(tmp_path, jobs), strict=True):
-        assert answer == agent_games(rulesets["default"], agent, 100, 5), agent
+    same_moves(tmp_path, name, rulesets["default"], 100)
     match = recorded(name, tmp_path)
     (answer,) = in_node(tmp_path, [{"kind": "replay", "game": name, "match": match}])
     assert answer["digest"] == match["digest"]

@@ -74,8 +74,13 @@ async function random({ game, variant, count, seed }) {
 async function agents({ game, variant, agent, games, seed }) {
   const rules = await (await open(new URL(`games/${game}/`, folder))).make(variant);
   const found = [];
+  const made = new Map(); // by seat: what an agent works with is never given back
+  const at = (name, k) => {
+    if (!made.has(`${name} ${k}`)) made.set(`${name} ${k}`, rules.agent(name));
+    return made.get(`${name} ${k}`);
+  };
   for (let g = 0; g < games; g++) {
-    const seats = rules.players.map((_, k) => rules.agent((k + g) % 2 ? "random" : agent));
+    const seats = rules.players.map((_, k) => at((k + g) % 2 ? "random" : agent, k));
     seats.forEach((one, k) => one.begin(k, rules.agentSeed(seed + g, k)));
     let state = rules.newState(seed + g);
     const sum = createHash("sha256");

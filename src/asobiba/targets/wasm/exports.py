@@ -14,7 +14,8 @@
 | `sample` | states, params, masks, samplers, actions: a uniform legal action each (discrete actions of games in turns) |
 | `digest` | data, size, scratch, out: BLAKE2b of so many bytes |
 | `agent_seed` | memories, seed, seat: starts an agent's generator for a game |
-| `act_NAME` | views, params, masks, memories, actions: an agent's answers |
+| `act_NUMBER` | views, params, masks, memories, actions: the answers of an agent that is a kernel |
+| `act_NUMBER` | views, params, the agent's own arrays, action: the answer of another to the first view |
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import KernelAgent
+from asobiba.core.agents import KernelAgent, Thinking
 from asobiba.core.engine import engine_for
 from asobiba.core.game import Ruleset
 from asobiba.core.random import begin_memory, seed_record
@@ -119,3 +120,11 @@ def agent_export(ruleset: Ruleset, agent: KernelAgent, name: str) -> Export:
             ArrayOf(ruleset.action_dtype, tuple(ruleset.action_space.shape or ())),
         ),
     )
+
+
+def thinking_export(ruleset: Ruleset, thinking: Thinking, name: str) -> Export:
+    """The compiled function of an agent that is no kernel: view, parameters, the agent's arrays, action."""
+    arrays = [ArrayOf(one.dtype, one.shape[1:], rows=len(one)) for one in thinking.arrays.values()]
+    params = ArrayOf(ruleset.params.dtype, rows=1)
+    action = ArrayOf(ruleset.action_dtype, tuple(ruleset.action_space.shape or ()), rows=1)
+    return Export(name, thinking.function, (ArrayOf(ruleset.dtype), params, *arrays, action))

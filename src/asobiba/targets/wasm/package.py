@@ -25,15 +25,18 @@ from numba.core.errors import NumbaError
 
 from asobiba.arena.match import action_dtype, parameters_text
 from asobiba.core import AsobibaError, Ruleset, agent_declarations, make_agent
-from asobiba.core.agents import Agent, KernelAgent
+from asobiba.core.agents import Agent, KernelAgent, Thinking
 from asobiba.core.cache import cache_folder, fingerprint
 from asobiba.core.states import state_header
 from asobiba.targets.wasm import digest, exports, numba_target, objects
-from asobiba.targets.wasm.exports import agent_export, rules_exports
+from asobiba.targets.wasm.exports import agent_export, rules_exports, thinking_export
 from asobiba.targets.wasm.objects import Export, link, object_code
 
 FORMAT = 1
 _FILES = ("index.js", "index.d.ts", "README.md", "package.json")
+
+
+Compilable = KernelAgent | Thinking
 
 
 @dataclass
@@ -42,7 +45,7 @@ class Variant:
 
     name: str
     ruleset: Ruleset
-    agents: dict[str, KernelAgent] = field(default_factory=dict)
+    agents: dict[str, Compilable] = field(default_factory=dict)
 
 
 @cache
@@ -68,26 +71,27 @@ def cached_object(wanted: Sequence[Export]) -> bytes:
 
 def kernel_agents(
     ruleset: Ruleset, wanted: Sequence[str] | None = None
-) -> tuple[dict[str, KernelAgent], dict[str, str]]:
-    """The agents that are kernels, by their text, and why the others are not among them.
+) -> tuple[dict[str, Compilable], dict[str, str]]:
+    """The agents that can do without Python, by their text, and why the others are not among them.
 
     Args:
         wanted: agents as text (`name:key=value,...`); `None`: all that are declared.
     """
-    found: dict[str, KernelAgent] = {}
+    found: dict[str, Compilable] = {}
     missing: dict[str, str] = {}
     declared = agent_declarations(ruleset.game)
     for text in declared if wanted is None else wanted:
         try:
             agent = make_agent(ruleset.game, text)
             agent.prepare(ruleset)
+            compilable = agent if isinstance(agent, KernelAgent) else agent.thinking(ruleset)
         except (AsobibaError, ImportError, OSError) as error:
             if wanted is not None:
                 raise
             missing[text] = str(error).partition("\n")[0]
             continue
-        if isinstance(agent, KernelAgent):
-            found[text] = agent
+        if compilable is not None:
+            found[text] = compilable
         else:
             missing[text] = _why_python(agent)
     return found, missing
@@ -133,12 +137,14 @@ def write_game(
     game = variants[0].ruleset.game
     modules: dict[str, Any] = {}
     names: dict[str, str] = {}
+    exported: dict[str, dict[str, str]] = {}
     left_out = dict(missing)
     folder.mkdir(parents=True, exist_ok=True)
     for layout in dict.fromkeys(_layout(variant.ruleset) for variant in variants):
         sharing = [variant for variant in variants if _layout(variant.ruleset) == layout]
         report(f"{game.name}, {sharing[0].name}: rules and {len(sharing[0].agents)} agents")
-        name, content, about = _module(sharing, left_out)
+        name, content, about, entries = _module(sharing, left_out)
+        exported |= entries
         (folder / name).write_bytes(content)
         modules[name], names[layout] = about, name
     declared = agent_declarations(game)
@@ -153,7 +159,7 @@ def write_game(
         "information": game.information,
         "defaults": json.loads(parameters_text(variants[0].ruleset.game.ruleset().parameters)),
         "modules": modules,
-        "rulesets": [_ruleset(variant, names[_layout(variant.ruleset)], modules) for variant in variants],
+        "rulesets": [_ruleset(one, names[_layout(one.ruleset)], exported[one.name]) for one in variants],
         "agents": {text: _agent(declared.get(text.partition(":")[0])) for text in here},
         "missing": left_out,
     }
@@ -161,18 +167,20 @@ def write_game(
     return manifest
 
 
-def _module(sharing: Sequence[Variant], missing: dict[str, str]) -> tuple[str, bytes, dict[str, Any]]:
-    """The module of one layout: its file name, its bytes, and what `game.json` tells of it."""
+def _module(
+    sharing: Sequence[Variant], missing: dict[str, str]
+) -> tuple[str, bytes, dict[str, Any], dict[str, dict[str, str]]]:
+    """The module of one layout: its file name, its bytes, what `game.json` tells of it, and by variant the agents' exports."""
     ruleset = sharing[0].ruleset
     rules = rules_exports(ruleset)
     parts, exported = [cached_object(rules)], [export.name for export in rules]
-    entries: dict[str, str] = {}
+    entries: dict[str, dict[str, str]] = {variant.name: {} for variant in sharing}
     known: dict[tuple[Any, str], str] = {}
     for variant in sharing:
         for text, agent in variant.agents.items():
-            key = agent.policy, repr(agent.memory_dtype.descr)
+            export = _export(ruleset, agent, f"act_{len(known)}")
+            key = export.function if isinstance(agent, Thinking) else agent.policy, repr(export.arguments)
             if key not in known:
-                export = agent_export(ruleset, agent, f"act_{len(known)}")
                 try:
                     parts.append(cached_object([export]))
                 except NumbaError as error:
@@ -180,15 +188,29 @@ def _module(sharing: Sequence[Variant], missing: dict[str, str]) -> tuple[str, b
                     continue
                 known[key] = export.name
                 exported.append(export.name)
-            entries[text] = known[key]
+            entries[variant.name][text] = known[key]
     content = link(parts, exported)
     about = {
         "size": len(content),
         "digest": hashlib.blake2b(content, digest_size=32).hexdigest(),
         "state": {"size": ruleset.dtype.itemsize, "fields": _fields(ruleset.dtype)},
-        "agents": entries,
     }
-    return f"{ruleset.game.name}-{about['digest'][:12]}.wasm", content, about
+    return f"{ruleset.game.name}-{about['digest'][:12]}.wasm", content, about, entries
+
+
+def _export(ruleset: Ruleset, agent: Compilable, name: str) -> Export:
+    return (thinking_export if isinstance(agent, Thinking) else agent_export)(ruleset, agent, name)
+
+
+def _belongings(ruleset: Ruleset, agent: Compilable) -> dict[str, Any]:
+    """What an agent brings to a game: its memory record, or its arrays (whose content is left out where it is zero)."""
+    if isinstance(agent, KernelAgent):
+        return {"memory": _text(agent.initial_for(ruleset))}
+    arrays = [
+        {"size": one.nbytes, "content": _text(one) if one.tobytes().strip(b"\0") else ""}
+        for one in agent.arrays.values()
+    ]
+    return {"arrays": arrays, "generator": list(agent.arrays).index(agent.generator) if agent.generator else -1}
 
 
 def _fields(dtype: np.dtype) -> dict[str, Any]:
@@ -204,7 +226,7 @@ def _text(data: np.ndarray) -> str:
     return base64.b64encode(data.tobytes()).decode()
 
 
-def _ruleset(variant: Variant, module: str, modules: Mapping[str, Any]) -> dict[str, Any]:
+def _ruleset(variant: Variant, module: str, exported: Mapping[str, str]) -> dict[str, Any]:
     """What `game.json` tells of one parameter set."""
     ruleset = variant.ruleset
     blank = ruleset.zeros()
@@ -232,9 +254,7 @@ def _ruleset(variant: Variant, module: str, modules: Mapping[str, Any]) -> dict[
         "blank": _text(blank) if any(blank.tobytes()) else "",
         "header": state_header(ruleset),
         "agents": {
-            text: {"memory": _text(agent.initial_for(ruleset))}
-            for text, agent in variant.agents.items()
-            if text in modules[module]["agents"]
+            text: {"export": export, **_belongings(ruleset, variant.agents[text])} for text, export in exported.items()
         },
     }
 

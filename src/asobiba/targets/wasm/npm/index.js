@@ -549,41 +549,59 @@ export class Ruleset {
 
 /** A compiled agent at one seat of one game. */
 export class Agent {
+  #export;
+  #width;
+  #mask;
+  #view;
+  #action;
+  #owned;
+  #generator;
+
   constructor(rules, name, found) {
     const { heap, spec, about } = rules._inner;
     this.rules = rules;
     this.name = name;
-    this._found = found;
-    this._initial = fromBase64(found.memory);
-    this._export = heap.exports[about.agents[name]];
-    const type = TYPES[spec.actionType];
-    this._length = this.rules.joint ? product(spec.actions.slice(1)) : product(spec.actions);
-    this._at = {
-      view: heap.reserve(about.state.size),
-      mask: heap.reserve(Math.max(1, spec.numActions)),
-      memory: heap.reserve(this._initial.length),
-      action: heap.reserve(this._length * type.BYTES_PER_ELEMENT),
-    };
     this.seat = null;
+    this.#export = heap.exports[found.export];
+    this.#width = rules.joint ? product(spec.actions.slice(1)) : product(spec.actions);
+    this.#view = heap.reserve(about.state.size);
+    this.#action = heap.reserve(this.#width * TYPES[spec.actionType].BYTES_PER_ELEMENT);
+    // A kernel has a memory record and reads the mask; others have arrays of their own.
+    const arrays = found.arrays ?? [{ content: found.memory }];
+    this.#mask = found.arrays ? null : heap.reserve(Math.max(1, spec.numActions));
+    this.#generator = found.arrays ? found.generator : 0;
+    this.#owned = arrays.map(({ size, content }) => {
+      const bytes = content ? fromBase64(content) : null;
+      return { at: heap.reserve(size ?? bytes.length), size: size ?? bytes.length, bytes };
+    });
   }
 
   begin(seat, seed) {
     const { heap } = this.rules._inner;
-    heap.bytes(this._at.memory, this._initial.length).set(this._initial);
-    heap.exports.agent_seed(1, this._at.memory, asSeed(seed), seat);
+    for (const { at, size, bytes } of this.#owned) {
+      if (bytes) heap.bytes(at, size).set(bytes);
+      else heap.bytes(at, size).fill(0);
+    }
+    if (this.#mask !== null) heap.exports.agent_seed(1, this.#owned[0].at, asSeed(seed), seat);
+    else if (this.#generator >= 0) heap.exports.seed(1, this.#owned[this.#generator].at, asSeed(seed));
     this.seat = seat;
   }
 
   act(state) {
     if (this.seat === null) throw new AsobibaError("begin(seat, seed) comes before act");
-    const { heap, spec, about, params } = this.rules._inner;
-    const view = this.rules.view(state, this.seat);
-    const mask = this.rules.mask(state, this.rules.joint ? this.seat : undefined);
-    heap.bytes(this._at.view, about.state.size).set(view.bytes);
-    if (this.rules.joint) new DataView(heap.buffer).setInt8(this._at.view + about.state.fields.to_move.at, this.seat);
-    heap.bytes(this._at.mask, mask.length).set(mask);
-    this._export(1, this._at.view, params, this._at.mask, this._at.memory, this._at.action);
-    const values = heap.array(spec.actionType, this._at.action, this._length);
-    return this.rules.discrete ? Number(values[0]) : Array.from(values);
+    const { rules } = this;
+    const { heap, spec, about, params } = rules._inner;
+    const view = rules.view(state, this.seat);
+    heap.bytes(this.#view, about.state.size).set(view.bytes);
+    if (rules.joint) new DataView(heap.buffer).setInt8(this.#view + about.state.fields.to_move.at, this.seat);
+    const own = this.#owned.map(({ at }) => at);
+    if (this.#mask !== null) {
+      const mask = rules.mask(state, rules.joint ? this.seat : undefined);
+      heap.bytes(this.#mask, mask.length).set(mask);
+      own.unshift(this.#mask);
+    }
+    this.#export(1, this.#view, params, ...own, this.#action);
+    const values = heap.array(spec.actionType, this.#action, this.#width);
+    return rules.discrete ? Number(values[0]) : Array.from(values);
   }
 }
