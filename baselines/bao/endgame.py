@@ -32,7 +32,7 @@ from numba import get_num_threads
 
 from asobiba.baselines.bao.boards import NO_MOVE, board_count, board_rank, play, row_sum, rows_in_order, tables
 from asobiba.core import compiled, kernel
-from asobiba.core.cache import cache_folder
+from asobiba.core.folders import cache_folder
 from asobiba.envs.bao.rules import DRAWS, ENDLESS_MOVE, ILLEGAL
 
 NEVER, ALWAYS = -128, 127

@@ -351,6 +351,9 @@ def agent_declarations(game: Game) -> dict[str, AgentDeclaration]:
 def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
     """Splits `name:key=value,key=value` into the name and the parameters (numbers, booleans or text).
 
+    >>> parse_agent("alpha_beta:depth=4,quiescence=true")
+    ('alpha_beta', {'depth': 4, 'quiescence': True})
+
     Raises:
         UnknownAgent: for text of another form.
     """

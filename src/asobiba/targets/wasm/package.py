@@ -26,7 +26,8 @@ from numba.core.errors import NumbaError
 from asobiba.arena.match import action_dtype, parameters_text
 from asobiba.core import AsobibaError, Ruleset, agent_declarations, make_agent
 from asobiba.core.agents import Agent, KernelAgent, Thinking
-from asobiba.core.cache import cache_folder, fingerprint
+from asobiba.core.folders import cache_folder, sweep, touch, write_whole
+from asobiba.core.identity import machine_code_identity
 from asobiba.core.states import state_header
 from asobiba.targets.wasm import digest, exports, numba_target, objects
 from asobiba.targets.wasm.exports import agent_export, rules_exports, thinking_export
@@ -55,17 +56,16 @@ def _own_code() -> str:
 
 
 def cached_object(wanted: Sequence[Export]) -> bytes:
-    """`object_code`, kept in the cache folder under a fingerprint of all that it is made from."""
+    """`object_code`, kept in the cache folder under the digest of all that it is made from."""
     made_from = repr([(export.name, export.types, export.arguments) for export in wanted]) + _own_code()
-    folder = cache_folder() / "wasm"
-    path = folder / f"{fingerprint([export.function for export in wanted], made_from)}.o"
+    name = machine_code_identity([export.function for export in wanted], made_from)
+    path = cache_folder() / "wasm" / f"{name}.o"
     if path.is_file():
+        touch(path)
         return path.read_bytes()
     found = object_code(wanted)
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{id(found)}.tmp")
-    temporary.write_bytes(found)
-    temporary.replace(path)
+    write_whole(path, found)
+    sweep(path.parent, "*.o", path)
     return found
 
 
