@@ -402,6 +402,7 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
 def think(
     states,
     params,
+    masks,
     frames,
     weights,
     options,

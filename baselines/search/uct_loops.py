@@ -273,6 +273,7 @@ def graft(tree, other, root, moved):
 def think(
     states,
     params,
+    masks,
     frames,
     tree,
     path,

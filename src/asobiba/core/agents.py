@@ -40,7 +40,7 @@ class Thinking:
     """How an agent that is no kernel finds its answer by one compiled function, for targets without Python.
 
     Args:
-        function: `function(views, params, *arrays, actions)` answers the first view.
+        function: `function(views, params, masks, *arrays, actions)` answers the first view.
         arrays: what it works with, as it is when a game begins: by name, in the order of the arguments.
         generator: which of them holds, in its first record, a generator that a game's seed starts (`seed_record`); "" for none.
     """

@@ -15,7 +15,7 @@
 | `digest` | data, size, scratch, out: BLAKE2b of so many bytes |
 | `agent_seed` | memories, seed, seat: starts an agent's generator for a game |
 | `act_NUMBER` | views, params, masks, memories, actions: the answers of an agent that is a kernel |
-| `act_NUMBER` | views, params, the agent's own arrays, action: the answer of another to the first view |
+| `act_NUMBER` | views, params, masks, the agent's own arrays, action: the answer of another to the first view |
 """
 
 from __future__ import annotations
@@ -106,16 +106,19 @@ def rules_exports(ruleset: Ruleset) -> tuple[Export, ...]:
     return tuple(found)
 
 
+def _mask_row(ruleset: Ruleset) -> ArrayOf:
+    return ArrayOf(np.dtype(np.int8), (ruleset.num_actions if ruleset.discrete else 0,))
+
+
 def agent_export(ruleset: Ruleset, agent: KernelAgent, name: str) -> Export:
     """The policy of an agent, for views of this ruleset's layout and memories of the agent's."""
-    row = (ruleset.num_actions,) if ruleset.discrete else (0,)
     return Export(
         name,
         _asking(agent.policy, ruleset.discrete),
         (
             ArrayOf(ruleset.dtype),
             ArrayOf(ruleset.params.dtype, rows=1),
-            ArrayOf(np.dtype(np.int8), row),
+            _mask_row(ruleset),
             ArrayOf(agent.memory_dtype),
             ArrayOf(ruleset.action_dtype, tuple(ruleset.action_space.shape or ())),
         ),
@@ -123,8 +126,8 @@ def agent_export(ruleset: Ruleset, agent: KernelAgent, name: str) -> Export:
 
 
 def thinking_export(ruleset: Ruleset, thinking: Thinking, name: str) -> Export:
-    """The compiled function of an agent that is no kernel: view, parameters, the agent's arrays, action."""
+    """The compiled function of an agent that is no kernel: view, parameters, mask, the agent's arrays, action."""
     arrays = [ArrayOf(one.dtype, one.shape[1:], rows=len(one)) for one in thinking.arrays.values()]
     params = ArrayOf(ruleset.params.dtype, rows=1)
     action = ArrayOf(ruleset.action_dtype, tuple(ruleset.action_space.shape or ()), rows=1)
-    return Export(name, thinking.function, (ArrayOf(ruleset.dtype), params, *arrays, action))
+    return Export(name, thinking.function, (ArrayOf(ruleset.dtype), params, _mask_row(ruleset), *arrays, action))

@@ -556,6 +556,7 @@ export class Agent {
   #action;
   #owned;
   #generator;
+  #kernel;
 
   constructor(rules, name, found) {
     const { heap, spec, about } = rules._inner;
@@ -566,10 +567,11 @@ export class Agent {
     this.#width = rules.joint ? product(spec.actions.slice(1)) : product(spec.actions);
     this.#view = heap.reserve(about.state.size);
     this.#action = heap.reserve(this.#width * TYPES[spec.actionType].BYTES_PER_ELEMENT);
-    // A kernel has a memory record and reads the mask; others have arrays of their own.
+    this.#mask = heap.reserve(Math.max(1, spec.numActions));
+    // A kernel has a memory record; others have arrays of their own.
+    this.#kernel = found.arrays === undefined;
     const arrays = found.arrays ?? [{ content: found.memory }];
-    this.#mask = found.arrays ? null : heap.reserve(Math.max(1, spec.numActions));
-    this.#generator = found.arrays ? found.generator : 0;
+    this.#generator = found.generator ?? 0;
     this.#owned = arrays.map(({ size, content }) => {
       const bytes = content ? fromBase64(content) : null;
       return { at: heap.reserve(size ?? bytes.length), size: size ?? bytes.length, bytes };
@@ -582,7 +584,7 @@ export class Agent {
       if (bytes) heap.bytes(at, size).set(bytes);
       else heap.bytes(at, size).fill(0);
     }
-    if (this.#mask !== null) heap.exports.agent_seed(1, this.#owned[0].at, asSeed(seed), seat);
+    if (this.#kernel) heap.exports.agent_seed(1, this.#owned[0].at, asSeed(seed), seat);
     else if (this.#generator >= 0) heap.exports.seed(1, this.#owned[this.#generator].at, asSeed(seed));
     this.seat = seat;
   }
@@ -594,13 +596,10 @@ export class Agent {
     const view = rules.view(state, this.seat);
     heap.bytes(this.#view, about.state.size).set(view.bytes);
     if (rules.joint) new DataView(heap.buffer).setInt8(this.#view + about.state.fields.to_move.at, this.seat);
+    const mask = rules.mask(state, rules.joint ? this.seat : undefined);
+    heap.bytes(this.#mask, mask.length).set(mask);
     const own = this.#owned.map(({ at }) => at);
-    if (this.#mask !== null) {
-      const mask = rules.mask(state, rules.joint ? this.seat : undefined);
-      heap.bytes(this.#mask, mask.length).set(mask);
-      own.unshift(this.#mask);
-    }
-    this.#export(1, this.#view, params, ...own, this.#action);
+    this.#export(1, this.#view, params, this.#mask, ...own, this.#action);
     const values = heap.array(spec.actionType, this.#action, this.#width);
     return rules.discrete ? Number(values[0]) : Array.from(values);
   }
