@@ -29,6 +29,7 @@ from asobiba.targets.wasm.commands import named_variants
 from asobiba.targets.wasm.digest import WORK, blake2b
 from asobiba.targets.wasm.objects import ArrayOf, Export, WasmError, link, object_code
 from asobiba.targets.wasm.package import Variant, kernel_agents, write_game, write_package
+from asobiba.targets.wasm.page import agent_table
 
 TOYS = [one.name for one in games() if not one.package.startswith("asobiba.")]
 OURS = [one.name for one in games() if one.package.startswith("asobiba.")]
@@ -280,6 +281,11 @@ def test_a_browser_replays_matches_of_a_leagues_store(package, tmp_path):
     shutil.copytree(package, folder)
     matches = [recorded(name, tmp_path) for name in TOYS]
     assert in_chromium(folder, matches) == {match["game"]: match["digest"] for match in matches}
+
+
+@pytest.mark.slow
+def test_the_page_says_which_agents_are_compiled():
+    assert (Path(__file__).parent.parent / "docs" / "wasm.md").read_text(encoding="utf-8").endswith(agent_table())
 
 
 @pytest.mark.slow

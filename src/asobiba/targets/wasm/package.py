@@ -147,6 +147,9 @@ def write_game(
         exported |= entries
         (folder / name).write_bytes(content)
         modules[name], names[layout] = about, name
+    for old in folder.glob("*.wasm"):
+        if old.name not in modules:
+            old.unlink()
     declared = agent_declarations(game)
     here = dict.fromkeys(text for variant in variants for text in variant.agents)
     manifest = {
