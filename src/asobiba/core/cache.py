@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,27 +21,14 @@ from types import ModuleType
 from typing import Any
 
 import numba
-from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 from asobiba.core.folders import cache_folder, sweep, touch, write_whole
 from asobiba.core.identity import machine_code_identity, python_function
+from asobiba.core.symbols import keeps_layouts_apart
+from asobiba.core.targets import wait_without_spinning
 
 _BLOCK = re.compile(r"^# bind:.*?\n(.*?)^# end of bind\n", re.M | re.S)
-
-
-def _name_of_record(record: types.Record) -> tuple[str, tuple[str, ...]]:
-    """How machine code names a record among its arguments: by its fields.
-
-    Numba takes the number that the type got in this process. Two processes give one number to records of two layouts,
-    such as those of two boards, and so one name to two functions; who then loads both from the cache runs the first one
-    on both.
-    """
-    return "Record", (hashlib.sha256(record.name.encode()).hexdigest()[:24],)
-
-
-types.Record.mangling_args = property(_name_of_record)  # type: ignore[method-assign, assignment]
-_NAMES = inspect.getsource(_name_of_record)
 
 
 def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> ModuleType:
@@ -122,7 +110,7 @@ class _CodeFiles(IndexDataCacheFile):
         self._base, self._stamp = base, stamp
 
     def _name_of(self, key: Any) -> str:
-        made_from = repr((numba.__version__, _NAMES, self._stamp, key))
+        made_from = repr((numba.__version__, self._stamp, key))
         return f"{self._base}.{hashlib.sha256(made_from.encode()).hexdigest()[:24]}.nbc"
 
     def load(self, key: Any) -> Any:
@@ -135,6 +123,8 @@ class _CodeFiles(IndexDataCacheFile):
         return data
 
     def save(self, key: Any, data: Any) -> None:
+        if not keeps_layouts_apart(pickle.dumps(data)):
+            return
         name = self._name_of(key)
         self._save_data(name, data)
         # What earlier sources left: such files are not overwritten.
@@ -191,5 +181,7 @@ class LateCache:
 
     def __getattr__(self, name: str) -> Any:
         if self._cache is None:
+            if self._dispatcher.targetoptions.get("parallel"):
+                wait_without_spinning()
             self._cache = _Cache(self._dispatcher)
         return getattr(self._cache, name)
