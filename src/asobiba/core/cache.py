@@ -31,7 +31,9 @@ from asobiba.core.targets import wait_without_spinning
 _BLOCK = re.compile(r"^# bind:.*?\n(.*?)^# end of bind\n", re.M | re.S)
 
 
-def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> ModuleType:
+def bind_module(
+    label: str, template: str, bindings: Mapping[str, Any], written: str = "", reached: Iterable[Any] = ()
+) -> ModuleType:
     """A module over placeholder kernels, with real ones in their place.
 
     `template` names a module that imports its placeholders in one block, between a line that begins with `# bind:` and
@@ -42,6 +44,8 @@ def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> Modul
         label: begins the name of the folder in the cache, such as `bao` or `bao-uct`.
         template: name of the module.
         bindings: name in the template -> module-level function, or constant.
+        written: Python that stands in the block too, and defines what is not among the bindings.
+        reached: the functions that it imports.
 
     Raises:
         TypeError: if the template has no such block, or a binding that it does not import.
@@ -54,7 +58,7 @@ def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> Modul
     unknown = [name for name in bindings if not re.search(rf"\b{name}\b", block[1])]
     if unknown:
         raise TypeError(f"{template} has no placeholder called {', '.join(unknown)}")
-    lines, functions = [], []
+    lines, functions = [], [*reached]
     for name, value in bindings.items():
         function = python_function(value)
         if function is None:
@@ -63,7 +67,7 @@ def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> Modul
             lines.append(f"from {function.__module__} import {function.__qualname__} as {name}")
             functions.append(value)
     head = f"# Written by asobiba.core.cache from {template}: edit that, this is overwritten.\n"
-    text = head + source[: block.start()] + "\n".join(lines) + "\n" + source[block.end() :]
+    text = head + source[: block.start()] + "\n".join([*lines, written]) + "\n" + source[block.end() :]
     # What the template reaches besides the placeholders counts too.
     shared = [value for value in vars(module).values() if python_function(value) is not None]
     return load_generated(label, [*functions, *shared], text)
