@@ -334,6 +334,13 @@ def observe(s, p, player, out): out[0] = 1
     assert len(list((tmp_path / "cache").glob("edited-*"))) == 2
 
 
+def test_what_was_compiled_ahead_is_not_compiled_again():
+    done = run("import sys; from asobiba import cli; sys.argv[1:] = ['compile', 'toy_nim']; cli.main()")
+    assert "bouton: " in done.stdout, done.stderr
+    played = run("import asobiba; e = asobiba.make('toy_nim', opponent='bouton'); e.reset(seed=0)", ASOBIBA_QUIET="")
+    assert (played.returncode, played.stderr) == (0, "")
+
+
 def test_a_forked_child_says_what_is_wrong():
     code = (
         "import os, asobiba\n"
