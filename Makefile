@@ -1,5 +1,6 @@
 # make demo   plays the battleship league and prints its table
 # make test   installs what the tests need and runs them all
+# make ptx    installs numba-cuda (550 MB) and compiles every game for GPUs
 # make bench  measures speed beside the peers that are installed
 # make lint   what pre-commit checks
 
@@ -17,10 +18,10 @@ DEMO ?=
 # Hundreds of processes import the same packages, which pip has not compiled: Python shall keep what the first compiles.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow bench lint format clean
+.PHONY: help demo test test-slow ptx bench lint format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -4
+	@sed -n 's/^# //p' Makefile | head -5
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
@@ -51,6 +52,10 @@ test: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
+
+ptx: $(VENV)/.dev
+	$(PIP) --constraint constraints.txt --editable '.[gpu]'
+	$(BIN)/python -m pytest -n 2 tests/test_ptx.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
