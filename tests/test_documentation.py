@@ -101,7 +101,9 @@ def test_contributing_builds_a_whole_game(tmp_path):
     """Follows the page in a copy of the package: writes its files, registers the game, runs the tests."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     package = tmp_path / "asobiba"
-    shutil.copytree(ROOT / "src" / "asobiba", package, ignore=shutil.ignore_patterns("__pycache__", "envs", "baselines"))
+    shutil.copytree(
+        ROOT / "src" / "asobiba", package, ignore=shutil.ignore_patterns("__pycache__", "envs", "baselines")
+    )
     for name in ("envs", "baselines"):
         (package / name).mkdir()
         (package / name / "__init__.py").touch()

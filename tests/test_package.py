@@ -20,7 +20,10 @@ def test_a_wheel_holds_every_file_that_lies_beside_the_modules():
         path
         for folder in folders
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix != ".py" and path.parent.name != "__pycache__" and ".egg-info" not in str(path)
+        if path.is_file()
+        and path.suffix != ".py"
+        and path.parent.name != "__pycache__"
+        and ".egg-info" not in str(path)
     }
     assert ROOT / "envs" / "tactics" / "units.yml" in present
     assert sorted(present - packed) == []

@@ -13,7 +13,7 @@ from asobiba import game
 from asobiba.arena.commands import ruleset_of
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic
-from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set
+from asobiba.baselines.werewolf.hosting import Reception, accept_peers, in_short, play_set
 from asobiba.baselines.werewolf.joining import join
 from asobiba.protocols.aiwolf import ClientError
 
@@ -180,6 +180,44 @@ def test_a_client_that_tells_no_name_is_sent_away():
     assert "sent away" in told[0]
 
 
+def test_silent_connections_keep_no_honest_client_out():
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        address = server.getsockname()[:2]
+        silent = [socket.create_connection(address) for _ in range(30)]
+        client = threading.Thread(target=PlainClient(), args=address)
+        client.start()
+        peers = accept_peers(server, 1, 5.0, 20.0, lambda text: None)
+        assert [peer.name for peer in peers] == ["plain"]
+        for connection in [*silent, *peers]:
+            connection.close()
+        client.join(10)
+
+
+def test_two_clients_of_the_same_name_are_told_apart_and_strangers_without_the_token_sent_away():
+    told = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()[:2]
+
+        def client(answer):
+            with socket.create_connection(address) as connection, connection.makefile("rb") as lines:
+                lines.readline()
+                connection.sendall(answer)
+                lines.readline()
+
+        reception = Reception(server, 2, 5.0, told.append, token="secret")
+        names = [b"plain\n", b"plain:wrong\n", b"plain:secret\n", b"plain:secret\n"]
+        threads = [threading.Thread(target=client, args=(answer,)) for answer in names]
+        for thread in threads:
+            thread.start()
+        peers = reception.wait(20.0)
+        assert sorted(peer.name for peer in peers) == ["plain", "plain-2"]
+        for peer in peers:
+            peer.close()
+        for thread in threads:
+            thread.join(10)
+    assert "secret" not in "".join(told)
+
+
 def test_joining_nobody_says_so():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -242,7 +280,7 @@ def asobiba(*arguments):
 def test_the_commands_serve_and_join_play_together_from_two_processes(tmp_path):
     serve = asobiba(
         "serve", "werewolf", "--players", 5, "--games", 2, "--port", 0, "--clients", 2, "--wait", 60, "--reply", 30,
-        "--log", tmp_path / "logs", "--store", tmp_path / "league.sqlite",
+        "--fill", "basic", "--log", tmp_path / "logs", "--store", tmp_path / "league.sqlite",
     )  # fmt: skip
     try:
         address = serve.stdout.readline()
@@ -266,6 +304,19 @@ def test_the_commands_serve_and_join_play_together_from_two_processes(tmp_path):
         results = store.results(ruleset)
     assert len(results) == 2
     assert {"aiwolf:ours", "aiwolf:plain", "basic"} == set(results.agents)
+
+
+def test_serve_says_who_is_missing_and_plays_only_if_told_to_fill():
+    serve = asobiba("serve", "werewolf", "--players", 5, "--port", 0, "--wait", 1)
+    said, _ = serve.communicate(timeout=300)
+    assert serve.returncode == 1
+    assert "5 of 5 clients are missing after 1 s; nobody came" in said
+    assert "--fill basic" in said
+    assert "game 1" not in said
+    refused = asobiba("serve", "werewolf", "--players", 5, "--clients", 2)
+    said, _ = refused.communicate(timeout=60)
+    assert refused.returncode == 2
+    assert "leave 3 of 5 seats empty" in " ".join(said.replace("│", " ").split())
 
 
 def test_clients_are_not_told_the_seed_that_deals_the_roles():
