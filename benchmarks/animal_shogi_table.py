@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from asobiba.api import Batch
-from asobiba.baselines.animal_shogi.solver.table import Table
+from asobiba.baselines.animal_shogi.solver.table import ValueTable
 from asobiba.core import game
 
 GAMES, STEPS, ROUNDS = 4096, 40, 7
@@ -33,7 +33,7 @@ def main() -> None:
     """Prints seconds to open the table with its first answer, and microseconds a position in one call."""
     positions = random_positions()
     begin = time.perf_counter()
-    table = Table.open()
+    table = ValueTable.open()
     table.values(positions[:1])
     opened = time.perf_counter() - begin
     times = []

@@ -24,7 +24,7 @@ from asobiba.baselines.animal_shogi.perfect import (
 from asobiba.baselines.animal_shogi.solver import index, retrograde, solve
 from asobiba.baselines.animal_shogi.solver.index import SIZE, material_code
 from asobiba.baselines.animal_shogi.solver.published import comparison, measure
-from asobiba.baselines.animal_shogi.solver.table import DRAW_BYTE, Table, TableError, TableMissing, write_table
+from asobiba.baselines.animal_shogi.solver.table import DRAW_BYTE, TableError, TableMissing, ValueTable, write_table
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
 from asobiba.core import compiled, game, make_agent
 from asobiba.core.errors import GameParameterError
@@ -39,7 +39,7 @@ SMALL = 2
 @pytest.fixture(scope="session")
 def table(tmp_path_factory):
     """The table of all sub-games with at most two pieces besides the lions."""
-    return Table.open(solve.solve_small(tmp_path_factory.mktemp("table") / "small.table", SMALL), verify=True)
+    return ValueTable.open(solve.solve_small(tmp_path_factory.mktemp("table") / "small.table", SMALL), checksum=True)
 
 
 def state_of(position: int, side: int = 0) -> np.void:
@@ -165,7 +165,7 @@ def test_table_files_are_checked(tmp_path, table):
     data = table.path.read_bytes()
     missing = tmp_path / "none.table"
     with pytest.raises(TableMissing, match="asobiba solve animal_shogi"):
-        Table.open(missing)
+        ValueTable.open(missing)
     for content, message in (
         (b"noise", "no header|does not begin"),
         (data[:-10], "cut short"),
@@ -174,11 +174,11 @@ def test_table_files_are_checked(tmp_path, table):
         path = tmp_path / f"{len(content)}.table"
         path.write_bytes(content)
         with pytest.raises(TableError, match=message):
-            Table.open(path)
+            ValueTable.open(path)
     damaged = tmp_path / "damaged.table"
     damaged.write_bytes(data[:-1000] + bytes(1000))
     with pytest.raises(TableError, match="checksum"):
-        Table.open(damaged, verify=True)
+        ValueTable.open(damaged, checksum=True)
 
 
 def test_distances_are_counted(table):
@@ -210,7 +210,7 @@ def test_unfolded_counts_take_both_images_of_lions_on_the_middle_file(table):
 def test_usual_place_of_the_table(tmp_path, monkeypatch):
     monkeypatch.setenv("ASOBIBA_DATA_DIR", str(tmp_path))
     with pytest.raises(TableMissing, match=str(tmp_path)):
-        Table.open()
+        ValueTable.open()
     agent = make_agent(RULESET.game, "perfect")
     with pytest.raises(TableMissing):
         agent.reset(RULESET, 0, 1)
@@ -352,7 +352,7 @@ def test_commands_around_a_small_table(tmp_path, table):
     file = tmp_path / "one.table"
     done = runner.invoke(table_commands.app, ["solve", "--pieces", "1", "--table", str(file)])
     assert done.exit_code == 0, done.output
-    assert Table.open(file).materials == (0, 1, 3, 9)
+    assert ValueTable.open(file).materials == (0, 1, 3, 9)
     for arguments in (["--pieces", "1"], ["--pieces", "9", "--table", str(file)], ["--threads", "0"]):
         assert runner.invoke(table_commands.app, ["solve", *arguments]).exit_code != 0
     missing = runner.invoke(table_commands.app, ["analyse", "--table", str(tmp_path / "none")])
@@ -369,7 +369,7 @@ def test_the_whole_game_as_published(tmp_path):
     file = tmp_path / "animal_shogi.table"
     counted = solve.solve_game(file)
     assert counted["contradictions"] == 0
-    whole = Table.open(file)
+    whole = ValueTable.open(file)
     differing = [line.name for line in comparison(counted, measure(whole, RULESET)) if not line.agrees]
     assert differing == []
     assert file.stat().st_size < 200_000_000

@@ -9,6 +9,7 @@ import math
 import re
 import time
 from collections import Counter
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -21,7 +22,17 @@ from asobiba.arena.match import Match, Record, winner
 from asobiba.arena.ratings import bradley_terry, outcomes
 from asobiba.arena.references import LEVELS, references
 from asobiba.arena.results import Result, Results
-from asobiba.arena.schedule import MOST_GROUPS, balanced_groups, meetings, pairings, spread, swiss
+from asobiba.arena.schedule import (
+    MOST_GROUPS,
+    balanced_groups,
+    meetings,
+    neighbour_orders,
+    pairings,
+    round_robin,
+    seatings,
+    spread,
+    swiss,
+)
 from asobiba.arena.sequential import SequentialTest
 from asobiba.arena.show import headline
 from asobiba.arena.simulate import SCHEDULES, simulate
@@ -42,16 +53,74 @@ def team_result(seats, returns, teams, number=0):
     )
 
 
+def rock_paper_scissors(match):
+    """Three rounds between all three; who beats the last move looks at the player on the left."""
+    generator = np.random.default_rng(match.seed)
+    scores, last = np.zeros(3), np.zeros(3, int)
+    for _ in range(3):
+        moves = np.zeros(3, int)
+        for seat, name in enumerate(match.seats):
+            follows = (last[seat - 1] + 1) % 3
+            moves[seat] = {"rock": 0, "beat_last": follows, "random": generator.integers(3)}[name]
+        for seat in range(3):
+            for other in range(3):
+                scores[seat] += (0, 1, -1)[(moves[seat] - moves[other]) % 3]
+        last = moves
+    return team_result(match.seats, scores.tolist(), (0, 1, 2), match.seed)
+
+
+@pytest.mark.parametrize("play", [meetings, round_robin])
+def test_the_table_does_not_depend_on_the_order_in_which_agents_are_named(play):
+    three = game("toy_nim").ruleset(players=3)
+    tables = []
+    for names in permutations(("random", "beat_last", "rock")):
+        matches = list(play(three, names, 60, 0))
+        assert len(matches) == 60
+        assert {match.seats for match in matches} == set(permutations(names))
+        tables.append(bradley_terry([rock_paper_scissors(match) for match in matches]))
+    assert tables[0][0].agent == "beat_last"
+    assert all(table == tables[0] for table in tables)
+
+
+@pytest.mark.parametrize("seats", [5, 6, 15])
+def test_many_seats_are_balanced_over_seats_and_neighbours(seats):
+    class Big:
+        class game:
+            name = "big"
+
+    names = [f"agent{k:02}" for k in range(seats)]
+    sat, follows, drawn = Counter(), Counter(), []
+    seeds = len(neighbour_orders(seats))
+    for index in range(seeds):
+        found = seatings(Big, names, 3, index)
+        assert found == seatings(Big, names[::-1], 3, index)
+        assert {frozenset(Counter(column).items()) for column in zip(*found)} == {frozenset((n, 1) for n in names)}
+        for order in found:
+            sat.update((name, seat) for seat, name in enumerate(order))
+            follows.update((order[k - 1], order[k]) for k in range(seats))
+        drawn.append(found[0])
+    assert set(sat.values()) == {seeds}
+    assert len(sat) == seats * seats
+    assert len(follows) == seats * (seats - 1)
+    assert set(follows.values()) == ({seats} if seats % 2 else {seats, 2 * seats})
+    assert seatings(Big, names, 3, seeds) != seatings(Big, names, 3, 0), "the next seeds draw anew"
+    assert seatings(Big, names, 4, 0) != seatings(Big, names, 3, 0)
+
+
 def test_fifteen_seats_are_planned_at_once_and_everybody_sits_everywhere_equally_often():
+    class Big:
+        class game:
+            name = "big"
+
     names = [f"agent{k}" for k in range(10)]
     groups = balanced_groups(names, 15, 4, seed=1)
+    assert groups == balanced_groups(names[::-1], 15, 4, seed=1)
     assert {len(group) for group in groups} == {15}
     assert len(set(Counter(name for group in groups for name in group).values())) == 1
     seated = Counter()
     for group in groups:
-        for turn in range(15):
-            for seat in range(15):
-                seated[group[(seat + turn) % 15], seat] += 1
+        for order in seatings(Big, group, 0, 0):
+            seated.update((name, seat) for seat, name in enumerate(order))
     assert len(set(seated.values())) == 1
 
 

@@ -16,7 +16,7 @@ from asobiba.envs.battleship.reference import ReferenceGame
 SMALL = {"height": 5, "width": 6, "fleet": (3, 2, 2)}
 
 
-class Table:
+class OpenGame:
     """A game on the table: its record `states` (1,) and the mask `masks` (1, actions)."""
 
     def __init__(self, ruleset, seed=0):
@@ -51,16 +51,16 @@ FLEET = (
 
 
 def placed(**parameters):
-    table = Table(GAME.ruleset(**parameters))
+    table = OpenGame(GAME.ruleset(**parameters))
     table.play(*FLEET, *FLEET)
     return table
 
 
 def test_placement_counts_of_an_empty_board():
-    table = Table(GAME.ruleset())
+    table = OpenGame(GAME.ruleset())
     assert table.masks.sum() == 120
     for size, legal in zip((5, 4, 3, 2), (120, 140, 160, 180), strict=True):
-        assert Table(GAME.ruleset(fleet=(size, 1, 1, 1, 1))).masks.sum() == legal
+        assert OpenGame(GAME.ruleset(fleet=(size, 1, 1, 1, 1))).masks.sum() == legal
 
 
 def test_answers_and_end():
@@ -149,7 +149,7 @@ def test_placement_mask_against_a_slow_count(touching):
 
     rng = np.random.default_rng(0)
     for _ in range(12):
-        table = Table(ruleset)
+        table = OpenGame(ruleset)
         chosen = []
         for ship in range(3):
             expected = [
@@ -175,10 +175,10 @@ def test_placement_mask_against_a_slow_count(touching):
 )
 def test_the_rules_and_the_reference_play_the_same_game(parameters, games):
     """Masks, answers, ships afloat, whose turn it is, and who wins: every action of random games."""
-    table = Table(GAME.ruleset(**parameters))
+    table = OpenGame(GAME.ruleset(**parameters))
     width, rng, actions = int(table.ruleset.params["width"][0]), np.random.default_rng(4), 0
     for seed in range(games):
-        table = Table(table.ruleset, seed)
+        table = OpenGame(table.ruleset, seed)
         reference = ReferenceGame(**parameters)
         ships = len(reference.sizes)
         while True:
@@ -215,7 +215,7 @@ def test_the_rules_and_the_reference_play_the_same_game(parameters, games):
 def test_delegated_placement(strategy):
     ruleset = GAME.ruleset(placement=strategy)
     for seed in range(20):
-        table = Table(ruleset, seed)
+        table = OpenGame(ruleset, seed)
         assert table.masks[0].sum() == 100
         for side in range(2):
             ships = [
@@ -320,7 +320,7 @@ def test_resampling_is_uniform_over_what_fits(sunk, touching):
     ruleset = GAME.ruleset(height=4, width=5, fleet=(4, 3, 2), sunk=sunk, touching=touching, placement="r")
     rng = np.random.default_rng(5)
     for seed in range(3):
-        table = Table(ruleset, seed)
+        table = OpenGame(ruleset, seed)
         for _ in range(2 * (5 + 2 * seed)):
             table.step(int(rng.choice(np.flatnonzero(table.masks[0]))))
             if table.states["terminated"][0]:
@@ -349,7 +349,7 @@ def test_resampling_is_uniform_over_what_fits(sunk, touching):
 def test_a_resampled_state_keeps_the_view_and_plays_on(parameters):
     ruleset = GAME.ruleset(**parameters)
     rng = np.random.default_rng(1)
-    table = Table(ruleset, 3)
+    table = OpenGame(ruleset, 3)
     for step in range(400):
         if table.states["terminated"][0]:
             break
@@ -367,7 +367,7 @@ def test_a_resampled_state_keeps_the_view_and_plays_on(parameters):
 
 def test_attack_rewards():
     ruleset = ATTACK.ruleset()
-    table = Table(ruleset, 1)
+    table = OpenGame(ruleset, 1)
     total = 0.0
     for cell in range(100):
         table.step(cell)
@@ -410,7 +410,7 @@ def test_fleet_as_text_is_the_same_game():
 def test_notation_both_ways_over_whole_games(name):
     ruleset = game(name).ruleset()
     rng = np.random.default_rng(2)
-    table = Table(ruleset, 5)
+    table = OpenGame(ruleset, 5)
     while not table.states["terminated"][0]:
         action = int(rng.choice(np.flatnonzero(table.masks[0])))
         text = notation.action_to_text(ruleset, table.states[0], action)
@@ -428,14 +428,14 @@ def test_notation_both_ways_over_whole_games(name):
 def test_text_that_is_no_shot(text):
     ruleset = GAME.ruleset(placement="r")
     with pytest.raises(NotationError, match="A1 to J10"):
-        notation.text_to_action(ruleset, Table(ruleset).states[0], text)
+        notation.text_to_action(ruleset, OpenGame(ruleset).states[0], text)
 
 
 @pytest.mark.parametrize("text", ["A1", "A1 sideways", "destroyer A1 across", "carrier Z9 down"])
 def test_text_that_is_no_placement(text):
     ruleset = GAME.ruleset()
     with pytest.raises(NotationError):
-        notation.text_to_action(ruleset, Table(ruleset).states[0], text)
+        notation.text_to_action(ruleset, OpenGame(ruleset).states[0], text)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ import urllib.request
 import pytest
 from arena_tools import ENVIRONMENT
 
+from asobiba.arena.browser import PageGame, PageServer, _Handler
 from asobiba.core import Agent, GameParameterError, IllegalAction, game
 from asobiba.core.states import action_mask
-from asobiba.protocols.browser import PageServer, Table, _Handler
 
 RULES = game("animal_shogi").ruleset()
 
@@ -28,7 +28,7 @@ def served():
     servers = []
 
     def start(*args, **kwargs):
-        server = PageServer(Table(*args, **kwargs))
+        server = PageServer(PageGame(*args, **kwargs))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         return server
@@ -98,7 +98,7 @@ def test_the_agent_may_begin_and_ponders_meanwhile(served):
 
 
 def test_both_seats_and_a_position():
-    table = Table(RULES, "random", -1, position="2l/L2/3/3 b 2C2E2G")
+    table = PageGame(RULES, "random", -1, position="2l/L2/3/3 b 2C2E2G")
     moves = {move["text"]: move["action"] for move in table.describe()["moves"]}
     table.play(moves["A2A1"])
     shown = table.describe()
@@ -119,7 +119,7 @@ class Broken(Agent):
 
 
 def test_an_agent_that_fails_is_named():
-    table = Table(RULES, Broken(), 0)
+    table = PageGame(RULES, Broken(), 0)
     table.play(16)
     table.wait()
     assert table.describe()["note"] == "broken failed: RuntimeError: no idea"
@@ -213,7 +213,7 @@ def test_the_village_acts_beside_the_person(served):
 
 
 def test_an_agent_among_several_that_fails_is_named():
-    table = Table(game("mini4wd_race").ruleset(), Broken(), 1)
+    table = PageGame(game("mini4wd_race").ruleset(), Broken(), 1)
     table.play("free")
     table.wait()
     shown = table.describe()
@@ -224,7 +224,7 @@ def test_an_agent_among_several_that_fails_is_named():
 @pytest.mark.parametrize("name", ["bao", "battleship", "battleship_attack", "tactics", "tactics_steps"])
 def test_moves_are_clicked_on_the_picture(name):
     ruleset = game(name).ruleset()
-    table = Table(ruleset, "random", -1, seed=1)
+    table = PageGame(ruleset, "random", -1, seed=1)
     for _ in range(12):
         shown = table.describe()
         moves = [move for move in shown["moves"] if move["path"]]
@@ -239,12 +239,12 @@ def test_moves_are_clicked_on_the_picture(name):
 
 def test_impossible_tables():
     with pytest.raises(GameParameterError, match="played from one seat"):
-        Table(game("mini4wd_race").ruleset(), "random", -1)
+        PageGame(game("mini4wd_race").ruleset(), "random", -1)
     with pytest.raises(GameParameterError, match="seat is from -1"):
-        Table(RULES, "random", 2)
-    server = PageServer(Table(RULES, "random"))
+        PageGame(RULES, "random", 2)
+    server = PageServer(PageGame(RULES, "random"))
     with pytest.raises(GameParameterError, match="port 0 takes a free one"):
-        PageServer(Table(RULES, "random"), server.server_address[1])
+        PageServer(PageGame(RULES, "random"), server.server_address[1])
     server.server_close()
 
 

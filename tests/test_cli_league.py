@@ -128,6 +128,14 @@ def test_a_match_tells_who_wins_how_often():
     assert "bouton scores 90.0 % against random" in done.stdout
 
 
+def test_the_order_of_the_names_changes_no_table(tmp_path):
+    orders = (("random", "random", "bouton"), ("bouton", "random", "random"))
+    series = [["match", "toy_nim", *names, "-p", "players=3", "-n", "12", "-j", "1"] for names in orders]
+    one, other = (done.stdout for done in asobiba_each(series, tmp_path))
+    assert "12 games" in one
+    assert other == one
+
+
 def test_a_person_plays_and_is_refused_kindly(tmp_path):
     lines = "?\nmoves\n\nnonsense\nc9\na1\nboard\nb2\n#12\nc1\nc2\nc1\n"
     done = asobiba("play", "toy_nim", "--against", "bouton", "--seed", 3, "--store", "s.sqlite", "--name", "Ann",

@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from asobiba.baselines.curling import cs2, dc3
+from asobiba.baselines.curling.hosting import AgentSeat, Messages, ProtocolError
 from asobiba.baselines.curling.player import CurlingPlayer
 from asobiba.core import game
 from asobiba.envs.curling import dcl
 from asobiba.envs.curling.simulate import Shot
-from asobiba.protocols import curling_cs2, curling_dc3
-from asobiba.protocols.curling_host import AgentSeat, Messages, ProtocolError
 
 CS2 = game("curling").ruleset(ends=2)
 FCV1 = game("curling").ruleset(simulator="fcv1", ends=1, extra_ends=1)
@@ -67,17 +67,17 @@ def check_record(ruleset, record):
 
 
 def host_cs2(seats, **options):
-    return curling_cs2.host(CS2, seats, **{"seed": 3, "seconds": SECONDS, **options})
+    return cs2.host(CS2, seats, **{"seed": 3, "seconds": SECONDS, **options})
 
 
 def test_a_game_of_the_text_protocol_between_two_clients():
     server, timed = socket.create_server(("127.0.0.1", 0)), Timed()
     with ThreadPoolExecutor(2) as pool:
         results = [
-            pool.submit(curling_cs2.play, server.getsockname(), agent, CS2, name=name)
+            pool.submit(cs2.play, server.getsockname(), agent, CS2, name=name)
             for agent, name in ((timed, "rules"), (Draws(), "draws"))
         ]
-        seats = [curling_cs2.Cs2Seat(server.accept()[0]) for _ in range(2)]
+        seats = [cs2.Cs2Seat(server.accept()[0]) for _ in range(2)]
         record = host_cs2(seats)
         ends = dict(zip([seat.name for seat in seats], range(2), strict=True))
         heard = {name: future.result() for name, future in zip(("rules", "draws"), results, strict=True)}
@@ -94,14 +94,14 @@ def test_a_game_of_the_text_protocol_between_two_clients():
 
 
 def test_a_game_of_digital_curling_3_between_two_clients_on_their_ports():
-    doors, timed = curling_dc3.listen((0, 0)), Timed()
+    doors, timed = dc3.listen((0, 0)), Timed()
     with ThreadPoolExecutor(2) as pool:
         heard = [
-            pool.submit(curling_dc3.play, door.getsockname(), agent, name)
+            pool.submit(dc3.play, door.getsockname(), agent, name)
             for door, agent, name in zip(doors, (Draws(), timed), ("one", "two"), strict=True)
         ]
-        seats = [curling_dc3.Dc3Seat(door.accept()[0], team, FCV1, SECONDS) for team, door in enumerate(doors)]
-        record = curling_dc3.host(FCV1, seats, seed=4, seconds=SECONDS, trajectories=False)
+        seats = [dc3.Dc3Seat(door.accept()[0], team, FCV1, SECONDS) for team, door in enumerate(doors)]
+        record = dc3.host(FCV1, seats, seed=4, seconds=SECONDS, trajectories=False)
         winners = [future.result() for future in heard]
     for door in doors:
         door.close()
@@ -117,8 +117,8 @@ def test_a_game_of_digital_curling_3_between_a_client_and_our_agent():
     ours, theirs = pair()
     with ThreadPoolExecutor(1) as pool:
         heard = pool.submit(play_on, theirs, Draws())
-        seat = curling_dc3.Dc3Seat(ours, 1, FCV1, SECONDS)
-        record = curling_dc3.host(FCV1, [AgentSeat(Draws()), seat], seed=2, seconds=SECONDS)
+        seat = dc3.Dc3Seat(ours, 1, FCV1, SECONDS)
+        record = dc3.host(FCV1, [AgentSeat(Draws()), seat], seed=2, seconds=SECONDS)
         winner = heard.result()
     assert len(record.log.shots) in (16, 32)
     check_record(FCV1, record)
@@ -126,7 +126,7 @@ def test_a_game_of_digital_curling_3_between_a_client_and_our_agent():
 
 
 def play_on(connection, agent, monkey=None):
-    """`curling_dc3.play` on a socket that is connected already."""
+    """`dc3.play` on a socket that is connected already."""
     relay = socket.create_server(("127.0.0.1", 0))
     far = []
 
@@ -143,7 +143,7 @@ def play_on(connection, agent, monkey=None):
 
     threading.Thread(target=accept, daemon=True).start()
     try:
-        return curling_dc3.play(relay.getsockname(), agent)
+        return dc3.play(relay.getsockname(), agent)
     finally:
         relay.close()
 
@@ -204,7 +204,7 @@ def test_wrong_late_and_oversized_answers_lose_the_text_game_and_the_record_stay
 
     with ThreadPoolExecutor(1) as pool:
         heard = pool.submit(rogue)
-        seat = curling_cs2.Cs2Seat(ours)
+        seat = cs2.Cs2Seat(ours)
         seconds = 1.5 if answer is None else SECONDS
         record = host_cs2([seat, AgentSeat(Draws())], seconds=seconds)
         assert heard.result() == "GAMEOVER LOSE"
@@ -227,7 +227,7 @@ def test_speaking_out_of_turn_loses_the_text_game():
 
     with ThreadPoolExecutor(1) as pool:
         heard = pool.submit(rogue)
-        record = host_cs2([curling_cs2.Cs2Seat(ours), AgentSeat(Draws())])
+        record = host_cs2([cs2.Cs2Seat(ours), AgentSeat(Draws())])
         assert heard.result() == "GAMEOVER LOSE"
     assert (record.winner, record.reason) == (1, "protocol_error")
     assert "out of turn" in record.note
@@ -240,7 +240,7 @@ def test_a_client_that_does_not_log_in_is_refused(greeting):
     messages = Messages(theirs, b"\0")
     messages.send(greeting)
     with pytest.raises(ProtocolError):
-        curling_cs2.Cs2Seat(ours)
+        cs2.Cs2Seat(ours)
 
 
 SHOT = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4}, "rotation": "ccw"}}
@@ -306,8 +306,8 @@ def test_wrong_and_late_answers_lose_the_digital_curling_3_game(answer, reason):
     with ThreadPoolExecutor(1) as pool:
         heard = pool.submit(rogue)
         seconds = 2.0 if answer is None else SECONDS
-        seat = curling_dc3.Dc3Seat(ours, 0, FCV1, seconds)
-        record = curling_dc3.host(FCV1, [seat, AgentSeat(Draws())], seed=1, seconds=seconds)
+        seat = dc3.Dc3Seat(ours, 0, FCV1, seconds)
+        record = dc3.host(FCV1, [seat, AgentSeat(Draws())], seed=1, seconds=seconds)
         assert heard.result()["winner"] == "team1"
     assert (record.winner, record.reason) == (1, reason)
     assert len(record.log.shots) == 2
@@ -337,8 +337,8 @@ def test_speaking_out_of_turn_loses_the_digital_curling_3_game():
 
     with ThreadPoolExecutor(1) as pool:
         heard = pool.submit(rogue)
-        seat = curling_dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
-        record = curling_dc3.host(FCV1, [seat, AgentSeat(Draws())], seed=1, seconds=SECONDS)
+        seat = dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
+        record = dc3.host(FCV1, [seat, AgentSeat(Draws())], seed=1, seconds=SECONDS)
         assert heard.result() == "team1"
     assert (record.winner, record.reason) == (1, "protocol_error")
     assert "out of turn" in record.note
@@ -351,7 +351,7 @@ def test_a_name_that_would_break_the_record_is_refused(name):
     with ThreadPoolExecutor(1) as pool:
         pool.submit(greet_dc3, theirs, name)
         with pytest.raises(ProtocolError, match="name"):
-            curling_dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
+            dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
         ours.close()
 
 
@@ -359,7 +359,7 @@ def test_a_name_of_two_lines_becomes_one():
     ours, theirs = pair()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(greet_dc3, theirs, " two\n[0000] lines ")
-        seat = curling_dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
+        seat = dc3.Dc3Seat(ours, 0, FCV1, SECONDS)
     assert seat.name == "two [0000] lines"
     assert dcl.read(dcl.write(dcl.DclGame(first=seat.name))).first == seat.name
 
@@ -398,6 +398,6 @@ def test_logs_of_the_official_servers_are_read():
 def test_rules_that_belong_to_another_server_are_refused():
     agents = [AgentSeat(Draws()), AgentSeat(Draws())]
     with pytest.raises(ValueError, match="cs2"):
-        curling_cs2.host(FCV1, agents)
+        cs2.host(FCV1, agents)
     with pytest.raises(ValueError, match="fcv1"):
-        curling_dc3.host(CS2, agents)
+        dc3.host(CS2, agents)

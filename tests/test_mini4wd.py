@@ -18,7 +18,8 @@ from asobiba.core import AsobibaError, GameParameterError, NotationError, compil
 from asobiba.core.random import seed_record
 from asobiba.envs.mini4wd import DISCRETE, GAME, POSITION, RACE, notation
 from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car, motors, randomisation
-from asobiba.envs.mini4wd.course import KIND, LENGTH, NEXT_LANE, final_pose, load_course, systems
+from asobiba.envs.mini4wd.course import KIND, LENGTH, NEXT_LANE, final_pose, systems
+from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.draw import frames, plan_of
 from asobiba.envs.mini4wd.fields import shipped
 from asobiba.envs.mini4wd.layout import LEVELS, parameter_records

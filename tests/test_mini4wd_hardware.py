@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import asobiba  # noqa: F401 - enters the environments
 from asobiba.baselines.mini4wd.driving import controller_for, drive_car
+from asobiba.baselines.mini4wd.hardware_commands import app
 from asobiba.baselines.mini4wd.keyboard import KeyDriver
 from asobiba.baselines.mini4wd.learning import Tape
 from asobiba.core import GameParameterError, IllegalAction, states
@@ -25,7 +26,6 @@ from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car
 from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.codec import AsobibaCodec, Drive, DriveMode
-from asobiba.envs.mini4wd.hardware.commands import app
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv, parse_axes
 from asobiba.envs.mini4wd.hardware.identify import IdentificationError, excitation, identify, read_run
 from asobiba.envs.mini4wd.hardware.importing import fit_profile, read_recording

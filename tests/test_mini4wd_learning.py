@@ -29,7 +29,8 @@ from asobiba.baselines.mini4wd.table import drive_all, points
 from asobiba.cli import app
 from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import GAME
-from asobiba.envs.mini4wd.course import KAPPA, KINDS, load_course
+from asobiba.envs.mini4wd.course import KAPPA, KINDS
+from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
 from asobiba.learn import training
 from asobiba.learn.agent import PolicyAgent

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from asobiba.arena.answers import as_action
 from asobiba.arena.match import Match, Thinking, play_match
 from asobiba.arena.replay import verify
 from asobiba.core import game, make_agent
+from asobiba.core.answers import read_answer
 from asobiba.protocols.json_lines import JsonLinesAgent
 
 NIM = game("toy_nim").ruleset()
@@ -84,7 +84,7 @@ def test_answers_of_any_kind_become_actions_or_remarks():
             raise RuntimeError("no")
 
     for odd in (Odd(), None, "\ud800", [1, 2], 1.5, {"a": 1}, b"\0"):
-        action, remark = as_action(NIM, odd)
+        action, remark = read_answer(NIM, odd)
         assert int(action) == -1
         remark.encode()
         assert "\0" not in remark

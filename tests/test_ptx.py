@@ -11,7 +11,7 @@ import pytest
 from numba import from_dtype, types
 
 from asobiba import game, game_names
-from asobiba.core.laws import close_step, is_over
+from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import Stream, random_legal, seed_record
 
 CAPABILITY = (8, 0)
@@ -58,7 +58,7 @@ def functions(ruleset):
     def plays(s, p, i, mask, out):
         seed_record(s[i], i, GAME_STREAM)
         reset(s[i], p[0])
-        while not is_over(s[i]):
+        while not has_ended(s[i]):
             legal(s[i], p[0], mask[i])
             for k in range(s[i].rewards.shape[0]):
                 s[i].rewards[k] = 0
@@ -69,7 +69,7 @@ def functions(ruleset):
     def drives(s, p, i, a, out):
         seed_record(s[i], i, GAME_STREAM)
         reset(s[i], p[0])
-        while not is_over(s[i]):
+        while not has_ended(s[i]):
             step(s[i], p[0], a[i])
             close_step(s[i], p[0])
             observe(s[i], p[0], 0, out[i])

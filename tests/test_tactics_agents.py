@@ -43,7 +43,7 @@ def advise(records, params, memory, which):
         unit, goal, target = draw_order(view, p, np.int64(view.to_move), m, 0.8, 0.0)
     else:
         unit, goal, target = simple.max_act_order(view, p, m)
-    return simple.as_action(view, p, unit, goal, target)
+    return simple.action_of_order(view, p, unit, goal, target)
 
 
 class Quick(Agent):
@@ -190,7 +190,7 @@ def test_the_wrong_sign_expects_help_from_the_enemy():
 def draw_often(records, params, memory, size, counts):
     for _ in range(400 * size):
         unit, goal, target = draw_any_attack(records[0], params[0], np.int64(records[0].to_move), memory[0])
-        counts[simple.as_action(records[0], params[0], unit, goal, target)] += 1
+        counts[simple.action_of_order(records[0], params[0], unit, goal, target)] += 1
 
 
 def test_published_playouts_attack_where_that_takes_nothing():

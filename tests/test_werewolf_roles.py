@@ -7,7 +7,7 @@ from asobiba import game
 from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
 from asobiba.arena.ratings import ELO
-from asobiba.arena.schedule import pairings, rotations
+from asobiba.arena.schedule import pairings, seatings
 from asobiba.arena.standings import as_result
 from asobiba.baselines.werewolf.roles import Games, games_of, markdown, strengths
 from asobiba.core import make_agent
@@ -54,7 +54,7 @@ def test_every_agent_of_a_group_plays_every_role_equally_often():
     agents = [make_agent(declared, "sample") for _ in range(5)]
     names = [f"agent {k}" for k in range(5)]
     assert pairings(ruleset, names) == [tuple(names)]
-    matches = [Match.of(ruleset, seating, seed) for seed in range(4) for seating in rotations(names)]
+    matches = [Match.of(ruleset, seating, seed) for seed in range(4) for seating in seatings(ruleset, names, 0, seed)]
     records = [record for part in play_lockstep(matches, agents) for record in part]
     games = games_of(ruleset, [as_result(record) for record in records])
     counts = np.zeros((5, len(ROLES)), int)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asobiba.baselines.animal_shogi.perfect import utilities
-from asobiba.baselines.animal_shogi.solver.table import Table
+from asobiba.baselines.animal_shogi.solver.table import ValueTable
 from asobiba.core import Ruleset
 from asobiba.core.states import action_mask, is_over, step
 
@@ -48,7 +48,7 @@ class Analysis:
         return value_text(self.outcome, self.plies)
 
 
-def analyse_position(table: Table, ruleset: Ruleset, state: np.void) -> Analysis:
+def analyse_position(table: ValueTable, ruleset: Ruleset, state: np.void) -> Analysis:
     """The value of a state and of all its legal moves. A finished game has no moves; its value is its result.
 
     Args:
@@ -78,7 +78,7 @@ def analyse_position(table: Table, ruleset: Ruleset, state: np.void) -> Analysis
     return Analysis(int(outcomes[0]), int(plies[0]), moves)
 
 
-def perfect_line(table: Table, ruleset: Ruleset, state: np.void, plies: int) -> list[str]:
+def perfect_line(table: ValueTable, ruleset: Ruleset, state: np.void, plies: int) -> list[str]:
     """The moves of perfect play from a state, as text: at most `plies`, fewer if the game ends."""
     line: list[str] = []
     while len(line) < plies and not is_over(state):

@@ -110,6 +110,6 @@ def browser(
     ponder: Annotated[bool, typer.Option(help="The agent thinks while you do.")] = True,
 ) -> None:
     """Plays against an agent on a page of the local browser."""
-    from asobiba.protocols.browser import serve
+    from asobiba.arena.browser import serve
 
     serve(_rules(), agent, seat, port=port, position=position or None, ponder=ponder)

@@ -29,7 +29,9 @@ def _probe() -> list:
         material = material_code(*pieces)
         values = solve_material(material)
         mates = solve_mates(material, values)
-        found.append([pieces, hashlib.sha256(values).hexdigest(), hashlib.sha256(mates).hexdigest()])
+        found.append(
+            [pieces, hashlib.sha256(values.tobytes()).hexdigest(), hashlib.sha256(mates.tobytes()).hexdigest()]
+        )
     return found
 
 

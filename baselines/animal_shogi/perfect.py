@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asobiba.baselines.animal_shogi.solver.table import Table
+from asobiba.baselines.animal_shogi.solver.table import ValueTable
 from asobiba.core import Agent, GameParameterError, Ruleset
 from asobiba.core.states import action_mask, is_over, new_state, step
 
@@ -24,7 +24,7 @@ def utilities(outcomes: np.ndarray, plies: np.ndarray) -> np.ndarray:
     is better, and every win is better than every draw.
 
     Args:
-        outcomes, plies: as `Table.move_values` gives them, of any shape.
+        outcomes, plies: as `ValueTable.move_values` gives them, of any shape.
     """
     distance = np.maximum(plies, 1)
     result = outcomes * (0.5 + 0.5 / distance)
@@ -43,7 +43,7 @@ class TableAgent(Agent):
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         """Opens the table. Raises `TableMissing` where there is none."""
-        self.table = Table.open(self.table_file)
+        self.table = ValueTable.open(self.table_file)
         self._generator = np.random.Generator(np.random.Philox(seed))
 
     def __getstate__(self):
@@ -52,7 +52,7 @@ class TableAgent(Agent):
     def __setstate__(self, state):
         self.__dict__.update(state)
         if "_generator" in state:
-            self.table = Table.open(self.table_file)
+            self.table = ValueTable.open(self.table_file)
 
     def move_utilities(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """`utilities` of every action, `(n, actions)`, for views `(n,)` and masks `(n, actions)`."""
@@ -133,7 +133,7 @@ class Accuracy:
         return Accuracy(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
 
 
-def judge_decisions(table: Table, positions: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> Accuracy:
+def judge_decisions(table: ValueTable, positions: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> Accuracy:
     """The accuracy of decisions, whoever made them.
 
     Args:
@@ -161,7 +161,7 @@ def judge_decisions(table: Table, positions: np.ndarray, legal: np.ndarray, acti
     return Accuracy(len(actions), int(kept.sum()), int(choice.sum()), int((kept & choice).sum()), int(fastest.sum()))
 
 
-def judge_games(table: Table, ruleset: Ruleset, games: Iterable[Sequence[int]]) -> tuple[Accuracy, Accuracy]:
+def judge_games(table: ValueTable, ruleset: Ruleset, games: Iterable[Sequence[int]]) -> tuple[Accuracy, Accuracy]:
     """The accuracy of the first and of the second player over games from the start.
 
     Args:

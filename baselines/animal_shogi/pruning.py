@@ -52,7 +52,7 @@ class Row:
 def steps(ruleset: Ruleset, depth: int):
     """Yields a `Row` for each step; the settings add up."""
     states = [text_to_state(ruleset, text) for text in POSITIONS]
-    settings = dict(_BARE)
+    settings: dict[str, Any] = dict(_BARE)
     exact: list[int] = []
     values: list[dict[int, int]] = []
     for name, change in _STEPS:

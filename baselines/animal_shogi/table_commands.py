@@ -54,7 +54,7 @@ def solve(
 
     from asobiba.baselines.animal_shogi.solver.published import comparison
     from asobiba.baselines.animal_shogi.solver.solve import counts_path, solve_game, solve_small
-    from asobiba.baselines.animal_shogi.solver.table import Table, TableError, TableMissing, table_path
+    from asobiba.baselines.animal_shogi.solver.table import TableError, TableMissing, ValueTable, table_path
 
     console = _console()
     if threads is not None:
@@ -73,7 +73,7 @@ def solve(
         return
     if not again and file.is_file() and counts_path(file).is_file():
         try:
-            Table.open(file, verify=True)
+            ValueTable.open(file, checksum=True)
             console.print(f"{file} is there and sound; --again solves it anew.")
             return
         except (TableError, TableMissing) as error:
@@ -118,16 +118,16 @@ def reproduce(
 
 def _measured(table: Path | None) -> dict:
     from asobiba.baselines.animal_shogi.solver.published import measure
-    from asobiba.baselines.animal_shogi.solver.table import Table
+    from asobiba.baselines.animal_shogi.solver.table import ValueTable
     from asobiba.envs.animal_shogi import GAME
 
-    return measure(Table.open(table), GAME.ruleset())
+    return measure(ValueTable.open(table), GAME.ruleset())
 
 
 def _comparison_table(lines: list[Line]):
-    from rich.table import Table as RichTable
+    from rich.table import Table
 
-    shown = RichTable("", "published", "ours", "", "remark")
+    shown = Table("", "published", "ours", "", "remark")
     for line in lines:
         shown.add_row(line.name, line.published, line.ours, "equal" if line.agrees else "differs", line.remark)
     return shown
@@ -142,15 +142,15 @@ def analyse(
     line: Annotated[int, typer.Option(help="How many plies of perfect play to print.")] = 12,
 ) -> None:
     """Value and distance of a position, of all its moves, and the line of perfect play."""
-    from rich.table import Table as RichTable
+    from rich.table import Table
 
     from asobiba.baselines.animal_shogi.analysis import analyse_position, perfect_line
-    from asobiba.baselines.animal_shogi.solver.table import Table
+    from asobiba.baselines.animal_shogi.solver.table import ValueTable
     from asobiba.core.states import new_state
     from asobiba.envs.animal_shogi import GAME
 
     console, ruleset = _console(), GAME.ruleset()
-    values = Table.open(table)
+    values = ValueTable.open(table)
     notation = ruleset.notation
     start = position.strip() in ("", "startpos")
     state = new_state(ruleset, 0) if start else notation.text_to_state(ruleset, position)
@@ -160,7 +160,7 @@ def analyse(
     if not found.moves:
         console.print("The game is over.")
         return
-    shown = RichTable("move", "", "USI", "value", "keeps the value")
+    shown = Table("move", "", "USI", "value", "keeps the value")
     for move in found.moves:
         keeps = "yes" if move.outcome == found.outcome else "no"
         shown.add_row(move.name, move.japanese, move.usi, move.text, keeps)

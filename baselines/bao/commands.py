@@ -18,9 +18,9 @@ Endless = Annotated[str, typer.Option(help="What an endless move is: illegal, lo
 
 def _show(table) -> None:
     from rich.console import Console
-    from rich.table import Table as RichTable
+    from rich.table import Table
 
-    shown = RichTable(title=table.title)
+    shown = Table(title=table.title)
     for column in table.columns:
         shown.add_column(column, overflow="fold")
     for row in table.rows:

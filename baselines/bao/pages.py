@@ -7,7 +7,13 @@ from asobiba.pages import Page
 
 def _figures() -> list:
     from asobiba.baselines.bao.graph import Graph
-    from asobiba.baselines.bao.report import checked_conditions, conditions_table, loops_table, repetitions_table
+    from asobiba.baselines.bao.report import (
+        checked_conditions,
+        conditions_table,
+        loops_table,
+        repetitions_table,
+        section,
+    )
     from asobiba.baselines.bao.report import solution_table as solved
 
     graph = Graph(4)
@@ -17,7 +23,7 @@ def _figures() -> list:
         solved(graph),
         conditions_table(checked_conditions({8: 12})),
     ]
-    return [table.markdown() for table in tables]
+    return [section(table) for table in tables]
 
 
 def _values() -> list:
@@ -28,7 +34,7 @@ def _values() -> list:
     found = []
     for endless in ("illegal", "loses", "draws"):
         database = build(6, 10, endless)
-        found.append([endless, hashlib.sha256(database.values).hexdigest(), len(database.open_at)])
+        found.append([endless, hashlib.sha256(database.values.tobytes()).hexdigest(), len(database.open_at)])
     return found
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from asobiba.baselines.bao.graph import Graph, Solution, solve
@@ -13,6 +10,7 @@ from asobiba.core import NotationError
 from asobiba.core.states import is_over, legal_actions, new_state, step
 from asobiba.envs.bao.notation import LETTERS, counts_of
 from asobiba.envs.bao.sowing import is_endless
+from asobiba.pages import TextTable
 
 ENDLESS = ("illegal", "loses", "draws")
 
@@ -27,18 +25,9 @@ def board(cells) -> str:
     return "(" + ",".join(map(str, cells)) + ")"
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table to print or to write: a title, column names, rows of text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
-    def markdown(self) -> str:
-        lines = [f"### {self.title}", "", "| " + " | ".join(self.columns) + " |", "|" + "---|" * len(self.columns)]
-        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-        return "\n".join(lines) + "\n"
+def section(table: TextTable) -> str:
+    """A table as a part of the page."""
+    return table.markdown(level=3) + "\n"
 
 
 def replay(ruleset, line: list[int]) -> bool:
@@ -60,10 +49,10 @@ def replay(ruleset, line: list[int]) -> bool:
     return False
 
 
-def loops_table(graph: Graph) -> Table:
+def loops_table(graph: Graph) -> TextTable:
     """Every loop that play reaches, and whether the paper's Table 2 has it."""
-    listed = {loop_from(cells).key: cells for cells, _, _ in TABLE_2}
-    listed[loop_from(PERIOD_0).key] = PERIOD_0
+    boards = (*(cells for cells, _, _ in TABLE_2), PERIOD_0)
+    listed = {loop.key: cells for cells in boards if (loop := loop_from(cells)) is not None}
     rows = []
     for each in graph.loops():
         loop = each.loop
@@ -82,10 +71,10 @@ def loops_table(graph: Graph) -> Table:
         )
     title = f"Endless moves of {graph.holes}x2 that play reaches: {len(rows)} loops"
     columns = ("starting board", "period", "shift", "seeds", "ply", "shortest line", "endless moves", "in the paper")
-    return Table(title, columns, rows)
+    return TextTable(columns, rows, title)
 
 
-def repetitions_table(graph: Graph) -> Table:
+def repetitions_table(graph: Graph) -> TextTable:
     """Every set of positions that play can go round in."""
     rows = []
     for part in graph.repetitions():
@@ -97,10 +86,11 @@ def repetitions_table(graph: Graph) -> Table:
             (str(len(part)), text, player, str(first.plies), str(len(cycle)), letters(graph.line_to(first.index)))
         )
     title = f"Repetitions of {graph.holes}x2: {len(rows)} strongly connected components"
-    return Table(title, ("positions", "reached first", "to move", "ply", "shortest cycle", "shortest line"), rows)
+    columns = ("positions", "reached first", "to move", "ply", "shortest cycle", "shortest line")
+    return TextTable(columns, rows, title)
 
 
-def conditions_table(found: list[Conditions]) -> Table:
+def conditions_table(found: list[Conditions]) -> TextTable:
     """What holds of the paper's conditions."""
 
     def yes(value: bool, of: int) -> str:
@@ -119,7 +109,7 @@ def conditions_table(found: list[Conditions]) -> Table:
         "ring", "seeds", "boards", "period 0", "of pattern 1+2", "period >= 1", "LOOP met (necessary)",
         "LOOP boards that loop (sufficient)", "period = shift + (ring+1)k",
     )  # fmt: skip
-    return Table("The paper's conditions, by enumeration of every board", columns, rows)
+    return TextTable(columns, rows, "The paper's conditions, by enumeration of every board")
 
 
 def checked_conditions(most: dict[int, int]) -> list[Conditions]:
@@ -135,7 +125,7 @@ def share_of_results(graph: Graph, solution: Solution) -> tuple[int, int, int]:
     return wins, len(graph) - wins - losses, losses
 
 
-def solution_table(graph: Graph) -> Table:
+def solution_table(graph: Graph) -> TextTable:
     """The start's value and what every reachable position is worth, under each treatment of endless moves."""
     rows = []
     for endless in ENDLESS:
@@ -154,7 +144,7 @@ def solution_table(graph: Graph) -> Table:
         "endless moves", "margin of the start", "result if a repetition draws", "if it loses for the first player",
         "for the second", "positions won", "drawn", "lost for the mover, from a level score", "values open to repetition",
     )  # fmt: skip
-    return Table(f"{graph.holes}x2 solved: {len(graph):,} reachable positions", columns, rows)
+    return TextTable(columns, rows, f"{graph.holes}x2 solved: {len(graph):,} reachable positions")
 
 
 def results_at_start(solution: Solution) -> tuple[str, str, str]:

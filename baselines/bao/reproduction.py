@@ -14,17 +14,18 @@ from asobiba.baselines.bao.proof import prove
 from asobiba.baselines.bao.reachable import reachable_boards
 from asobiba.baselines.bao.report import (
     ENDLESS,
-    Table,
     checked_conditions,
     conditions_table,
     letters,
     loops_table,
     repetitions_table,
     replay,
+    section,
     solution_table,
 )
 from asobiba.envs.bao import GAME
 from asobiba.envs.bao.layout import pack, starting_counts
+from asobiba.pages import TextTable
 
 _RINGS = {3: 12, 4: 16, 5: 14, 6: 18, 7: 14, 8: 20, 9: 14, 10: 15, 12: 14}
 """Most seeds to which each ring's loops are enumerated."""
@@ -121,8 +122,8 @@ def _six_by_two(report: Callable[[str], None]) -> str:
         [
             "## 6x2\n",
             f"{reached:,} boards can be reached (the mover's row first). Enumeration and search {agree}.\n",
-            Table("6x2 by enumeration of every reachable board", columns, rows).markdown(),
-            Table("6x2 by search, with all boards of at most 8 seeds", _PROOF_COLUMNS, searched).markdown(),
+            section(TextTable(columns, rows, "6x2 by enumeration of every reachable board")),
+            section(TextTable(_PROOF_COLUMNS, searched, "6x2 by search, with all boards of at most 8 seeds")),
         ]
     )
 
@@ -136,10 +137,10 @@ def write(output: Path, seeds: int, positions: int, six: bool, report: Callable[
     assert all(replay(ruleset, each.line) for each in loops)
     moves = f"{len(graph):,} positions, {len(graph.sources):,} moves, {len(graph.endless_moves())} of them endless"
     parts = [_INTRODUCTION, _DIFFERENCES, "## 4x2\n", f"{moves}.\n"]
-    parts += [table(graph).markdown() for table in (loops_table, repetitions_table, solution_table)]
+    parts += [section(table(graph)) for table in (loops_table, repetitions_table, solution_table)]
     report("conditions")
     found = checked_conditions(_RINGS)
-    parts += ["## The paper's conditions\n", _conditions_summary(found), conditions_table(found).markdown()]
+    parts += ["## The paper's conditions\n", _conditions_summary(found), section(conditions_table(found))]
     if six:
         parts.append(_six_by_two(report))
     report("8x2: endgame databases")
@@ -154,7 +155,7 @@ def write(output: Path, seeds: int, positions: int, six: bool, report: Callable[
     for start in ("alternate",):
         report(f"8x2: value of the {start} start")
         rows, _ = _proof_rows(8, seeds, start)
-        parts.append(Table(f"8x2 by search: the {start} start", _PROOF_COLUMNS, rows).markdown())
+        parts.append(section(TextTable(_PROOF_COLUMNS, rows, f"8x2 by search: the {start} start")))
     report("8x2: first plies")
     first = explore(8, "alternate", positions)
     assert first.endless is not None

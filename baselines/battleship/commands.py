@@ -34,7 +34,7 @@ def reproduce(
 ) -> None:
     """Replay the paper's tables: attack and placement strategies, paper beside measured."""
     from rich.console import Console
-    from rich.table import Table as RichTable
+    from rich.table import Table
 
     from asobiba.baselines.battleship.published import TABLES, cells
     from asobiba.baselines.battleship.reproduction import Results, markdown, play_all, report, with_tables
@@ -59,7 +59,7 @@ def reproduce(
         play_all(results, lambda cell, n: bar.update(task, advance=n, description=cell.key), tables)
     found = report(results, tables)
     for played in found:
-        shown = RichTable(title=played.title)
+        shown = Table(title=played.title)
         for column in played.columns:
             shown.add_column(column)
         for row in played.rows:

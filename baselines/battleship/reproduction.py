@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from zlib import crc32
 
@@ -27,6 +27,7 @@ from asobiba.baselines.battleship.published import (
 )
 from asobiba.core import GameParameterError, KernelAgent, game
 from asobiba.core.agents import parse_agent
+from asobiba.pages import TextTable
 
 
 def agent_of(text: str) -> KernelAgent:
@@ -91,26 +92,6 @@ RSP and ED2SP win more than half of their games as well, by less. One candidate 
 placements in the target phase too, where ours attacks the neighbourhood of a hit; it was not tried."""
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of the report: `rows` of text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    remark: str = ""
-
-    def markdown(self) -> str:
-        lines = [
-            f"## {self.title}",
-            "",
-            *([self.remark, ""] if self.remark else []),
-            f"| {' | '.join(self.columns)} |",
-            f"|{'---|' * len(self.columns)}",
-        ]
-        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows)])
-
-
 def proportion(successes: int, trials: int) -> tuple[float, float]:
     """A percentage and the half width of its 95 % interval (normal approximation, as in the paper)."""
     share = successes / trials
@@ -131,7 +112,7 @@ def _row(what: str, paper: float | None, successes: int, trials: int, digits: in
 _COLUMNS = ("", "paper", "measured", "95 % interval", "agrees")
 
 
-def _attack_strategies(results: Results) -> Table:
+def _attack_strategies(results: Results) -> TextTable:
     attack = []
     for (first, second), (win, hit_first, hit_second) in TABLE_1.items():
         duel = results[Cell("table 1", first, second)]
@@ -141,10 +122,10 @@ def _attack_strategies(results: Results) -> Table:
         attack.append(
             _row(f"{name}: hit rate of the second", hit_second, duel.hits[1], duel.shots[1], 3, results.games)
         )
-    return Table("Table 1: attack strategies, random placement", _COLUMNS, attack)
+    return TextTable(_COLUMNS, attack, "Table 1: attack strategies, random placement")
 
 
-def _largest_first(results: Results) -> Table:
+def _largest_first(results: Results) -> TextTable:
     again = []
     for pair in CHECKERBOARD_PAIRS:
         plain, other, papers = results[Cell("table 1", *pair)], results[largest_first(pair)], TABLE_1[pair]
@@ -158,20 +139,20 @@ def _largest_first(results: Results) -> Table:
             row = _row(f"{pair[0]} - {pair[1]}: {what}", paper, *after, digits, results.games)
             again.append((*row[:2], f"{proportion(*before)[0]:.{digits}f}", *row[2:]))
     columns = ("", "paper", "plain", "largest first", "95 % interval", "agrees")
-    return Table("Table 1 again: CB and MP with `largest_first=true`", columns, again)
+    return TextTable(columns, again, "Table 1 again: CB and MP with `largest_first=true`")
 
 
-def _counting(results: Results) -> Table:
+def _counting(results: Results) -> TextTable:
     counting = []
     for x in FIGURE_6:
         first, second = results[Cell("figure 6", f"mp:x={x}", "cb")], results[Cell("figure 6", "cb", f"mp:x={x}")]
         paper = (56.46, 53.62) if x == 70 else (None, None)
         counting.append(_row(f"MP{x} first: wins of MP", paper[0], first.wins[0], first.games, 2, results.games))
         counting.append(_row(f"MP{x} second: wins of MP", paper[1], second.wins[1], second.games, 2, results.games))
-    return Table("Figure 6: MPx against CB", _COLUMNS, counting)
+    return TextTable(_COLUMNS, counting, "Figure 6: MPx against CB")
 
 
-def _packed_placements(results: Results) -> Table:
+def _packed_placements(results: Results) -> TextTable:
     packs = []
     for size, papers in TABLE_2.items():
         for seat, seat_name in enumerate(("first", "second")):
@@ -181,10 +162,10 @@ def _packed_placements(results: Results) -> Table:
                 duels.append(results[Cell("table 2", f"mp:placement=pk{pair[0]}", f"mp:placement=pk{pair[1]}")])
             wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
             packs.append(_row(f"PK{size} as the {seat_name}", papers[seat], wins, games, 2, results.games))
-    return Table("Table 2: packed placements under MP70, average wins", _COLUMNS, packs)
+    return TextTable(_COLUMNS, packs, "Table 2: packed placements under MP70, average wins")
 
 
-def _placements(results: Results) -> Table:
+def _placements(results: Results) -> TextTable:
     placing = []
     for placement in PLACEMENTS:
         for seat, seat_name in enumerate(("first", "second")):
@@ -194,10 +175,10 @@ def _placements(results: Results) -> Table:
                 duels.append(results[Cell("table 3", f"mp:placement={pair[0]}", f"mp:placement={pair[1]}")])
             wins, games = sum(d.wins[seat] for d in duels), sum(d.games for d in duels)
             placing.append(_row(f"{placement} as the {seat_name}", None, wins, games, 2, results.games))
-    return Table("Table 3: placements under MP70, average wins", _COLUMNS, placing)
+    return TextTable(_COLUMNS, placing, "Table 3: placements under MP70, average wins")
 
 
-def _touching(results: Results, table: str, attack: str, title: str, remark: str = "") -> Table:
+def _touching(results: Results, table: str, attack: str, title: str, remark: str = "") -> TextTable:
     rows = []
     for placement in PLACEMENTS:
         free, kept = f"{attack}:placement={placement}", f"{attack}:placement={apart(placement)}"
@@ -205,18 +186,18 @@ def _touching(results: Results, table: str, attack: str, title: str, remark: str
         against = f"{apart(placement)} against {placement}"
         rows.append(_row(f"{against}, as the first", None, first.wins[0], first.games, 2, results.games))
         rows.append(_row(f"{against}, as the second", None, second.wins[1], second.games, 2, results.games))
-    return Table(title, _COLUMNS, rows, remark)
+    return TextTable(_COLUMNS, rows, title, remark)
 
 
-def _touching_under_mp(results: Results) -> Table:
+def _touching_under_mp(results: Results) -> TextTable:
     return _touching(results, "table 4", "mp", "Table 4: touching allowed or forbidden, under MP70", TABLE_4_TEXT)
 
 
-def _touching_under_rnb(results: Results) -> Table:
+def _touching_under_rnb(results: Results) -> TextTable:
     return _touching(results, "table 5", "rnb", "Table 5: touching allowed or forbidden, under RNB")
 
 
-_REPORTS: dict[str, Callable[[Results], Table]] = {
+_REPORTS: dict[str, Callable[[Results], TextTable]] = {
     "table 1": _attack_strategies,
     LARGEST_FIRST: _largest_first,
     "figure 6": _counting,
@@ -227,12 +208,12 @@ _REPORTS: dict[str, Callable[[Results], Table]] = {
 }
 
 
-def report(results: Results, tables: Collection[str] = TABLES) -> list[Table]:
+def report(results: Results, tables: Collection[str] = TABLES) -> list[TextTable]:
     """The paper's tables, of which these, with the measured figures beside them."""
     return [_REPORTS[name](results) for name in TABLES if name in tables]
 
 
-def with_tables(page: str, tables: Sequence[Table], games: int) -> str:
+def with_tables(page: str, tables: Sequence[TextTable], games: int) -> str:
     """A page with these tables in the place of its own.
 
     Raises:

@@ -266,8 +266,8 @@ def play_dc3(
     seed: int = 0,
 ) -> None:
     """Plays a game on a Digital Curling 3 server."""
+    from asobiba.baselines.curling.dc3 import play
     from asobiba.core import game, make_agent
-    from asobiba.protocols.curling_dc3 import play
 
     winner = play((host, port), make_agent(game("curling"), agent), name, seed)
     typer.echo(f"winner: {winner or 'nobody, a draw'}")
@@ -284,8 +284,8 @@ def play_cs2(
     seed: int = 0,
 ) -> None:
     """Plays a game on a server of the cs2 text protocol."""
+    from asobiba.baselines.curling.cs2 import play
     from asobiba.core import game, make_agent
-    from asobiba.protocols.curling_cs2 import play
 
     ruleset = game("curling").ruleset(ends=ends, noise=noise)
     typer.echo(play((host, port), make_agent(game("curling"), agent), ruleset, name, seed=seed))
@@ -303,9 +303,9 @@ def host_dc3(
     seed: int = 0,
 ) -> None:
     """Hosts a game for Digital Curling 3 clients: team0's client on the first port, team1's on the next."""
+    from asobiba.baselines.curling.dc3 import Dc3Seat, host, listen
+    from asobiba.baselines.curling.hosting import AgentSeat, Seat
     from asobiba.core import game, make_agent
-    from asobiba.protocols.curling_dc3 import Dc3Seat, host, listen
-    from asobiba.protocols.curling_host import AgentSeat, Seat
 
     ruleset = game("curling").ruleset(simulator="fcv1", ends=ends, thinking_time=seconds)
     doors = listen((first_port, first_port + 1), address)
@@ -332,10 +332,10 @@ def host_cs2(
     seed: int = 0,
 ) -> None:
     """Hosts a game for clients of the cs2 text protocol; who connects first throws first."""
+    from asobiba.baselines.curling.cs2 import Cs2Seat, host
+    from asobiba.baselines.curling.dc3 import listen
+    from asobiba.baselines.curling.hosting import AgentSeat, Seat
     from asobiba.core import game, make_agent
-    from asobiba.protocols.curling_cs2 import Cs2Seat, host
-    from asobiba.protocols.curling_dc3 import listen
-    from asobiba.protocols.curling_host import AgentSeat, Seat
 
     ruleset = game("curling").ruleset(ends=ends, noise=noise, thinking_time=seconds)
     door, spare = listen((port, 0), address)

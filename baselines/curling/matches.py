@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +64,10 @@ class Result:
 
 
 def play_game(
-    ruleset: Ruleset, players: list[Agent], seed: int, on_shot: Callable[[int, np.void, np.void], None] | None = None
+    ruleset: Ruleset,
+    players: Sequence[Agent],
+    seed: int,
+    on_shot: Callable[[int, np.void, np.void], None] | None = None,
 ) -> np.void:
     """Plays a game; `on_shot(seat, view, state after)` hears of every shot. Returns the last state."""
     state = new_state(ruleset, seed)

@@ -184,8 +184,10 @@ def play_openings(ends: int, kept: Iterable[Opening] = ()) -> Iterator[Opening]:
     ruleset = game("curling").ruleset(stop_after=1, **UEC)
     for opening in OPENINGS:
         points = known.get(opening.name, ())
-        players = (with_budget(text, OPENING_SIMULATIONS) for text in (opening.opener, "ayumu", opening.rest))
-        for found in opening_points(ruleset, *players, opening.side, range(len(points), ends)):
+        opener, other, rest = (
+            with_budget(text, OPENING_SIMULATIONS) for text in (opening.opener, "ayumu", opening.rest)
+        )
+        for found in opening_points(ruleset, opener, other, rest, opening.side, range(len(points), ends)):
             points += (found,)
             yield Opening(*opening.name, points)
 

@@ -283,7 +283,7 @@ def _stones_beside(view, p, point):
     return count
 
 
-MEMORY = [
+MEMORY: list[tuple] = [
     ("count", np.int16),
     ("adds", np.uint8),
     ("purposes", np.uint8),

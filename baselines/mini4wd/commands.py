@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -110,10 +111,10 @@ def controllers(
     with progress_bar() as bar:
         for name in names:
             task = bar.add_task(name, total=courses)
-            results.drive(name, lambda n, task=task: bar.advance(task, n))
+            results.drive(name, partial(bar.advance, task))
         for name, tachometer in stoppers:
             task = bar.add_task(f"{name}, {'with' if tachometer else 'without'} tachometer", total=runs)
-            results.stop(name, tachometer, lambda n, task=task: bar.advance(task, n))
+            results.stop(name, tachometer, partial(bar.advance, task))
     console = Console(width=max(Console().width, 130))
     results.rows = {name: results.rows[name] for name in names}
     shown = [("Time attack", laps_table(list(results.rows.values())), notes(results.plan))]
@@ -139,7 +140,7 @@ def courses() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.envs.mini4wd.course import load_course
+    from asobiba.envs.mini4wd.course_source import load_course
     from asobiba.envs.mini4wd.fields import shipped
 
     table = Table()
@@ -157,7 +158,7 @@ def draw_course(
     out: Annotated[Path, typer.Option(help="The SVG file.")] = Path("course.svg"),
 ) -> None:
     """Draws a course in plan and height profile."""
-    from asobiba.envs.mini4wd.course import load_course
+    from asobiba.envs.mini4wd.course_source import load_course
     from asobiba.envs.mini4wd.draw import course_svg
 
     out.write_text(course_svg(load_course(course)), encoding="utf-8")
@@ -258,9 +259,7 @@ def sides(
                 if name not in kept.rows:
                     first = simulated(name, setting, runs, seed)
                     bar.advance(task, runs)
-                    second = through_the_link(
-                        name, setting, runs, seed, progress=lambda n, task=task: bar.advance(task, n)
-                    )
+                    second = through_the_link(name, setting, runs, seed, progress=partial(bar.advance, task))
                     kept.keep(name, first, second)
                 first, second = kept.rows[name]
                 bar.update(task, completed=2 * runs)

@@ -12,7 +12,7 @@ from asobiba.baselines.mini4wd import policies
 from asobiba.baselines.mini4wd.localise import CELL, CELLS
 from asobiba.baselines.mini4wd.predict import REPLICAS
 from asobiba.core import Agent, GameParameterError, Ruleset, compiled
-from asobiba.core.laws import close_step, is_over
+from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import seed_record
 from asobiba.core.record import record_dtype
 from asobiba.envs.mini4wd.car import CAR_NAMES
@@ -65,7 +65,7 @@ def run_cars(states, params, seeds, memories, views, replicas, model, course, ac
         out = actions[i]
         memories[i].car[:] = s.car[0]  # read by the upper reference alone
         n = 0
-        while not is_over(s):
+        while not has_ended(s):
             views[i] = s
             hide(views[i], p, 0)
             policies.decide(views[i], p, 0, memories[i], replicas, i * REPLICAS, model[course[i]], out)

@@ -111,7 +111,8 @@ def actor_layers(policy: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         raise GameParameterError(
             f"the policy is a {type(policy).__name__}; only asobiba.baselines.mini4wd.network:CarPolicy can be exported"
         )
-    linear = [m for m in policy.mlp_extractor.policy_net if isinstance(m, nn.Linear)] + [policy.action_net]
+    modules = (*policy.mlp_extractor.policy_net, policy.action_net)
+    linear = [m for m in modules if isinstance(m, nn.Linear)]
     return [(m.weight.detach().numpy().astype(float), m.bias.detach().numpy().astype(float)) for m in linear]
 
 

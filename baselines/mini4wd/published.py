@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from asobiba.core import compiled, make_agent, states
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import GRIP, ROLLER_OFFSET, TREAD, load_car
-from asobiba.envs.mini4wd.course import KINDS, load_course
+from asobiba.envs.mini4wd.course import KINDS
+from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.physics import CAUSES, FREE, GRAVITY, drive
 from asobiba.envs.mini4wd.rules import reset
 from asobiba.envs.mini4wd.simulate import SELECTORS, lap_run, simulate
@@ -201,7 +203,7 @@ def corners() -> Iterator[Figure]:
             )
 
 
-def _speed(car: str, course: object, duties: np.ndarray, **parameters: object) -> np.ndarray:
+def _speed(car: str, course: str | dict[str, Any], duties: np.ndarray, **parameters: Any) -> np.ndarray:
     return simulate(car, course, duties, **parameters)["v"]
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from asobiba.baselines.mini4wd.table import POINTS, Plan, Row, Stops, evaluate, evaluate_stops
+from asobiba.pages import TextTable
 
 STOPPERS = ("stop",)
 """The controllers of the position match's table."""
@@ -68,27 +69,14 @@ class Results:
                 file.write(json.dumps(entry) + "\n")
 
 
-@dataclass(frozen=True)
-class Table:
-    """Headings and rows of text; the first column is text, the others are figures."""
-
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        lines = [f"| {' | '.join(self.columns)} |", f"|---|{'--:|' * (len(self.columns) - 1)}"]
-        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows)])
-
-
 _CAUSES = ("lane changer", "landing", "corner", "stopped")
 
 
-def laps_table(rows: Sequence[Row]) -> Table:
+def laps_table(rows: Sequence[Row]) -> TextTable:
     """The controllers in order of their points."""
     columns = ("controller", "points", "lap, s", "m/s", "out", *_CAUSES, "time up", "J/m")
     ranked = sorted(rows, key=lambda row: -row.points)
-    return Table(
+    return TextTable(
         columns,
         [
             (
@@ -97,13 +85,14 @@ def laps_table(rows: Sequence[Row]) -> Table:
             )
             for r in ranked
         ],
+        figures=True,
     )  # fmt: skip
 
 
-def stops_table(stops: Sequence[Stops]) -> Table:
+def stops_table(stops: Sequence[Stops]) -> TextTable:
     """How near to the mark the controllers of the position match stop."""
     columns = ("controller", "tachometer", "runs", "stopped", "mean, m", "median, m", "contest score, m")
-    return Table(
+    return TextTable(
         columns,
         [
             (
@@ -112,6 +101,7 @@ def stops_table(stops: Sequence[Stops]) -> Table:
             )
             for s in stops
         ],
+        figures=True,
     )  # fmt: skip
 
 

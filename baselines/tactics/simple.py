@@ -87,7 +87,7 @@ def max_act_order(view, p, memory):
 
 
 @kernel
-def as_action(view, p, unit, goal, target):
+def action_of_order(view, p, unit, goal, target):
     """An order as an action of the flat game; without a unit the turn ends."""
     if unit < 0:
         return np.int64(end_action(view, p))
@@ -112,13 +112,13 @@ def as_word(view, p, memory):
 @kernel
 def attack_first_policy(view, p, legal, memory):
     unit, goal, target = attack_first_order(view, p, memory)
-    return as_action(view, p, unit, goal, target)
+    return action_of_order(view, p, unit, goal, target)
 
 
 @kernel
 def max_act_policy(view, p, legal, memory):
     unit, goal, target = max_act_order(view, p, memory)
-    return as_action(view, p, unit, goal, target)
+    return action_of_order(view, p, unit, goal, target)
 
 
 @kernel

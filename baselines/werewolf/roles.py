@@ -116,8 +116,8 @@ def markdown(ruleset: Ruleset, games: Games, command: str) -> str:
             f"`{ruleset!r}`, {len(games.seats)} games. Written by `{command}`; do not edit. The wolves' side won "
             f"{100 * games.wolves_won.mean():.1f} % of them.",
             "",
-            "Every group of agents plays each deal once in every rotation of its seats, so that every agent plays every role "
-            f"equally often{rest}.",
+            "Every group of agents plays each deal turned through all its seats, so that every agent plays every role "
+            f"equally often{rest}. Who sits beside whom changes from deal to deal.",
             "",
             "## Ratings",
             "",

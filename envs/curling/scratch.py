@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, cast
+
 import numpy as np
 from llvmlite import ir
 from numba import config, types
@@ -38,7 +41,9 @@ def _plain_rows():
     return np.zeros((ROWS, COLUMNS))
 
 
-stack_rows = _plain_rows if config.DISABLE_JIT else _stack_array  # type: ignore[attr-defined]
+stack_rows: Callable[[], Any] = (
+    _plain_rows if config.DISABLE_JIT else cast(Callable[[], Any], _stack_array)  # type: ignore[attr-defined]
+)
 """A `(16, 16)` float64 array that lives until its kernel returns. It holds anything: write before you read.
 
 An intrinsic rather than an overload: kernels are compiled without reference counting, and Numba lets no such function

@@ -77,8 +77,10 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
         *_captured(state, width),
     ]
     for k in range(n + 1):
-        x, y = _SIDE + k * _CELL, _TOP + k * _CELL
-        parts.append(f"<path d='M{x} {_TOP}V{_TOP + n * _CELL}M{_SIDE} {y}H{_SIDE + n * _CELL}' stroke='#8a6a35'/>")
+        column_at, row_at = _SIDE + k * _CELL, _TOP + k * _CELL
+        parts.append(
+            f"<path d='M{column_at} {_TOP}V{_TOP + n * _CELL}M{_SIDE} {row_at}H{_SIDE + n * _CELL}' stroke='#8a6a35'/>"
+        )
     for k in range(n):
         parts.append(_text(_SIDE + (k + 0.5) * _CELL, _TOP + n * _CELL + 18, 13, "abcdefghijklmnopqrs"[k]))
         parts.append(_text(_SIDE - 16, _TOP + (n - k - 0.5) * _CELL + 5, 13, str(k + 1)))

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import yaml
 from scipy.optimize import brentq
 
 from asobiba.core import GameParameterError
-from asobiba.envs.mini4wd.fields import Field, choice, read_fields, read_yaml, require_known, require_mapping
+from asobiba.envs.mini4wd.fields import Field, choice, read_fields, require_known, require_mapping
 
 MAX_PIECES, MAX_LANES = 160, 5
 
@@ -351,39 +350,17 @@ def _segment(number: int, entry: Any, system: Mapping[str, Any], where: str) -> 
     return Segment(number, kind, measures, **words), count
 
 
-def load_course(source: str | Path | Mapping[str, Any] | Course) -> Course:
-    """Reads and checks a course.
+def build_course(data: Mapping[str, Any], where: str) -> Course:
+    """A course from its description, checked.
 
     Args:
-        source: the name of a shipped course, `random:SEED` (see `asobiba.envs.mini4wd.generate`), the path of a YAML
-            file, or its contents.
+        data: name, system and segments, as in a course's file.
+        where: how messages call it.
 
     Raises:
         GameParameterError: naming the segment and the reason, for a part that does not exist, a measure outside its
             range, or a course that does not close.
     """
-    if isinstance(source, Course):
-        return source
-    if isinstance(source, (str, Path)):
-        return _load_by_name(str(source))
-    data, where = read_yaml(source, "courses", "course")
-    return _course(data, where)
-
-
-@cache
-def _load_by_name(text: str) -> Course:
-    if text.startswith("random:"):
-        from asobiba.envs.mini4wd.generate import random_course
-
-        number = text.removeprefix("random:")
-        if not number.isdigit():
-            raise GameParameterError(f"course {text!r}: a random course is called random:SEED with a whole number")
-        return random_course(int(number))
-    data, where = read_yaml(text, "courses", "course")
-    return _course(data, where)
-
-
-def _course(data: Mapping[str, Any], where: str) -> Course:
     require_known(data, ("name", "title", "source", "system", "segments"), where)
     for name in ("name", "system", "segments"):
         if name not in data:

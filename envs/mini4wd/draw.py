@@ -27,10 +27,10 @@ from asobiba.envs.mini4wd.course import (
     Segment,
     bridge_lane,
     lane_offsets,
-    load_course,
     poses,
     rise_along,
 )
+from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.layout import TRACE_CELLS, control_ms_of
 from asobiba.envs.mini4wd.physics import CAUSES
 

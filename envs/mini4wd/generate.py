@@ -16,7 +16,7 @@ import numpy as np
 from asobiba.core import GameParameterError, compiled
 from asobiba.core.random import random_below, random_uniform, seed_record
 from asobiba.core.record import SAMPLER
-from asobiba.envs.mini4wd.course import Course, _course, final_pose, load_course, poses
+from asobiba.envs.mini4wd.course import Course, build_course, final_pose, poses
 
 _TRIES = 2000
 _WIDTH = 0.42
@@ -82,7 +82,7 @@ def _simple(plan: list[str]) -> list[dict[str, Any]]:
 
 def _free_of_itself(entries: list[dict[str, Any]]) -> bool:
     """Whether stretches that do not follow one another keep their distance."""
-    course = _course({"name": "draft", "system": "junior", "segments": [{"kind": "start"}, *entries]}, "draft")
+    course = build_course({"name": "draft", "system": "junior", "segments": [{"kind": "start"}, *entries]}, "draft")
     points, along, at = [], [], 0.0
     for (x, y, heading, _), segment in zip(poses(course.segments), course.segments):
         ahead, _, degrees, _ = segment.displacement
@@ -189,7 +189,7 @@ def random_course(seed: int) -> Course:
         }
         try:
             if _free_of_itself(entries):
-                return load_course(data)
+                return build_course(data, "random course")
         except GameParameterError:  # a bank's longer approaches may be out of balance
             continue
     raise GameParameterError(f"no course was found from seed {seed} in {_TRIES} attempts; take another seed")
@@ -225,7 +225,7 @@ def _with_pairs(plan: list[str], draw: _Draw) -> list[str]:
 
 def _closes(entries: list[dict[str, Any]]) -> bool:
     try:
-        course = _course({"name": "draft", "system": "junior", "segments": entries}, "draft")
+        course = build_course({"name": "draft", "system": "junior", "segments": entries}, "draft")
     except GameParameterError:
         return False
     x, y, _, _ = final_pose(course.segments)

@@ -12,7 +12,8 @@ from gymnasium import spaces
 
 from asobiba.core import GameParameterError, Layout, Ruleset
 from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car, randomisation
-from asobiba.envs.mini4wd.course import COLUMNS, MAX_LANES, MAX_PIECES, load_course
+from asobiba.envs.mini4wd.course import COLUMNS, MAX_LANES, MAX_PIECES
+from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.fields import Field, choice
 from asobiba.envs.mini4wd.profile import CONTROL_MS, LATENCY, PULSES_PER_TURN, SENSOR_FIELDS, load_profile
 from asobiba.envs.mini4wd.sensors import FRAME

@@ -58,7 +58,14 @@ from asobiba.envs.mini4wd.course import (
     START,
     THETA,
 )  # fmt: skip
-from asobiba.envs.mini4wd.profile import BATTERY_LIMIT, KNOWS_MODES, MAXIMUM_DUTY, REVERSE_LIMIT, SLOW_DECAY
+from asobiba.envs.mini4wd.profile import (
+    BATTERY_LIMIT,
+    BATTERY_LOW,
+    KNOWS_MODES,
+    MAXIMUM_DUTY,
+    REVERSE_LIMIT,
+    SLOW_DECAY,
+)
 from asobiba.envs.mini4wd.sensors import count_pulses, filter_samples, take_sample
 
 DT = 0.001
@@ -72,8 +79,6 @@ BRAKE_SHARE = 0.3
 """Share of the weight on the brake pads where the road bends up or down."""
 SETTLES = 0.2
 """A car that would bounce more slowly than this stays on the road, m/s."""
-BATTERY_LOW = 0.5
-"""How long the battery must be below the car's limit, s."""
 LANDING_TIME, WALL_TIME = 0.003, 0.005
 """How long an impact on road and wall lasts in the accelerometer, s."""
 

@@ -64,6 +64,8 @@ SENSOR_NAMES = tuple(f.name for f in SENSOR_FIELDS)
 ) = range(len(SENSOR_FIELDS))  # fmt: skip
 
 CONTROL_MS = (10, 20, 50)
+BATTERY_LOW = 0.5
+"""How long the battery must be below the car's limit, s."""
 _RATES = (
     Field("sample_ms", "ms", 1, 50, None, "between two telemetry frames", integer=True),
     Field("imu_hz", "Hz", 20, 1000, 200, "own rate of the inertial sensor"),
@@ -179,8 +181,6 @@ def _flat(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 def firmware_header(profile: Profile) -> str:
     """The header of `firmware/mini4wd` that holds what this profile says; `src/profile.h` is that of the ATmega328P."""
-    from asobiba.envs.mini4wd.physics import BATTERY_LOW
-
     v = profile.values
     rows = [
         ("uint32_t", "kBaud", profile.baud, "bits per second of the serial port"),

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import GameParameterError, Ruleset, compiled
-from asobiba.core.laws import close_step, is_over
+from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import seed_record
 from asobiba.envs.mini4wd.car import CAR_NAMES, Car, load_car
-from asobiba.envs.mini4wd.course import Course, load_course
+from asobiba.envs.mini4wd.course import Course
+from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.physics import CAUSES
 from asobiba.envs.mini4wd.profile import Profile, load_profile
 from asobiba.envs.mini4wd.rules import reset, run_on
@@ -28,7 +29,7 @@ def _run(states, params, commands):
     for i in range(commands.shape[0]):
         states[i + 1] = states[i]
         s = states[i + 1]
-        if is_over(s):
+        if has_ended(s):
             return i
         run_on(s, params[0], commands[i, 0], commands[i, 1])
         close_step(s, params[0])
@@ -95,7 +96,7 @@ def simulate(
 
     Args:
         car: as `asobiba.envs.mini4wd.car.load_car` takes it.
-        course: as `asobiba.envs.mini4wd.course.load_course` takes it.
+        course: as `asobiba.envs.mini4wd.course_source.load_course` takes it.
         commands: one row a control step: `(n,)` duties in [-1, 1], or `(n, 2)` duties and mode selectors
             (`SELECTORS`).
         seed: of the sensors' noise, and of the car where `randomise` varies it.

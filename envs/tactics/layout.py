@@ -70,7 +70,7 @@ def parameter_arrays(maps: tuple[Map, ...], size: int) -> dict:
     """The arrays of the parameter record for maps on a board."""
     cells, units, words, span = size * size, SIZES[size], bits.WORDS[size], bits.SPAN[size]
     enter = np.zeros((2, MOST_MAPS, len(CLASSES), words), np.int64)
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "stars": np.zeros((MOST_MAPS, cells), np.uint8),
         "grounds": np.zeros((MOST_MAPS, GROUNDS * cells), np.int8),
         "limit": np.zeros(MOST_MAPS, np.int16),

@@ -13,7 +13,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from asobiba.api.registration import register_when_imported as _register_when_imported
+from asobiba.checkout import require_links as _require_links
+
+_require_links()
+
+from asobiba.api.registration import register_when_imported as _register_when_imported  # noqa: E402
 
 if TYPE_CHECKING:
     from asobiba.api.batch import Batch as Batch

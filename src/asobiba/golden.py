@@ -69,7 +69,7 @@ def playthrough(ruleset: Ruleset, seed: int, actions: list[Any]) -> str:
     return text
 
 
-def verify(game: Game, text: str) -> None:
+def check_playthrough(game: Game, text: str) -> None:
     """Plays a playthrough again. Raises `GoldenMismatch` with the first line that comes out differently."""
     ruleset = game.ruleset()
     again = playthrough(ruleset, *read(ruleset, text)).splitlines()

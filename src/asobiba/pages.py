@@ -21,7 +21,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,32 @@ def reproduction_modules(package: str, *modules: str) -> tuple[str, ...]:
         f"asobiba.baselines.{package}",
         *(f"asobiba.baselines.{package}.{m}" for m in modules),
     )
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table to print or to write.
+
+    Args:
+        columns, rows: texts.
+        title, remark: what stands above it, if anything.
+        figures: whether all columns but the first are aligned to the right.
+    """
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    title: str = ""
+    remark: str = ""
+    figures: bool = False
+
+    def markdown(self, level: int = 2) -> str:
+        """The table in Markdown, with its title as a heading of this level."""
+        above = [
+            part for text in (self.title and f"{'#' * level} {self.title}", self.remark) if text for part in (text, "")
+        ]
+        rule = f"|---|{'--:|' * (len(self.columns) - 1)}" if self.figures else f"|{'---|' * len(self.columns)}"
+        lines = [*above, f"| {' | '.join(self.columns)} |", rule]
+        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows)])
 
 
 @dataclass(frozen=True)

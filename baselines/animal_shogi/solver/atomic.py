@@ -5,6 +5,9 @@ Each takes a C-contiguous one-dimensional array and returns the value that the e
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from numba.core import cgutils, types
 from numba.core.typing import signature
 from numba.extending import intrinsic
@@ -29,25 +32,30 @@ def _read_modify_write(operation, array, index, value):
     return signature(element, array, index, value), generate
 
 
-@intrinsic
+def _atomic(definition: Callable[..., Any]) -> Callable[[Any, Any, Any], Any]:
+    """An intrinsic of `(array, index, value)`: whoever calls it does not give the typing context."""
+    return intrinsic(definition)
+
+
+@_atomic
 def atomic_add(typing_context, array, index, value):
     """Adds to an integer element."""
     return _read_modify_write("add", array, index, value)
 
 
-@intrinsic
+@_atomic
 def atomic_subtract(typing_context, array, index, value):
     """Subtracts from an integer element."""
     return _read_modify_write("sub", array, index, value)
 
 
-@intrinsic
+@_atomic
 def atomic_or(typing_context, array, index, value):
     """Sets bits of an integer element."""
     return _read_modify_write("or", array, index, value)
 
 
-@intrinsic
+@_atomic
 def atomic_exchange(typing_context, array, index, value):
     """Replaces an integer element."""
     return _read_modify_write("xchg", array, index, value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME, all_numbers, open_numbers
-from asobiba.baselines.animal_shogi.solver.table import Table
+from asobiba.baselines.animal_shogi.solver.table import ValueTable
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
 from asobiba.core import Ruleset
 from asobiba.core.states import action_mask, new_state
@@ -38,7 +38,7 @@ class Line:
         return self.published == self.ours
 
 
-def measure(table: Table, ruleset: Ruleset) -> dict[str, Any]:
+def measure(table: ValueTable, ruleset: Ruleset) -> dict[str, Any]:
     """What the comparison takes from the table itself, for JSON: values of the start and its moves, and counts.
 
     Args:

@@ -20,7 +20,7 @@ import numpy as np
 from asobiba.baselines.animal_shogi.solver import reach, retrograde, statistics
 from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME, material_code, open_numbers
 from asobiba.baselines.animal_shogi.solver.retrograde import BLOCK, MOST_PLIES, whole_words
-from asobiba.baselines.animal_shogi.solver.table import Table, table_path, write_table
+from asobiba.baselines.animal_shogi.solver.table import ValueTable, table_path, write_table
 
 PREPARE, LEVELS, WRITE, REACH, COUNT, MATE_PREPARE, MATE_LEVELS = (
     "moves of every position",
@@ -233,7 +233,7 @@ def solve_game(path: Path | None = None, *, progress: Progress = _quiet, seconds
     reached = reachable(int(np.count_nonzero(values != retrograde.OUTSIDE)), progress, keep)
     counted = count_all(values, reached, progress)
     counted["mates"] = statistics.mate_problems(solve_mates(WHOLE_GAME, values, progress, keep), reached)
-    table = Table.open(file, verify=True)
+    table = ValueTable.open(file, checksum=True)
     counted["table"] = {"bytes": file.stat().st_size, "sha256": table.header["sha256"]}
     counts_path(file).write_text(json.dumps(counted, indent=1) + "\n")
     keep.clear()

@@ -81,11 +81,10 @@ def _far_drops_kept(material, values, best, mine, theirs, e, g, c, h, own, he, h
 
 @kernel
 def _count(material, values, reached, number, row, out):
-    value = np.int64(values[number])
     mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
-    if value == OUTSIDE or not goes_on(mine, theirs, e, g, c, h, own):
+    if values[number] == OUTSIDE or not goes_on(mine, theirs, e, g, c, h, own):
         return
-    value = min(value, WAITING)
+    value = np.int64(min(values[number], WAITING))
     of = value_class(value)
     row[DISTANCES + value] += 1
     count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, True)

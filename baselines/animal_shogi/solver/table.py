@@ -104,8 +104,8 @@ def write_table(path: Path, solved: Mapping[int, np.ndarray], notes: Mapping[str
     return path
 
 
-class Table:
-    """Exact values of positions, from a memory-mapped file. Use `Table.open`."""
+class ValueTable:
+    """Exact values of positions, from a memory-mapped file. Use `ValueTable.open`."""
 
     def __init__(self, path: Path, header: Mapping[str, Any], data: np.ndarray):
         self.path, self.header, self._data = path, dict(header), data
@@ -117,16 +117,16 @@ class Table:
             self._sections[section["material"]] = section["words"] // 8, section["ranks"] // 4, section["values"]
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str] | None = None, *, verify: bool = False) -> Table:
+    def open(cls, path: str | os.PathLike[str] | None = None, *, checksum: bool = False) -> ValueTable:
         """Opens a table, the usual one by default. Tables are shared: opening one twice gives the same object.
 
         Args:
             path: the file; see `table_path`.
-            verify: compute the checksum of the whole file (about half a second).
+            checksum: compute the checksum of the whole file (about half a second).
 
         Raises:
             TableMissing: if there is no such file; the message names the command that makes it.
-            TableError: if the file is no table, is cut short, or (with `verify`) has a wrong checksum.
+            TableError: if the file is no table, is cut short, or (with `checksum`) has a wrong checksum.
         """
         file = table_path(path)
         try:
@@ -137,11 +137,11 @@ class Table:
                 "(some minutes, about 1 GB of memory, 155 MB on disk); ASOBIBA_DATA_DIR names another folder."
             ) from None
         table = _open(file, stat.st_mtime_ns, stat.st_size)
-        if verify:
-            table.verify()
+        if checksum:
+            table.require_checksum()
         return table
 
-    def verify(self) -> None:
+    def require_checksum(self) -> None:
         """Computes the checksum of the data.
 
         Raises:
@@ -234,7 +234,7 @@ class Table:
 
 
 @lru_cache(maxsize=8)
-def _open(path: Path, modified: int, size: int) -> Table:
+def _open(path: Path, modified: int, size: int) -> ValueTable:
     with open(path, "rb") as file:
         head = file.read(_HEADER)
     try:
@@ -251,4 +251,4 @@ def _open(path: Path, modified: int, size: int) -> Table:
             f"{path} has {size} bytes, expected {_HEADER + expected}: it was cut short. "
             "Make it again: asobiba solve animal_shogi"
         )
-    return Table(path, header, np.memmap(path, np.uint8, "r", _HEADER, (expected,)))
+    return ValueTable(path, header, np.memmap(path, np.uint8, "r", _HEADER, (expected,)))

@@ -15,7 +15,7 @@ from asobiba.baselines.animal_shogi.solver.index import (
     mirror_order,
     position_of,
 )
-from asobiba.baselines.animal_shogi.solver.table import Table
+from asobiba.baselines.animal_shogi.solver.table import ValueTable
 from asobiba.core import compiled
 
 
@@ -28,8 +28,8 @@ def _count_images(material, numbers, values, counts):
             counts[values[k]] += 1
 
 
-def unfolded_distances(table: Table, material: int = WHOLE_GAME) -> np.ndarray:
-    """`Table.distances` with both images counted where both lions stand on the middle file. Takes seconds."""
+def unfolded_distances(table: ValueTable, material: int = WHOLE_GAME) -> np.ndarray:
+    """`ValueTable.distances` with both images counted where both lions stand on the middle file. Takes seconds."""
     counts, size, before = table.distances(material), int(SIZE[material]), 0
     for placement in range(OPEN_PLACEMENTS):
         stored, values = table.stored(material, placement * size, (placement + 1) * size, before)

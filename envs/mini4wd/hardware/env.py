@@ -17,7 +17,7 @@ from gymnasium.error import ResetNeeded
 from asobiba.core import AsobibaError, GameParameterError, IllegalAction
 from asobiba.core.states import as_action
 from asobiba.envs.mini4wd.car import TYRE
-from asobiba.envs.mini4wd.course import load_course
+from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.hardware.codec import STOP, Codec, Drive, DriveMode, Telemetry, make_codec
 from asobiba.envs.mini4wd.hardware.limits import Governor, Limits
 from asobiba.envs.mini4wd.hardware.link import Link

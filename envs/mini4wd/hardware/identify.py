@@ -318,7 +318,7 @@ def identify(
     run = log if isinstance(log, Run) else read_run(log)
     nominal = load_car(car)
     say = progress or (lambda text: None)
-    from asobiba.envs.mini4wd.course import load_course
+    from asobiba.envs.mini4wd.course_source import load_course
 
     lanes = range(load_course(run.parameters.get("course", "junior")).lanes) if lane is None else [lane]
     start = np.ones(len(names) + 1)

@@ -19,8 +19,7 @@ from asobiba.envs.mini4wd.hardware.codec import (
     Telemetry,
 )
 from asobiba.envs.mini4wd.hardware.transport import Clock, MonotonicClock, Transport
-from asobiba.envs.mini4wd.physics import BATTERY_LOW
-from asobiba.envs.mini4wd.profile import Profile, load_profile
+from asobiba.envs.mini4wd.profile import BATTERY_LOW, Profile, load_profile
 
 PROFILE_OF_CODEC = {"asobiba": "atmega328p", "aichip": "rt_ai_chip"}
 """The shipped car that speaks a codec."""

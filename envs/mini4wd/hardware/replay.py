@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
-from asobiba.envs.mini4wd.hardware.runlog import read_log
+from asobiba.envs.mini4wd.hardware.runlog import ReplayTransport, read_log
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ def replay_log(path: str | Path) -> Replay:
         else:
             continue
         differing += not info["same_as_recorded"]
-    writes = env.link.transport.differing
+    transport = env.link.transport
+    assert isinstance(transport, ReplayTransport)
     env.close()
-    return Replay(steps, differing, writes, cause)
+    return Replay(steps, differing, transport.differing, cause)

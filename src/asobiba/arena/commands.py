@@ -135,7 +135,7 @@ def match(
 ) -> None:
     """Plays agents against each other and prints who wins how often, with intervals.
 
-    Each seed is played once in every seating. Example: asobiba match GAME random random -n 1000
+    Each seed is played in all seatings; with more than four seats, in as many as there are seats. Example: asobiba match GAME random random -n 1000
     """
     from asobiba.arena.league import check_agents, play_series
     from asobiba.arena.schedule import meetings
@@ -389,8 +389,8 @@ def _play_in_browser(
 ) -> None:
     import secrets
 
+    from asobiba.arena.browser import serve
     from asobiba.core import AsobibaError
-    from asobiba.protocols.browser import serve
 
     if store is not None:
         raise AsobibaError("games on the page are not put on record: give --browser or --store, not both")

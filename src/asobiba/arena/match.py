@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
-from asobiba.arena.answers import as_action, describe, no_action, printable, refused
 from asobiba.core import Agent, AsobibaError, Ruleset, game
+from asobiba.core.answers import describe, no_action, printable, read_answer, refused
 from asobiba.core.record import END_REASONS, ILLEGAL_ACTION
 from asobiba.core.states import agent_views
 from asobiba.protocols.process import EngineKilled, EngineTimeout, HostedFault, IllegalAnswer
@@ -389,7 +389,7 @@ def _begin(
 
 def _ask(match: Match, agent: Agent, seat: int, table: Table, thinking: Thinking, tally: _Tally) -> Any:
     view, legal = table.view(seat), table.legal(seat)
-    found, seconds = _think(match, seat, agent, thinking, lambda: as_action(table.ruleset, agent.act(view, legal)))
+    found, seconds = _think(match, seat, agent, thinking, lambda: read_answer(table.ruleset, agent.act(view, legal)))
     tally.decisions[seat] += 1
     tally.seconds[seat] += seconds
     if isinstance(found, _Ending):
@@ -444,7 +444,7 @@ def _record(match: Match, table: Table, tally: _Tally, ending: _Ending | None) -
             match, ruleset, table.states[0], data, tally.returns, tally.decisions, tally.seconds, tally.remarks,
             tally.failures,
         )  # fmt: skip
-    returns = tally.returns + forfeit(ruleset, ending.seat)
+    returns = tally.returns + forfeit_rewards(ruleset, ending.seat)
     return Record(
         match, data, tuple(float(x) for x in returns), int(table.states["steps"][0]), ending.reason, ending.seat,
         ending.detail, tuple(tally.decisions), tuple(tally.seconds), _tie_break(ruleset, table.states[0]),
@@ -498,7 +498,7 @@ def _tie_break(ruleset: Ruleset, state: np.void) -> tuple[float, ...] | None:
     return None if function is None else tuple(float(x) for x in function(ruleset, state))
 
 
-def forfeit(ruleset: Ruleset, seat: int) -> np.ndarray:
+def forfeit_rewards(ruleset: Ruleset, seat: int) -> np.ndarray:
     """The rewards `(players,)` when `seat` crashes or oversteps its time: the same as for an illegal action."""
     lost = float(ruleset.game.illegal_reward)
     others = -lost / (ruleset.num_players - 1) if ruleset.game.utility == "zero_sum" else 0.0

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from asobiba.arena.answers import describe
 from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import CRASH, Match, Record, Table, Thinking, Undecided, killed_record, play_match
 from asobiba.arena.trust import NOBODY, Trust, contained, make_player
 from asobiba.core import Agent, AsobibaError, KernelAgent
+from asobiba.core.answers import describe
 from asobiba.protocols import sandbox
 from asobiba.protocols.process import EngineDied, EngineMissing
 from asobiba.protocols.sandbox import Sandbox

@@ -16,7 +16,7 @@ from asobiba.arena.match import (
     Table,
     decode_actions,
     digest,
-    forfeit,
+    forfeit_rewards,
     teams_of,
 )
 from asobiba.core.record import END_REASONS
@@ -62,7 +62,7 @@ def verify(record: Record) -> None:
     if record.reason in (CRASH, TIME_OUT):
         if record.culprit is None:
             raise ReplayError(f"match {record.match.key}: ended by {record.reason!r}, but nobody is to blame on record")
-        returns += forfeit(ruleset, record.culprit)
+        returns += forfeit_rewards(ruleset, record.culprit)
     elif END_REASONS[int(state["end_reason"])] != record.reason:
         raise ReplayError(f"match {record.match.key}: ended by {record.reason!r} on record, not so in the replay")
     if tuple(float(x) for x in returns) != record.returns:

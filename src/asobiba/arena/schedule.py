@@ -1,11 +1,14 @@
-"""Who meets whom: matches in groups that share a seed, every agent once in every seat."""
+"""Who meets whom: matches in groups that share a seed, every agent equally often in every seat.
+
+Nothing here depends on the order in which agents are named.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, permutations
 from math import comb, gcd
 
 import numpy as np
@@ -15,6 +18,8 @@ from asobiba.core import AsobibaError, Ruleset
 
 MOST_GROUPS = 2000
 """Where more groups of agents can fill the seats, a balanced sample of them plays."""
+MOST_SEATS_PERMUTED = 4
+"""Up to so many seats, a seed is played in all permutations of the agents (24 of four); with more, in drawn ones."""
 
 
 def pairings(ruleset: Ruleset, agents: Sequence[str]) -> list[tuple[str, ...]]:
@@ -26,7 +31,7 @@ def pairings(ruleset: Ruleset, agents: Sequence[str]) -> list[tuple[str, ...]]:
     Raises:
         AsobibaError: if no group can be made.
     """
-    names = list(dict.fromkeys(agents))
+    names = sorted(set(agents))
     seats = ruleset.num_players
     if len(names) > 1 and seats > 2 and _how_many(len(names), seats) > MOST_GROUPS:
         return balanced_groups(names, seats, -(-MOST_GROUPS // (10 * seats)))
@@ -47,10 +52,10 @@ def balanced_groups(agents: Sequence[str], seats: int, rounds: int, seed: int = 
     """Groups of `seats` agents in which everybody comes equally often, in a random mixture.
 
     Decks of all agents are shuffled and dealt one after another; `rounds` times as many decks as it takes for the last
-    group to be full. With every rotation of each group's seats, each agent sits equally often in each seat, and under
-    each seed in every role that its seed deals to a seat.
+    group to be full. With the `seatings` of each group, each agent sits equally often in each seat, and under each seed
+    in every role that its seed deals to a seat.
     """
-    names = list(dict.fromkeys(agents))
+    names = sorted(set(agents))
     generator = np.random.default_rng(seed)
     decks = seats // gcd(len(names), seats) * rounds
     dealt: list[str] = []
@@ -74,19 +79,45 @@ def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int, index: int) ->
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
 
 
-def rotations(group: Sequence[str]) -> list[tuple[str, ...]]:
-    """Every seating that moves all agents on by one seat: for two, both colours."""
-    turned = [tuple(group[k:]) + tuple(group[:k]) for k in range(len(group))]
-    return list(dict.fromkeys(turned))
+def seatings(ruleset: Ruleset, group: Sequence[str], seed: int, index: int) -> list[tuple[str, ...]]:
+    """How a group sits down under its seed number `index`: each agent equally often in each seat.
+
+    Up to `MOST_SEATS_PERMUTED` seats these are all permutations. With more, an order round the table is drawn from the
+    seed and turned through all seats. Successive seeds change who sits beside whom: in `neighbour_orders(len(group))`
+    seeds everybody follows everybody else.
+    """
+    members = sorted(group)
+    if len(members) <= MOST_SEATS_PERMUTED:
+        return sorted(set(permutations(members)))
+    orders = neighbour_orders(len(members))
+    block, turn = divmod(index, len(orders))
+    drawn = np.random.default_rng([group_seed(ruleset, members, seed, 0), block]).permutation(len(members))
+    order = [members[drawn[k]] for k in orders[turn]]
+    return list(dict.fromkeys(tuple(order[k:] + order[:k]) for k in range(len(order))))
+
+
+def neighbour_orders(seats: int) -> list[list[int]]:
+    """Orders of `range(seats)` round a table, in which each number follows each other one equally often.
+
+    Equally often holds for odd numbers of seats; for even ones, numbers that are half the table apart follow each other
+    twice. E. J. Williams, "Experimental Designs Balanced for the Estimation of Residual Effects of Treatments",
+    Australian Journal of Scientific Research A 2, 1949; with a hub for odd numbers, W. Walecki in E. Lucas,
+    "Récréations Mathématiques" II, 1883.
+    """
+    ring = seats - seats % 2
+    zigzag = [(k + 1) // 2 if k % 2 else -k // 2 for k in range(ring)]
+    return [[*range(ring, seats), *((step + first) % ring for step in zigzag)] for first in range(ring)]
 
 
 def meetings(ruleset: Ruleset, group: Sequence[str], games: int, seed: int) -> Iterator[Match]:
-    """At least `games` matches of one group, each seed once in every rotation of the seats."""
-    seatings = rotations(group)
-    for index in range(-(-games // len(seatings))):
+    """At least `games` matches of one group, each seed in all of its `seatings`."""
+    played, index = 0, 0
+    while played < games:
         chosen = group_seed(ruleset, group, seed, index)
-        for seats in seatings:
+        for seats in seatings(ruleset, group, seed, index):
             yield Match.of(ruleset, seats, chosen)
+            played += 1
+        index += 1
 
 
 def round_robin(ruleset: Ruleset, agents: Sequence[str], games: int, seed: int = 0) -> list[Match]:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any
 
-from asobiba.arena.answers import describe
 from asobiba.arena.match import CRASH, TIME_OUT, Match, Record, killed_record
 from asobiba.arena.player import (
     ALLOWED,
@@ -41,6 +40,7 @@ from asobiba.arena.player import (
     containment_of,
 )
 from asobiba.core import AsobibaError
+from asobiba.core.answers import describe
 from asobiba.protocols.process import STOPPED_SECONDS
 from asobiba.protocols.stopwatch import OUTSIDE_SIGNALS, TICK, cpu_seconds, is_stopped, share_environment
 

@@ -17,7 +17,7 @@ DISABLED, NEXT_STEP, SAME_STEP = 0, 1, 2
 
 
 @kernel
-def is_over(s):
+def has_ended(s):
     """Whether the game of state `s` has ended, by its rules or by truncation."""
     return s.terminated != 0 or s.truncated != 0
 

@@ -190,10 +190,22 @@ class _Part(CPUDispatcher):
         return self._whole._compile_for_args(*arguments, **named)
 
 
-def part(**options: Any) -> Any:
-    """A decorator like `numba.njit`, for functions that only compiled code calls."""
+class _Twin(_Part):
+    """A part that Python runs as it is written, without compiling anything."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+def part(interpreted: bool = False, **options: Any) -> Any:
+    """A decorator like `numba.njit`, for functions that only compiled code calls.
+
+    Python may call them too: what is `interpreted` then runs as it is written, the rest is compiled for that.
+    """
     if not COMPILES:
         return lambda function: function
+    if interpreted:
+        return lambda function: _Twin(function, targetoptions={"nopython": True, "boundscheck": None, **options})
     return lambda function: _Part(function, targetoptions={"nopython": True, "boundscheck": None, **options})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,8 @@ from rich.table import Table
 
 from asobiba.core import registry
 from asobiba.core.errors import MissingExtra
+
+ALGORITHMS = ("maskable_ppo", "gumbel_az")
 
 if TYPE_CHECKING:
     from asobiba.core import Game
@@ -25,7 +28,16 @@ def train(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/train/GAME-SEED]")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Decisions of the learner.", min=1)] = None,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algo",
+            help="maskable_ppo (PPO where actions are continuous), or gumbel_az: a network learns from its own search.",
+        ),
+    ] = "maskable_ppo",
+    steps: Annotated[
+        int | None, typer.Option(help="Decisions of the learner; of gumbel_az, rounds of self-play.", min=1)
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Of network, games and opponents.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -49,11 +61,17 @@ def train(
     from asobiba.learn.config import load_config, read_settings
 
     declared = registry.game(game)
-    given = {"total_steps": steps, "seed": seed}
+    if algorithm not in ALGORITHMS:
+        raise typer.BadParameter(f"{algorithm!r} is none of {', '.join(ALGORITHMS)}", param_hint="--algo")
+    given = {"rounds" if algorithm == "gumbel_az" else "total_steps": steps, "seed": seed}
     changed = {**read_settings(settings or ()), **{name: value for name, value in given.items() if value is not None}}
-    hyperparameters = load_config(declared, config, **changed)
-    folder = output or Path("runs") / "train" / f"{declared.name}-{hyperparameters['seed']}"
+    hyperparameters = load_config(declared, config, algorithm=algorithm, **changed)
     console = Console()
+    if algorithm == "gumbel_az":
+        folder = output or Path("runs") / "train" / f"{declared.name}-gumbel_az-{hyperparameters['seed']}"
+        _train_by_search(declared, hyperparameters, folder, console)
+        return
+    folder = output or Path("runs") / "train" / f"{declared.name}-{hyperparameters['seed']}"
     console.print(f"Training {declared.title} for {hyperparameters['total_steps']:,} steps in {folder}")
     try:
         results = training.train(
@@ -68,6 +86,28 @@ def train(
         raise typer.Exit(130) from None
     console.print(_table(declared, hyperparameters, folder / training.POLICY, results))
     console.print(f"It joins the league as the agent  sb3:{folder / training.POLICY}")
+
+
+def _train_by_search(game: Game, hyperparameters: dict, folder: Path, console: Console) -> None:
+    from asobiba.learn import expert
+    from asobiba.learn.reporting import Interrupted
+    from asobiba.learn.training import command_line
+
+    console.print(f"Training {game.title} by search for {hyperparameters['rounds']:,} rounds in {folder}")
+    try:
+        policy = expert.train(game, hyperparameters, folder, command=command_line())
+    except Interrupted:
+        console.print("The same command goes on from there.")
+        raise typer.Exit(130) from None
+    table = Table(title=f"{game.title}: {policy}")
+    for column in ("opponent", "simulations", "games", "score", "95 % interval"):
+        table.add_column(column, justify="left" if column == "opponent" else "right")
+    for r in json.loads((folder / "run.json").read_text(encoding="utf-8"))["evaluation"]:
+        low, high = max(0, r["score"] - r["half_width"]), min(1, r["score"] + r["half_width"])
+        simulations = str(r["simulations"]) if r["simulations"] else "the network alone"
+        table.add_row(r["opponent"], simulations, str(r["games"]), f"{r['score']:.3f}", f"{low:.3f} to {high:.3f}")
+    console.print(table)
+    console.print(f"It joins the league as the agent  net_uct:policy={policy},simulations=64")
 
 
 def _table(game: Game, hyperparameters: dict, policy: Path, results: list[Evaluation]) -> Table:

@@ -15,6 +15,11 @@ from asobiba.core.agents import agent_packages
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
 
+_FILES = {
+    "maskable_ppo": ("default.yml", ("training-{game}.yml", "training.yml")),
+    "gumbel_az": ("gumbel_az.yml", ("gumbel_az-{game}.yml", "gumbel_az.yml")),
+}
+"""Of each algorithm the file of the defaults, and those that a game may have."""
 _FREE = {"parameters", "train_on", "train_on.parameters", "policy_kwargs", "learner"}
 
 
@@ -22,11 +27,14 @@ class ConfigError(AsobibaError, ValueError):
     """A hyperparameter file that cannot be used."""
 
 
-def load_config(game: Game, path: str | Path | None = None, **overrides: Any) -> dict[str, Any]:
+def load_config(
+    game: Game, path: str | Path | None = None, *, algorithm: str = "maskable_ppo", **overrides: Any
+) -> dict[str, Any]:
     """The hyperparameters of a training run.
 
     Args:
         game: the game; its `training-NAME.yml` or `training.yml` under `baselines/` comes after the defaults.
+        algorithm: `maskable_ppo`, or `gumbel_az`, whose files are called `gumbel_az.yml`.
         path: a YAML file that comes after both; the `config.yml` of a run is one.
         overrides: values that come last; `None` changes nothing.
 
@@ -35,10 +43,11 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
             not have.
         FileNotFoundError: if `path` does not exist.
     """
-    config = _read((files("asobiba.learn") / "default.yml").read_text(encoding="utf-8"), "default.yml")
-    own = _own_file(game)
+    defaults, names = _FILES[algorithm]
+    config = _read((files("asobiba.learn") / defaults).read_text(encoding="utf-8"), defaults)
+    own = _own_file(game, names)
     if own is not None:
-        _merge(config, _read(own, f"training.yml of {game.name}"), f"training.yml of {game.name}")
+        _merge(config, _read(own, f"{names[-1]} of {game.name}"), f"{names[-1]} of {game.name}")
     if path is not None:
         given = _read(Path(path).read_text(encoding="utf-8"), str(path))
         played = given.pop("game", game.id)  # as the config.yml of a run begins
@@ -46,6 +55,23 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
             raise ConfigError(f"{path} is of {played}, not of {game.id}: give the command that game, or another file")
         _merge(config, given, str(path))
     _merge(config, {k: v for k, v in overrides.items() if v is not None}, "the command line")
+    return _check_search(config) if algorithm == "gumbel_az" else _check_learner(game, config)
+
+
+def _check_search(config: dict[str, Any]) -> dict[str, Any]:
+    least = {"openings": 0, "start": None, "seed": None}
+    for name, value in config.items():
+        if isinstance(value, int) and least.get(name, 1) is not None and value < least.get(name, 1):
+            raise ConfigError(f"{name} is {value}; expected at least {least.get(name, 1)}")
+    rates = config["learning_rate"]
+    if not (isinstance(rates, list) and len(rates) == 2 and all(isinstance(r, (int, float)) and r > 0 for r in rates)):
+        raise ConfigError(f"learning_rate is {rates}; expected [from, to], both above 0")
+    if not 0 <= config["result_share"] <= 1:
+        raise ConfigError(f"result_share is {config['result_share']}; expected 0 to 1")
+    return config
+
+
+def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
     for name in ("total_steps", "num_envs", "threads", "snapshot_every", "checkpoint_every"):
         if config[name] < 1:
             raise ConfigError(f"{name} is {config[name]}; expected at least 1")
@@ -64,12 +90,12 @@ def load_config(game: Game, path: str | Path | None = None, **overrides: Any) ->
     return config
 
 
-def _own_file(game: Game) -> str | None:
+def _own_file(game: Game, names: Sequence[str]) -> str | None:
     # Of several games in one package, one may have a file of its own.
     for package in agent_packages(game.name):
-        for name in (f"training-{game.name}.yml", "training.yml"):
+        for name in names:
             try:
-                return (files(package) / name).read_text(encoding="utf-8")
+                return (files(package) / name.format(game=game.name)).read_text(encoding="utf-8")
             except (ModuleNotFoundError, FileNotFoundError, TypeError):  # a single module has no files beside it
                 continue
     return None

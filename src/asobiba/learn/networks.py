@@ -101,6 +101,42 @@ class BoardNetwork(nn.Module):
         return self.value(torch.cat([features.mean((2, 3)), features.amax((2, 3))], 1))
 
 
+class DenseNetwork(nn.Module):
+    """One torso of dense layers with ReLUs for policy and value; compiled code plays it (`asobiba.learn.kernels`).
+
+    Takes observations `(n, size)`, gives logits `(n, actions)` and value features `(n, width)`.
+
+    Args:
+        channels: name -> shape of the observation's channels.
+        actions: number of actions.
+        width, depth: units of a layer, and number of layers.
+    """
+
+    def __init__(self, channels: Mapping[str, tuple[int, ...]], actions: int, width: int = 256, depth: int = 2):
+        super().__init__()
+        layers: list[nn.Module] = []
+        size = sum(math.prod(shape) for shape in channels.values())
+        for _ in range(depth):
+            layers += [nn.Linear(size, width), nn.ReLU()]
+            size = width
+        self.torso = nn.Sequential(*layers)
+        self.logits = nn.Linear(width, actions)
+        nn.init.orthogonal_(self.logits.weight, 0.01)
+        self.latent_dim_pi, self.latent_dim_vf = actions, width
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        features = self.torso(observation)
+        return self.logits(features), features
+
+    def forward_actor(self, observation: torch.Tensor) -> torch.Tensor:
+        """Logits `(n, actions)`."""
+        return self.logits(self.torso(observation))
+
+    def forward_critic(self, observation: torch.Tensor) -> torch.Tensor:
+        """Features of the value head `(n, width)`."""
+        return self.torso(observation)
+
+
 class BoardPolicy(MaskableActorCriticPolicy):
     """MaskablePPO's policy with a `BoardNetwork`, or any other network that reads the channels.
 
@@ -133,3 +169,9 @@ class BoardPolicy(MaskableActorCriticPolicy):
         super()._build(lr_schedule)
         self.action_net = nn.Identity()  # the network's own head gives the logits
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+
+
+class DensePolicy(BoardPolicy):
+    """MaskablePPO's policy with a `DenseNetwork`."""
+
+    network_class = DenseNetwork

@@ -94,6 +94,32 @@ def load_policy(path: str | Path, trust: bool = False) -> Any:
     return _load_zip(file)
 
 
+def read_tensors(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header of a file of `save_policy` and its tensors as arrays, without PyTorch.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        PolicyFileError: if it holds no policy.
+        MissingExtra: if safetensors is not installed.
+    """
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise MissingExtra("safetensors", "sb3") from error
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
+    try:
+        with safe_open(file, framework="np") as opened:
+            header = yaml.safe_load((opened.metadata() or {}).get(_HEADER, ""))
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
+    except (SafetensorError, yaml.YAMLError) as error:
+        raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
+    return header, tensors
+
+
 def _load_plain(file: Path) -> Any:
     import torch
     from safetensors import SafetensorError, safe_open
@@ -162,10 +188,8 @@ def _homes() -> tuple[str, ...]:
 
 def _ours(file: Path) -> bool:
     """Whether the file belongs to asobiba's own packages, or to an installed one that brings agents."""
-    import asobiba.baselines
-
-    folders = list(asobiba.baselines.__path__)
-    for name in _plugins(AGENTS):
+    folders: list[str] = []
+    for name in ("asobiba.baselines", *_plugins(AGENTS)):
         spec = importlib.util.find_spec(name)
         folders += (spec.submodule_search_locations or ()) if spec else ()
     return any(file.resolve().is_relative_to(Path(folder).resolve()) for folder in folders)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from typing import Any, TextIO
 
 import numpy as np
@@ -95,9 +96,7 @@ class GomocupServer:
         self._output.flush()
 
     def _on_about(self, words: list[str]) -> None:
-        from asobiba import __version__
-
-        self._say(f'name="asobiba {self._name}", version="{__version__}", author="The asobiba developers"')
+        self._say(f'name="asobiba {self._name}", version="{version("asobiba")}", author="The asobiba developers"')
 
     def _on_start(self, words: list[str]) -> None:
         if not words or not words[0].isdigit():

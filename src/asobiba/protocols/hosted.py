@@ -132,9 +132,9 @@ class _Answerer:
 
     def _plain(self, answer: Any) -> dict[str, Any]:
         """The answer as numbers; what is none is described, here, where it can do no harm."""
-        from asobiba.arena.answers import as_action
+        from asobiba.core.answers import read_answer
 
-        action, remark = as_action(self._ruleset, answer)
+        action, remark = read_answer(self._ruleset, answer)
         return {"nonsense": remark} if remark else {"action": np.asarray(action).tolist()}
 
 
@@ -155,7 +155,7 @@ def main(name: str, text: str) -> None:
         try:
             answer = answerer.answer(message)
         except BaseException as error:
-            from asobiba.arena.answers import describe
+            from asobiba.core.answers import describe
 
             answer = {"error": describe(error)}
         output.write(json.dumps(answer) + "\n")

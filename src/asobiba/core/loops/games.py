@@ -14,7 +14,7 @@ from __future__ import annotations
 from numba import njit, prange
 from numpy import float32, int64, isfinite, uint8, uint64
 
-from asobiba.core.laws import NEXT_STEP, SAME_STEP, close_step, forfeit, is_over, summary
+from asobiba.core.laws import NEXT_STEP, SAME_STEP, close_step, forfeit, has_ended, summary
 
 # bind: the rules of a game, the policies of agents, and what is known of both
 from asobiba.core.loops.placeholder import (
@@ -103,7 +103,7 @@ def learner_acts(s, seat):
 
 @woven
 def mask_now(s, p, mask):
-    if is_over(s):
+    if has_ended(s):
         mask[:] = 0
     else:
         legal(s, p, mask)
@@ -199,7 +199,7 @@ def replaced(s, p, mask, action):
 @woven
 def advance(s, p, action, mask):
     """The laws of every game around its `step`; `mask` is that of the state before the action."""
-    if is_over(s):
+    if has_ended(s):
         s.rewards[:] = 0
         return
     if REPLACES:
@@ -344,7 +344,7 @@ def run_game(i, op, mode, games, table):
     acted = seat
     if stepping:
         outcome.rewards[:] = float32(0.0)
-        if mode == NEXT_STEP and is_over(s):
+        if mode == NEXT_STEP and has_ended(s):
             fresh = True
         else:
             waiting = True
@@ -361,12 +361,12 @@ def run_game(i, op, mode, games, table):
         while True:
             if waiting:
                 if SEATED and JOINT:
-                    if not is_over(s):
+                    if not has_ended(s):
                         decide_all(games, table, i, p, games.masks, seat)
                 advance(s, p, games.actions[i], games.masks[i])
             else:
                 if SEATED:
-                    if op == OBSERVE or is_over(s) or learner_acts(s, seat):
+                    if op == OBSERVE or has_ended(s) or learner_acts(s, seat):
                         break
                     if MASKED:
                         mask_now(s, p, games.new_masks[i])
@@ -380,7 +380,7 @@ def run_game(i, op, mode, games, table):
                     outcome.rewards[k] += s.rewards[k]
         if fresh:
             if SEATED:
-                if is_over(s) and seat >= 0 and attempts < ATTEMPTS:
+                if has_ended(s) and seat >= 0 and attempts < ATTEMPTS:
                     attempts += 1
                     continue
             break
@@ -388,7 +388,7 @@ def run_game(i, op, mode, games, table):
             outcome.terminated = s.terminated
             outcome.truncated = s.truncated
             outcome.end_reason = s.end_reason
-            if mode == SAME_STEP and is_over(s):
+            if mode == SAME_STEP and has_ended(s):
                 if SEATED:
                     observe_apart(s, p, max(seat, 0), games.finals[i])
                 elif JOINT:
@@ -450,7 +450,7 @@ def run_in_threads(threads, op, mode, select, games, table):
 @lean
 def ask_each(seat, select, games, table):
     for i in range(games.states.shape[0]):
-        if select[i] != 0 and not is_over(games.states[i]):
+        if select[i] != 0 and not has_ended(games.states[i]):
             k = int64(seat if seat >= 0 else games.states[i].to_move)
             if acts(games.states[i], k):
                 if JOINT:
@@ -513,7 +513,7 @@ def resample_all(states, params, players):
 def sample_all(states, params, masks, samplers, actions):
     """A uniform legal action of the mover of each state."""
     for i in range(states.shape[0]):
-        if is_over(states[i]):
+        if has_ended(states[i]):
             actions[i] = -1
         elif DRAWS:
             actions[i] = random_action(states[i], pick(params, i), samplers[i])

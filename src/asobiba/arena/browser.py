@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.render import picture_seat
-from asobiba.arena.answers import as_action as as_answer
 from asobiba.arena.person import move_text, read_action
 from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
+from asobiba.core.answers import read_answer
 from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
 
 _LOCAL = ("127.0.0.1", "localhost")
@@ -38,7 +38,7 @@ _IDLE_SECONDS = 20.0
 
 
 @dataclass
-class Table:
+class PageGame:
     """One game in progress between a person and an agent, which has all other seats.
 
     Args:
@@ -147,7 +147,7 @@ class Table:
     def _checked(self, action: int | str, seat: int) -> Any:
         """The person's action, if it is one that he may play."""
         found = read_action(self.ruleset, self._view(seat), action) if isinstance(action, str) else action
-        move, remark = as_answer(self.ruleset, found)
+        move, remark = read_answer(self.ruleset, found)
         if remark:
             raise IllegalAction(remark.replace("answered", "you chose", 1))
         if self.ruleset.discrete:
@@ -230,7 +230,7 @@ class Table:
     def _choice(self, seat: int) -> Any:
         agent, remark = self._agents[seat], ""
         try:
-            answer, remark = as_answer(self.ruleset, agent.act(self._view(seat), self._mask(seat)))
+            answer, remark = read_answer(self.ruleset, agent.act(self._view(seat), self._mask(seat)))
             if not remark and self.ruleset.discrete and not self._mask(seat)[answer]:
                 remark = f"answered {answer}, which is not legal"
         except Exception as error:  # whatever an agent raises must reach the page
@@ -358,7 +358,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._trusted():
             return
         if self.path == "/":
-            page = (files("asobiba.protocols") / "browser.html").read_bytes()
+            page = (files("asobiba.arena") / "browser.html").read_bytes()
             self._send(200, page, "text/html; charset=utf-8")
         elif self.path == "/state":
             self._describe()
@@ -447,7 +447,7 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512
 
-    def __init__(self, table: Table, port: int = 0):
+    def __init__(self, table: PageGame, port: int = 0):
         self.table = table
         self.turn = threading.Lock()
         try:
@@ -477,7 +477,7 @@ def serve(
     """Serves the page until interrupted (Ctrl-C), and opens it in the browser where there is one."""
     import webbrowser
 
-    server = PageServer(Table(ruleset, agent, seat, position, ponder, seed), port)
+    server = PageServer(PageGame(ruleset, agent, seat, position, ponder, seed), port)
     print(f"{ruleset.game.title} on {server.url} (Ctrl-C ends it)", flush=True)
     if open_page:
         threading.Timer(0.3, webbrowser.open, (server.url,)).start()

@@ -18,21 +18,21 @@ import time
 
 import numpy as np
 
-from asobiba.core import Agent, GameParameterError, Ruleset
-from asobiba.envs.curling.dcl import DclError, from_server, shot_from_server, shot_to_server, to_server
-from asobiba.envs.curling.layout import is_cs2
-from asobiba.envs.curling.simulate import Shot
-from asobiba.protocols.curling_host import (
+from asobiba.baselines.curling.hosting import (
     Fault,
     HostedGame,
+    HostedRecord,
     Messages,
     ProtocolError,
-    Record,
     Seat,
     plain_name,
     shot_of_action,
     tell_time,
 )
+from asobiba.core import Agent, GameParameterError, Ruleset
+from asobiba.envs.curling.dcl import DclError, from_server, shot_from_server, shot_to_server, to_server
+from asobiba.envs.curling.layout import is_cs2
+from asobiba.envs.curling.simulate import Shot
 
 PORT = 9876
 _CONCEDE = ("CONCEDE", "CONCEED", "CONSEED")
@@ -105,7 +105,7 @@ def _state(game: HostedGame, seats: list[Seat]) -> None:
     _tell(seats, f"SETSTATE {int(s['shot'])} {int(s['end'])} {ends} {int(s['to_move'])}")
 
 
-def host(ruleset: Ruleset, seats: list[Seat], seed: int = 0, seconds: float | None = None) -> Record:
+def host(ruleset: Ruleset, seats: list[Seat], seed: int = 0, seconds: float | None = None) -> HostedRecord:
     """Plays a game between two seats (`Cs2Seat`, or agents of our own) and returns its record.
 
     Args:

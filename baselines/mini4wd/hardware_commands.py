@@ -24,7 +24,7 @@ Baud = Annotated[int | None, typer.Option(help="Bits per second; by default the 
 Course = Annotated[str, typer.Option(help="The course, as the simulator names it or as a file.")]
 
 
-def _profile(name: str) -> dict[str, str]:
+def _profile(name: str) -> dict[str, Any]:
     return {"profile": name} if name else {}
 
 

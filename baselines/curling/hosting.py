@@ -115,7 +115,7 @@ class Fault(AsobibaError):
 
 
 @dataclass
-class Record:
+class HostedRecord:
     """What a hosted game left behind: every shot that was played, and how it ended.
 
     Args:
@@ -165,7 +165,7 @@ class HostedGame:
         self.remaining = [self.seconds, self.seconds]
         p = self.ruleset.params[0]
         random = f"{p['noise_first']:g} {p['noise_second']:g}"
-        self.record = Record(DclGame(self.names[0], self.names[1], random=random, ends=int(p["ends"])))
+        self.record = HostedRecord(DclGame(self.names[0], self.names[1], random=random, ends=int(p["ends"])))
 
     @property
     def over(self) -> bool:

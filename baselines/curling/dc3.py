@@ -22,21 +22,21 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core import Agent, GameParameterError, Ruleset
-from asobiba.core.registry import game as find_game
-from asobiba.envs.curling.layout import is_cs2
-from asobiba.envs.curling.simulate import Shot, simulate
-from asobiba.protocols.curling_host import (
+from asobiba.baselines.curling.hosting import (
     Fault,
     HostedGame,
+    HostedRecord,
     Messages,
     ProtocolError,
-    Record,
     Seat,
     plain_name,
     shot_of_action,
     tell_time,
 )
+from asobiba.core import Agent, GameParameterError, Ruleset
+from asobiba.core.registry import game as find_game
+from asobiba.envs.curling.layout import is_cs2
+from asobiba.envs.curling.simulate import Shot, simulate
 
 PORTS = (10000, 10001)
 TEAMS = ("team0", "team1")
@@ -247,7 +247,7 @@ def host(
     seconds: float | None = None,
     extra_seconds: float = 21.9,
     trajectories: bool = True,
-) -> Record:
+) -> HostedRecord:
     """Plays a game between two seats (`Dc3Seat`, or agents of our own) and returns its record.
 
     Args:

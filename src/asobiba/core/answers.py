@@ -12,7 +12,7 @@ _LONGEST = 500
 """Characters of a message that stand on record."""
 
 
-def as_action(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
+def read_answer(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
     """An agent's answer as an action that can be put on record, and a remark if it was none.
 
     What is no integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every game's

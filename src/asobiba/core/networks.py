@@ -1,0 +1,146 @@
+"""Small networks as kernels: dense layers over one scratch array of float32, with one order of additions.
+
+A `Network` is a description: a list of layers, each of which reads a stretch of the scratch array and writes another,
+and all weights in one array. PyTorch's modules are turned into it (`asobiba.learn.kernels`); compiled code plays it.
+
+The sum of a unit begins with its bias and takes the inputs in their order. Inputs that are 0 are passed over, which
+changes no sum and saves most of the first layer on boards, and half of each layer behind a ReLU. So the result does not
+depend on how many units the processor computes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import float32, float64, int64
+
+from asobiba.core.elementary import exp
+from asobiba.core.kernels import kernel
+from asobiba.core.record import record_dtype
+
+LINEAR, RELU, TANH = 0, 1, 2
+"""What a layer does with its sums."""
+
+LAYER = record_dtype(
+    [(name, np.int64) for name in ("source", "inputs", "target", "outputs", "weights", "bias", "activation")]
+)
+"""One dense layer: where it reads and writes in the scratch array, and where its weights `(inputs, outputs)` and biases
+`(outputs,)` stand."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network for compiled code.
+
+    Attributes:
+        layers: `(k,)` records of `LAYER`, in the order in which they are computed.
+        weights: all weights and biases, float32.
+        inputs: length of the observation, which stands first in the scratch array.
+        size: length of the scratch array.
+        policy: where the logits begin in it; there are `actions` of them.
+        value: where the value stands.
+    """
+
+    layers: np.ndarray
+    weights: np.ndarray
+    inputs: int
+    size: int
+    policy: int
+    actions: int
+    value: int
+
+
+class NetworkBuilder:
+    """Puts a `Network` together, layer by layer.
+
+    Args:
+        inputs: length of the observation.
+    """
+
+    def __init__(self, inputs: int):
+        self.inputs, self._size = inputs, inputs
+        self._layers: list[tuple[int, ...]] = []
+        self._weights: list[np.ndarray] = []
+        self._used = 0
+
+    def dense(self, source: int, weight: np.ndarray, bias: np.ndarray, activation: int) -> int:
+        """Adds a layer that reads at `source`; returns where its outputs begin.
+
+        Args:
+            weight: `(outputs, inputs)`, as PyTorch keeps it.
+            bias: `(outputs,)`.
+            activation: `LINEAR`, `RELU` or `TANH`.
+        """
+        outputs, inputs = weight.shape
+        target, self._size = self._size, self._size + outputs
+        at = self._used
+        self._weights += [np.ascontiguousarray(weight.T, np.float32).ravel(), np.asarray(bias, np.float32)]
+        self._used += weight.size + bias.size
+        self._layers.append((source, inputs, target, outputs, at, at + weight.size, activation))
+        return target
+
+    def chain(self, source: int, layers: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> int:
+        """Adds layers one behind the other; returns where the last one's outputs begin."""
+        for weight, bias, activation in layers:
+            source = self.dense(source, weight, bias, activation)
+        return source
+
+    def build(self, policy: int, actions: int, value: int) -> Network:
+        """The network, whose logits and value stand at these places."""
+        layers = np.zeros(len(self._layers), LAYER)
+        for k, values in enumerate(self._layers):
+            layers[k] = values
+        return Network(layers, np.concatenate(self._weights), self.inputs, self._size, policy, actions, value)
+
+
+@kernel
+def forward(layers, weights, scratch, active):
+    """Computes all layers in the scratch array `(size,)` float32, whose first entries hold the observation.
+
+    `active` (int64, at least as long as the widest layer) is room for the indices of inputs that are not 0.
+    """
+    for k in range(layers.shape[0]):
+        layer = layers[k]
+        count = int64(0)
+        for i in range(layer.inputs):
+            active[count] = i  # no branch: a processor would guess half of them wrong
+            count += scratch[layer.source + i] != 0
+        outputs = layer.outputs
+        out = scratch[layer.target : layer.target + outputs]
+        out[:] = weights[layer.bias : layer.bias + outputs]
+        matrix, source = layer.weights, layer.source
+        n = int64(0)
+        while n + 4 <= count:
+            # Four inputs at a time, so that a unit's sum is fetched and kept once for all four.
+            a, b, c, d = active[n], active[n + 1], active[n + 2], active[n + 3]
+            xa, xb, xc, xd = scratch[source + a], scratch[source + b], scratch[source + c], scratch[source + d]
+            wa = weights[matrix + a * outputs : matrix + (a + 1) * outputs]
+            wb = weights[matrix + b * outputs : matrix + (b + 1) * outputs]
+            wc = weights[matrix + c * outputs : matrix + (c + 1) * outputs]
+            wd = weights[matrix + d * outputs : matrix + (d + 1) * outputs]
+            for j in range(out.shape[0]):
+                out[j] = (((out[j] + xa * wa[j]) + xb * wb[j]) + xc * wc[j]) + xd * wd[j]
+            n += 4
+        while n < count:
+            a = active[n]
+            xa = scratch[source + a]
+            wa = weights[matrix + a * outputs : matrix + (a + 1) * outputs]
+            for j in range(out.shape[0]):
+                out[j] += xa * wa[j]
+            n += 1
+        if layer.activation == RELU:
+            for j in range(out.shape[0]):
+                if not out[j] > 0:
+                    out[j] = float32(0.0)
+        elif layer.activation == TANH:
+            for j in range(out.shape[0]):
+                out[j] = float32(tanh(float64(out[j])))
+
+
+@kernel
+def tanh(x):
+    """The hyperbolic tangent of a float, as float64, within some ulps; the same bytes everywhere."""
+    shrunk = exp(-2.0 * abs(x))
+    return (1.0 - shrunk) / (1.0 + shrunk) if x >= 0 else (shrunk - 1.0) / (1.0 + shrunk)

@@ -1,0 +1,342 @@
+"""Learning by search (expert iteration): a network guides a search, and learns what the search found.
+
+Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`), PyTorch computes the gradients; they take turns on the
+same cores. A position's targets are the search's improved policy, and the mean of the game's result and the search's
+value.
+
+Source: Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Silver et al., "Mastering the game of
+Go without human knowledge", Nature 550, 2017.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from asobiba.core.game import Game, Ruleset
+from asobiba.core.networks import Network
+from asobiba.learn.kernels import network_of
+from asobiba.learn.networks import DensePolicy
+from asobiba.learn.policy_file import load_policy, save_policy
+from asobiba.learn.reporting import Interrupted
+from asobiba.learn.search import GamesPlayed, SelfPlay
+
+CHECKPOINT = "checkpoint.pt"
+POLICY = "policy.safetensors"
+_LOGIT_OF_ILLEGAL = -1e9
+
+
+@dataclass
+class Window:
+    """The latest positions of self-play, in arrays that begin again when they are full."""
+
+    observations: np.ndarray
+    masks: np.ndarray
+    policies: np.ndarray
+    values: np.ndarray
+    added: int = 0
+
+    @classmethod
+    def empty(cls, size: int, ruleset: Ruleset) -> Window:
+        """Room for `size` positions."""
+        actions = ruleset.num_actions
+        return cls(
+            np.zeros((size, ruleset.observation_size), ruleset.observation_space.dtype),
+            np.zeros((size, actions), np.bool_),
+            np.zeros((size, actions), np.float16),
+            np.zeros(size, np.float32),
+        )
+
+    def __len__(self) -> int:
+        return min(self.added, len(self.values))
+
+    def add(self, games: GamesPlayed, result_share: float) -> int:
+        """Takes over all positions of a round; returns how many there are."""
+        kept = np.arange(games.movers.shape[1]) < games.lengths[:, None]
+        count = int(kept.sum())
+        places = (self.added + np.arange(count)) % len(self.values)
+        self.observations[places] = games.observations[kept]
+        self.masks[places] = games.masks[kept] != 0
+        self.policies[places] = games.policies[kept]
+        self.values[places] = result_share * games.results[kept] + (1 - result_share) * games.values[kept]
+        self.added += count
+        return count
+
+
+class Expert:
+    """One run: the network, its optimiser, the window and the self-play.
+
+    Args:
+        game: of two players, perfect information, discrete actions, without chance.
+        config: as `asobiba.learn.config.load_config(..., defaults="gumbel_az")` returns it.
+
+    Raises:
+        GameParameterError: for another kind of game.
+    """
+
+    def __init__(self, game: Game, config: dict[str, Any]):
+        self.ruleset, self.config = game.ruleset(**config["parameters"]), config
+        torch.manual_seed(config["seed"])
+        channels = dict(self.ruleset.layout.observation)
+        self.policy = DensePolicy(
+            self.ruleset.observation_space, self.ruleset.action_space, lambda _: 0.0,
+            channels=channels, width=config["width"], depth=config["depth"],
+        )  # fmt: skip
+        if config["start"]:
+            self.policy.load_state_dict(load_policy(config["start"]).state_dict())
+        self.optimizer = torch.optim.Adam(
+            self.policy.parameters(), lr=self._rate(0), weight_decay=config["weight_decay"]
+        )
+        self.window = Window.empty(config["window"], self.ruleset)
+        self.round = 0
+        self.seconds = 0.0
+        self.self_play = SelfPlay(
+            self.ruleset, self.network(), games=config["games"], simulations=config["simulations"],
+            threads=config["threads"], length=min(config["length"], self.ruleset.max_steps),
+            openings=config["openings"], considered=config["considered"],
+        )  # fmt: skip
+
+    def _rate(self, done: int) -> float:
+        first, last = self.config["learning_rate"]
+        return first + (last - first) * done / self.config["rounds"]
+
+    def network(self) -> Network:
+        """The network as compiled code plays it now."""
+        tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
+        return network_of("asobiba.learn.networks:DensePolicy", {}, tensors)
+
+    def play_and_learn(self) -> dict[str, float]:
+        """One round; returns its figures."""
+        begun, config = time.perf_counter(), self.config
+        seed = ((config["seed"] & 0xFFFFFFFF) << 32) + self.round * config["games"]
+        games = self.self_play.play(self.network(), seed)
+        moves = self.window.add(games, config["result_share"])
+        played = time.perf_counter()
+        generator = np.random.Generator(np.random.Philox(key=[config["seed"], self.round]))
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate(self.round)
+        losses = [self._learn(generator) for _ in range(max(1, int(moves * config["reuse"] / config["batch_size"])))]
+        self.round += 1
+        policy, value = np.mean(losses, 0)
+        ended = time.perf_counter()
+        self.seconds += ended - begun
+        return {
+            "round": self.round, "positions": self.window.added, "seconds": self.seconds, "moves": moves,
+            "self_play": played - begun, "learning": ended - played, "length": float(games.lengths.mean()),
+            "policy_loss": float(policy), "value_loss": float(value),
+        }  # fmt: skip
+
+    def _learn(self, generator: np.random.Generator) -> tuple[float, float]:
+        rows, window = generator.integers(0, len(self.window), self.config["batch_size"]), self.window
+        observations = torch.from_numpy(window.observations[rows]).float()
+        logits, features = self.policy.mlp_extractor(observations)
+        logits = logits.masked_fill(~torch.from_numpy(window.masks[rows]), _LOGIT_OF_ILLEGAL)
+        wanted = torch.from_numpy(window.policies[rows]).float()
+        policy_loss = -(wanted * torch.log_softmax(logits, 1)).sum(1).mean()
+        value_loss = torch.nn.functional.mse_loss(
+            self.policy.value_net(features)[:, 0], torch.from_numpy(window.values[rows])
+        )
+        self.optimizer.zero_grad()
+        (policy_loss + value_loss).backward()
+        self.optimizer.step()
+        return float(policy_loss.detach()), float(value_loss.detach())
+
+    def save(self, path: Path) -> None:
+        """Everything that `load` needs to go on identically, without pickled objects."""
+        temporary = path.with_suffix(".tmp")
+        window, count = self.window, len(self.window)
+        torch.save(
+            {
+                "policy": self.policy.state_dict(), "optimizer": self.optimizer.state_dict(), "round": self.round,
+                "seconds": self.seconds, "added": window.added,
+                "observations": torch.from_numpy(window.observations[:count]),
+                "masks": torch.from_numpy(np.packbits(window.masks[:count], axis=1)),
+                "policies": torch.from_numpy(window.policies[:count]),
+                "values": torch.from_numpy(window.values[:count]),
+            },
+            temporary,
+        )  # fmt: skip
+        os.replace(temporary, path)
+
+    def load(self, path: Path) -> None:
+        """Goes on from a file of `save`, which is read as tensors and numbers only."""
+        saved = torch.load(path, weights_only=True)
+        self.policy.load_state_dict(saved["policy"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.round, self.seconds, self.window.added = saved["round"], saved["seconds"], saved["added"]
+        count = len(self.window)
+        self.window.observations[:count] = saved["observations"].numpy()
+        self.window.masks[:count] = np.unpackbits(
+            saved["masks"].numpy(), axis=1, count=self.window.masks.shape[1]
+        ).astype(np.bool_)
+        self.window.policies[:count] = saved["policies"].numpy()
+        self.window.values[:count] = saved["values"].numpy()
+
+
+def train(
+    game: Game,
+    config: dict[str, Any],
+    folder: str | Path,
+    *,
+    command: str = "",
+    say: Callable[[str], None] | None = None,
+) -> Path:
+    """Trains a policy by search and leaves everything about the run in `folder`.
+
+    The folder then holds `policy.safetensors` (agents: `net_uct:policy=FILE`, and `sb3:FILE` without a search),
+    `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (a line a round). A run that was stopped goes on from
+    its last checkpoint and ends as if it had never stopped. Ctrl-C saves a checkpoint and raises `Interrupted`.
+
+    Args:
+        game: what to train on.
+        config: as `asobiba.learn.config.load_config(..., defaults="gumbel_az")` returns it.
+        folder: where the run lies; made if need be.
+        command: the command line, for the record.
+        say: shows a line; by default on standard error.
+
+    Returns:
+        Where the policy lies.
+
+    Raises:
+        RunFolderError: if the folder holds a run of another configuration.
+        Interrupted: after Ctrl-C, when the checkpoint is saved.
+    """
+    from asobiba.learn.training import _claim, _numbers_fixed, versions
+
+    say = say or (lambda line: print(line, file=sys.stderr, flush=True))
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    _claim(folder, game, config, True)
+    torch.set_num_threads(config["threads"])
+    checkpoint = folder / CHECKPOINT
+    with _numbers_fixed(config["seed"]):
+        expert = Expert(game, config)
+        if checkpoint.exists():
+            expert.load(checkpoint)
+            say(f"Going on from round {expert.round} of {config['rounds']} in {folder}")
+        try:
+            _rounds(expert, folder, say)
+        except KeyboardInterrupt:
+            say(f"Stopped after round {expert.round} of {config['rounds']}; the last checkpoint is {checkpoint}")
+            raise Interrupted from None
+        expert.save(checkpoint)
+    policy = folder / POLICY
+    save_policy(expert.policy, policy)
+    settings = config["evaluation"]
+    results = _evaluate(expert, settings, settings["games"])
+    record = {
+        "game": game.id,
+        "command": command,
+        "algorithm": "gumbel_az",
+        "rounds": expert.round,
+        "positions": expert.window.added,
+        "core_hours": round(expert.seconds * config["threads"] / 3600, 3),
+        "parameters_of_the_network": int(sum(p.numel() for p in expert.policy.parameters())),
+        "versions": versions(),
+        "evaluation": results,
+    }
+    (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return policy
+
+
+def _rounds(expert: Expert, folder: Path, say: Callable[[str], None]) -> None:
+    config, said = expert.config, 0.0
+    _cut(folder / "learning.csv", expert.round)
+    _cut(folder / "curve.csv", expert.round)
+    while expert.round < config["rounds"]:
+        figures = expert.play_and_learn()
+        _append(folder / "learning.csv", [figures])
+        if time.monotonic() - said > 10:
+            said = time.monotonic()
+            speed = figures["moves"] / (figures["self_play"] + figures["learning"])
+            left = (config["rounds"] - expert.round) * expert.seconds / expert.round / 60
+            say(
+                f"round {expert.round}/{config['rounds']}  {speed:,.0f} moves/s  {figures['length']:.0f} a game  loss "
+                f"{figures['policy_loss']:.3f} {figures['value_loss']:.3f}  {left:.0f} min left"
+            )
+        if expert.round % config["checkpoint_every"] == 0:
+            expert.save(folder / CHECKPOINT)
+        settings = config["evaluation"]
+        if expert.round % settings["every"] == 0 and expert.round < config["rounds"]:
+            rows = _evaluate(expert, settings, max(2, settings["games"] // 4))
+            _append(folder / "curve.csv", [{"round": expert.round, **row} for row in rows])
+            for row in rows:
+                say(
+                    f"  {row['simulations']} simulations against {row['opponent']}: {row['score']:.3f} +- {row['half_width']:.3f}"
+                )
+
+
+def _evaluate(expert: Expert, settings: dict[str, Any], games: int) -> list[dict[str, Any]]:
+    """Scores of the network alone and with searches: every opening from both sides, the pair as the interval's unit."""
+    from asobiba.core.agents import make_agent
+    from asobiba.learn.search_agent import NetAgent
+
+    found = []
+    for opponent in settings["against"]:
+        other = make_agent(expert.ruleset.game, opponent)
+        for simulations in settings["simulations"]:
+            own = NetAgent(expert.network(), max(1, simulations))
+            scores = [
+                play_pair(expert.ruleset, own, other, seed, settings["openings"]) for seed in range(max(1, games // 2))
+            ]
+            half = 1.96 * float(np.std(scores, ddof=1)) / len(scores) ** 0.5 if len(scores) > 1 else 0.5
+            found.append(
+                {
+                    "opponent": opponent, "simulations": simulations, "games": 2 * len(scores),
+                    "score": float(np.mean(scores)), "half_width": half,
+                }
+            )  # fmt: skip
+        other.close()
+    return found
+
+
+def play_pair(ruleset: Ruleset, own: Any, other: Any, seed: int, openings: int) -> float:
+    """Two games from one random opening, seats swapped; returns the mean score of `own` (a draw counts 1/2)."""
+    from asobiba.core import states
+
+    generator = np.random.Generator(np.random.Philox(seed))
+    opening = states.new_state(ruleset, seed)
+    for _ in range(openings):
+        following = states.step(ruleset, opening, int(generator.choice(states.legal_actions(ruleset, opening))))
+        if not states.is_over(following):
+            opening = following
+    score = 0.0
+    for seat in (0, 1):
+        agents = (own, other) if seat == 0 else (other, own)
+        for k, agent in enumerate(agents):
+            agent.begin(ruleset, [k], [seed])
+        state, gained = opening, 0.0
+        while not states.is_over(state):
+            mover = int(state["to_move"])
+            action = agents[mover].act(state, states.action_mask(ruleset, state))
+            state = states.step(ruleset, state, action)
+            gained += float(state["rewards"][seat])
+        score += 0.5 + 0.5 * float(np.sign(gained))
+    return score / 2
+
+
+def _append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    fresh = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        if fresh:
+            writer.writeheader()
+        writer.writerows({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+
+
+def _cut(path: Path, rounds: int) -> None:
+    """Drops the lines after the checkpoint from which a run goes on."""
+    if path.exists():
+        head, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if int(line.partition(",")[0]) <= rounds]
+        path.write_text("".join([head, *kept]), encoding="utf-8")

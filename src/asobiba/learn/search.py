@@ -1,0 +1,310 @@
+"""Search guided by a network, for games of two players, discrete actions, perfect information and no chance.
+
+`NetSearch` searches one position; `SelfPlay` plays whole games against itself in compiled code, from which a network
+learns (`asobiba.learn.expert`). The loops are `search_loops`, compiled together with a game's kernels.
+
+A tree takes its own network evaluations, one leaf at a time: a small network over a sparse board costs a few
+microseconds, less than handing positions to a library in batches.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from asobiba.core.cache import bind_module
+from asobiba.core.errors import GameParameterError
+from asobiba.core.game import Game, Ruleset
+from asobiba.core.networks import Network
+from asobiba.core.random import seed_keys
+from asobiba.core.record import SAMPLER, record_dtype
+
+_NODE = record_dtype(
+    [("total", np.float64), ("value", np.float64)]
+    + [(name, np.int32) for name in ("visits", "first", "edges", "mover")]
+)
+_EDGE = record_dtype([("action", np.int32), ("child", np.int32), ("logit", np.float32), ("reward", np.float32)])
+_ROW = record_dtype(
+    [(name, np.float64) for name in ("logit", "prior", "value", "completed", "noise")] + [("visits", np.int64)]
+)
+_OPTIONS = record_dtype(
+    [(name, np.float64) for name in ("scale", "begin", "noise", "exploration", "urgency")] + [("puct", np.int64)]
+)
+_SELF_PLAY = 7
+"""The stream of random numbers that self-play draws noise and openings from."""
+
+
+class Trees(NamedTuple):
+    """Room for one tree a thread: arrays of which a thread has a row each.
+
+    Attributes:
+        nodes, edges: the tree; the edges of a node stand side by side.
+        rows: what is worked out for the edges of one node.
+        path, taken: nodes and edges of a simulation.
+        count, used: how many nodes and edges the tree has.
+        observation, mask: of one position.
+        scratch, active: room for the network.
+    """
+
+    nodes: np.ndarray
+    edges: np.ndarray
+    rows: np.ndarray
+    path: np.ndarray
+    taken: np.ndarray
+    count: np.ndarray
+    used: np.ndarray
+    observation: np.ndarray
+    mask: np.ndarray
+    scratch: np.ndarray
+    active: np.ndarray
+
+
+class Net(NamedTuple):
+    """A `Network` as compiled code takes it."""
+
+    layers: np.ndarray
+    weights: np.ndarray
+    policy: int
+    value: int
+
+
+class GamesPlayed(NamedTuple):
+    """What self-play writes: a row a game, in it a column a position; `lengths` says how many there are.
+
+    Attributes:
+        generators: `(games,)` records, of noise and openings.
+        observations: `(games, length, size)`, of the player to move.
+        masks: `(games, length, actions)` int8.
+        policies: `(games, length, actions)` float32, the search's improved policy.
+        movers: `(games, length)` int8, whose turn it is.
+        values: `(games, length)` float32, what the search says of the position, for the player to move.
+        rewards: `(games, length)` float32, what the move brought its player.
+        results: `(games, length)` float32, what the rest of the game brought the player to move.
+        lengths: `(games,)` int64.
+    """
+
+    generators: np.ndarray
+    observations: np.ndarray
+    masks: np.ndarray
+    policies: np.ndarray
+    movers: np.ndarray
+    values: np.ndarray
+    rewards: np.ndarray
+    results: np.ndarray
+    lengths: np.ndarray
+
+
+def require_searchable(ruleset: Ruleset) -> None:
+    """Raises `GameParameterError` for a game that these trees do not fit."""
+    game = ruleset.game
+    wrong = []
+    if not ruleset.discrete:
+        wrong.append("its actions are continuous")
+    if ruleset.simultaneous:
+        wrong.append("several players act at once")
+    if ruleset.hidden:
+        wrong.append("its players do not see everything")
+    if ruleset.chance:
+        wrong.append("it has chance events")
+    if ruleset.num_players != 2 or game.utility != "zero_sum":
+        wrong.append("it is no zero-sum game of two players")
+    if wrong:
+        raise GameParameterError(f"search with a network does not fit {game.name}: {', '.join(wrong)}")
+
+
+@cache
+def _loops(game: Game) -> ModuleType:
+    kernels = {name: getattr(game.rules, name) for name in ("legal", "observe", "reset", "step")}
+    return bind_module(f"search-{game.name}", "asobiba.learn.search_loops", kernels)
+
+
+def visits_considered(most: int, simulations: int) -> list[int]:
+    """How many visits the root's edges have that are to be tried next, for each simulation: sequential halving.
+
+    `most` edges share the simulations of each round; after a round the better half goes on.
+
+    Source: Karnin, Koren and Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013, as in Danihelka et
+    al., ICLR 2022.
+    """
+    if most <= 1:
+        return list(range(simulations))
+    rounds = math.ceil(math.log2(most))
+    found: list[int] = []
+    visits = [0] * most
+    left = most
+    while len(found) < simulations:
+        for _ in range(max(1, simulations // (rounds * left))):
+            found += visits[:left]
+            for k in range(left):
+                visits[k] += 1
+        left = max(2, left // 2)
+    return found[:simulations]
+
+
+@cache
+def _sequences(most: int, simulations: int) -> np.ndarray:
+    """Row `m`: `visits_considered` of a root with `m` edges; the last row is for `most` and more."""
+    rows = [visits_considered(m, simulations) for m in range(most + 1)]
+    return np.array(rows, np.int64).reshape(most + 1, simulations)
+
+
+def _make_trees(ruleset: Ruleset, network: Network, threads: int, simulations: int) -> Trees:
+    if network.inputs != ruleset.observation_size or network.actions != ruleset.num_actions:
+        raise GameParameterError(
+            f"the network reads {network.inputs} numbers and knows {network.actions} actions, but {ruleset} has "
+            f"{ruleset.observation_size} and {ruleset.num_actions}"
+        )
+    actions, nodes = ruleset.num_actions, simulations + 1
+    widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
+    return Trees(
+        nodes=np.zeros((threads, nodes), _NODE),
+        edges=np.zeros((threads, nodes * actions), _EDGE),
+        rows=np.zeros((threads, actions), _ROW),
+        path=np.zeros((threads, nodes), np.int64),
+        taken=np.zeros((threads, nodes), np.int64),
+        count=np.zeros(threads, np.int64),
+        used=np.zeros(threads, np.int64),
+        observation=np.zeros((threads, ruleset.observation_size), ruleset.observation_space.dtype),
+        mask=np.zeros((threads, actions), np.int8),
+        scratch=np.zeros((threads, network.size + 16), np.float32),
+        active=np.zeros((threads, widest + 1), np.int64),
+    )
+
+
+def _make_options(noise: float, puct: bool, exploration: float) -> np.ndarray:
+    # `scale` and `begin` are c_scale and c_visit of Danihelka et al., with values between 0 and 1.
+    values = {"scale": 0.1, "begin": 50.0, "noise": noise, "exploration": exploration, "urgency": 0.0, "puct": puct}
+    found = np.zeros(1, _OPTIONS)
+    for name, value in values.items():
+        found[name] = value
+    return found
+
+
+def _arrays(network: Network) -> Net:
+    return Net(network.layers, network.weights, network.policy, network.value)
+
+
+class NetSearch:
+    """Searches positions of one ruleset with one network.
+
+    Args:
+        ruleset: the game.
+        network: reads the game's observation, knows its actions.
+        simulations: of one search; each asks the network once.
+        considered: most moves that are tried at the root (Gumbel).
+        noise: how strong the Gumbel noise on the root's logits is; 0: none, so that equal positions give equal moves.
+        puct: choose by PUCT instead of Gumbel's rules.
+        exploration: PUCT's constant.
+
+    Raises:
+        GameParameterError: for a game that has chance, hidden information or simultaneous moves, or a network of another
+            game.
+    """
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        network: Network,
+        simulations: int = 64,
+        *,
+        considered: int = 16,
+        noise: float = 0.0,
+        puct: bool = False,
+        exploration: float = 1.25,
+    ):
+        require_searchable(ruleset)
+        if simulations < 1:
+            raise GameParameterError(f"simulations is at least 1, not {simulations!r}")
+        self.ruleset, self.network, self.simulations = ruleset, network, simulations
+        self.policy = np.zeros(ruleset.num_actions, np.float32)
+        self._trees = _make_trees(ruleset, network, 1, simulations)
+        self._sequence = _sequences(considered, simulations)
+        self._options = _make_options(noise, puct, exploration)
+        self._generator = np.zeros(1, SAMPLER)
+        self._roots, self._free = ruleset.zeros(), ruleset.zeros()
+
+    def seed(self, seed: int) -> None:
+        """Starts the noise afresh."""
+        self._generator["rng_key"] = seed_keys(np.array([seed], np.uint64), _SELF_PLAY)
+        self._generator["rng_counter"] = 0
+
+    def search(self, state: np.void) -> tuple[int, float]:
+        """The action to play in a state in which the game goes on, and the value for the player to move (-1 to 1).
+
+        `policy` then holds the improved policy `(actions,)`, `visits` the visits of the root's actions.
+        """
+        self._roots[0] = state
+        action, value = _loops(self.ruleset.game).search(
+            self._trees, _arrays(self.network), self._roots, self.ruleset.params, self._free, self._sequence,
+            self.simulations, self._options, self._generator, self.policy,
+        )  # fmt: skip
+        return int(action), float(value)
+
+    @property
+    def visits(self) -> dict[int, int]:
+        """How often each action of the last root was tried."""
+        root = self._trees.nodes[0, 0]
+        edges = self._trees.edges[0, root["first"] : root["first"] + root["edges"]]
+        tried = np.where(edges["child"] >= 0, self._trees.nodes[0, edges["child"]]["visits"], 0)
+        return dict(zip(edges["action"].tolist(), tried.tolist(), strict=True))
+
+
+class SelfPlay:
+    """Games of a network against itself, many in one call.
+
+    Args:
+        ruleset: the game.
+        network: of the kind that will play; `play` is given the weights of the day.
+        games: in one call.
+        simulations: of each move.
+        threads: that share the games out; the games do not depend on it.
+        length: most moves of a game that are played.
+        openings: a game begins with up to so many random plies, drawn for each game.
+        considered: as in `NetSearch`.
+    """
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        network: Network,
+        *,
+        games: int,
+        simulations: int,
+        threads: int,
+        length: int,
+        openings: int,
+        considered: int = 16,
+    ):
+        require_searchable(ruleset)
+        self.ruleset, self.threads, self.simulations, self.openings = ruleset, threads, simulations, openings
+        self._trees = _make_trees(ruleset, network, threads, simulations)
+        self._states, self._free = ruleset.zeros(threads), ruleset.zeros(threads)
+        self._sequence = _sequences(considered, simulations)
+        self._options = _make_options(1.0, False, 0.0)
+        size, actions = ruleset.observation_size, ruleset.num_actions
+        self.games = GamesPlayed(
+            generators=np.zeros(games, SAMPLER),
+            observations=np.zeros((games, length, size), ruleset.observation_space.dtype),
+            masks=np.zeros((games, length, actions), np.int8),
+            policies=np.zeros((games, length, actions), np.float32),
+            movers=np.zeros((games, length), np.int8),
+            values=np.zeros((games, length), np.float32),
+            rewards=np.zeros((games, length), np.float32),
+            results=np.zeros((games, length), np.float32),
+            lengths=np.zeros(games, np.int64),
+        )
+
+    def play(self, network: Network, seed: int) -> GamesPlayed:
+        """Plays all games; game `i` is that of `seed + i`. The arrays are those of the next call too."""
+        seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
+        self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
+        self.games.generators["rng_counter"] = 0
+        _loops(self.ruleset.game).self_play(
+            self.threads, self._trees, _arrays(network), self._states, self.ruleset.params, self.ruleset.zeros(),
+            self._free, self._sequence, self.simulations, self._options, seeds, self.openings, self.games,
+        )  # fmt: skip
+        return self.games

@@ -1,0 +1,105 @@
+"""A network with a search as an agent: `net_uct:policy=FILE,simulations=64`."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asobiba.core.agents import Agent, parse_agent
+from asobiba.core.errors import GameParameterError
+from asobiba.core.game import Game, Ruleset
+from asobiba.core.networks import Network
+from asobiba.learn.kernels import load_network
+from asobiba.learn.search import NetSearch
+
+_TRIAL = 32
+"""Simulations of the search that measures how fast this machine is."""
+
+
+class NetAgent(Agent):
+    """Plays what a search guided by a network chooses.
+
+    Args:
+        policy: a file of `asobiba train` (layers must be dense), or a network.
+        simulations: of one move.
+        time: milliseconds of a move instead: as many simulations as this machine is measured to do in them, before the
+            first game. What is played then depends on the machine.
+        search: `gumbel` (Danihelka et al. 2022) or `puct` (Silver et al. 2017).
+        considered: most moves that are tried at the root (gumbel).
+        noise: strength of the Gumbel noise on the root's logits; 0: equal positions give equal moves.
+    """
+
+    def __init__(
+        self,
+        policy: str | Path | Network,
+        simulations: int = 64,
+        time: float | None = None,
+        search: str = "gumbel",
+        considered: int = 16,
+        noise: float = 0.0,
+        name: str = "net_uct",
+    ):
+        if simulations < 1 or considered < 1:
+            raise GameParameterError(f"simulations and considered are at least 1, not {simulations} and {considered}")
+        if time is not None and not time > 0:
+            raise GameParameterError(f"time is milliseconds above 0, not {time!r}")
+        if search not in ("gumbel", "puct"):
+            raise GameParameterError(f"search is gumbel or puct, not {search!r}")
+        self.name, self.simulations, self.time = name, simulations, time
+        self.network = policy if isinstance(policy, Network) else load_network(policy)
+        self._settings = {"considered": considered, "noise": noise, "puct": search == "puct"}
+        self._searcher: NetSearch | None = None
+
+    def prepare(self, ruleset: Ruleset) -> None:
+        if self._searcher is not None and self._searcher.ruleset == ruleset:
+            return
+        simulations = self.simulations
+        if self.time is not None:
+            simulations = max(1, int(self.time / 1000 / _seconds_a_simulation(ruleset, self.network)))
+        self._searcher = NetSearch(ruleset, self.network, simulations, **self._settings)
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        self.prepare(ruleset)
+        assert self._searcher is not None
+        self._searcher.seed(seed)
+
+    def act(self, view: np.void, legal: np.ndarray) -> int:
+        if self._searcher is None:
+            raise RuntimeError("reset(ruleset, seat, seed) comes before act")
+        return self._searcher.search(view)[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_searcher": None}
+
+
+def _seconds_a_simulation(ruleset: Ruleset, network: Network) -> float:
+    from asobiba.core.states import new_state
+
+    searcher, state = NetSearch(ruleset, network, _TRIAL), new_state(ruleset, 0)
+    searcher.search(state)  # compiles
+    found = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        searcher.search(state)
+        found.append(time.perf_counter() - begun)
+    return sorted(found)[2] / _TRIAL
+
+
+def load_agent(game: Game, argument: str) -> Agent:
+    """The loader behind `net_uct:policy=FILE,...` (entry point of the group `asobiba.agent_loaders`).
+
+    Raises:
+        GameParameterError: for a parameter that a search does not have, or without a policy.
+        FileNotFoundError, PolicyFileError: as `load_network`.
+    """
+    settings = parse_agent(f"net_uct:{argument}")[1]
+    known = [name for name in inspect.signature(NetAgent.__init__).parameters if name not in ("self", "name")]
+    unknown = set(settings) - set(known)
+    if unknown or "policy" not in settings:
+        what = f"has no parameter {', '.join(sorted(unknown))}" if unknown else "needs policy=FILE"
+        raise GameParameterError(f"net_uct:{argument}: the agent {what}; it has: {', '.join(known)}")
+    return NetAgent(**settings, name=f"net_uct:{argument}")

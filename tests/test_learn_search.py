@@ -1,0 +1,235 @@
+"""Networks as kernels, search guided by them, and learning from it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asobiba_toys.labyrinth import GAME as LABYRINTH
+
+from asobiba.core import GameParameterError, registry, states
+from asobiba.core.kernels import compiled
+from asobiba.core.networks import LINEAR, RELU, TANH, Network, NetworkBuilder, forward
+from asobiba.learn.kernels import load_network
+from asobiba.learn.search import NetSearch, SelfPlay, visits_considered
+
+MCTX = json.loads((Path(__file__).parent / "data" / "mctx_trees.json").read_text(encoding="utf-8"))
+
+
+def table_network(logits: np.ndarray, values: np.ndarray) -> Network:
+    """A network that looks the answer up: its observation is one 1 among zeros."""
+    builder = NetworkBuilder(len(values))
+    policy = builder.dense(0, logits.T, np.zeros(logits.shape[1]), LINEAR)
+    return builder.build(policy, logits.shape[1], builder.dense(0, values[None], np.zeros(1), LINEAR))
+
+
+def uniform_network(ruleset) -> Network:
+    size, actions = ruleset.observation_size, ruleset.num_actions
+    return table_network(np.zeros((size, actions), np.float32), np.zeros(size, np.float32))
+
+
+@compiled()
+def compute(layers, weights, observations, scratch, active, out):
+    for i in range(observations.shape[0]):
+        for k in range(observations.shape[1]):
+            scratch[k] = observations[i, k]
+        forward(layers, weights, scratch, active)
+        out[i] = scratch
+
+
+def run_network(network: Network, observations: np.ndarray) -> np.ndarray:
+    scratch = np.zeros(network.size, np.float32)
+    out = np.zeros((len(observations), network.size), np.float32)
+    widest = max(network.layers["inputs"].max(), network.layers["outputs"].max()) + 1
+    compute(network.layers, network.weights, observations, scratch, np.zeros(widest, np.int64), out)
+    return out
+
+
+def drawn_layers(generator: np.random.Generator, *sizes: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    return [
+        (generator.normal(size=(o, i)).astype(np.float32), generator.normal(size=o).astype(np.float32))
+        for i, o in pairwise(sizes)
+    ]
+
+
+def test_a_network_is_what_the_same_sums_in_order_are():
+    generator = np.random.default_rng(1)
+    (first, second, third) = drawn_layers(generator, 37, 24, 21, 5)
+    builder = NetworkBuilder(37)
+    last = builder.chain(0, [(*first, RELU), (*second, TANH), (*third, LINEAR)])
+    network = builder.build(last, 4, last + 4)
+    observations = (generator.random((50, 37)) < 0.3) * generator.integers(1, 5, (50, 37)).astype(np.int8)
+    for seen, computed in zip(observations, run_network(network, observations), strict=True):
+        x = seen.astype(np.float32)
+        for (weight, bias), activation in zip((first, second, third), ("relu", "tanh", "linear"), strict=True):
+            total = bias.copy()
+            for k in range(len(x)):  # float32, input after input
+                total = total + x[k] * weight[:, k]
+            x = np.maximum(total, 0) if activation == "relu" else total
+            if activation == "tanh":
+                x = np.tanh(total.astype(np.float64)).astype(np.float32)
+        np.testing.assert_array_equal(computed[last : last + 5], x)
+
+
+@pytest.mark.parametrize("policy_class", ["MlpPolicy", "DensePolicy"])
+def test_saved_policies_answer_as_pytorch_does(policy_class, tmp_path):
+    torch = pytest.importorskip("torch")
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+    from asobiba.learn.networks import DensePolicy
+    from asobiba.learn.policy_file import save_policy
+
+    torch.manual_seed(3)
+    ruleset = registry.game("toy_nim").ruleset()
+    spaces = (ruleset.observation_space, ruleset.action_space, lambda _: 0.0)
+    if policy_class == "DensePolicy":
+        policy = DensePolicy(*spaces, channels=dict(ruleset.layout.observation), width=48, depth=3)
+    else:
+        policy = MaskableActorCriticPolicy(*spaces, net_arch=[32, 16])
+    save_policy(policy, tmp_path / "policy.safetensors")
+    network = load_network(tmp_path / "policy.safetensors")
+    observations = (np.random.default_rng(0).random((200, ruleset.observation_size)) < 0.5).astype(np.int8)
+    with torch.no_grad():
+        actor, critic = policy.mlp_extractor(torch.as_tensor(observations).float())
+        logits, values = policy.action_net(actor).numpy(), policy.value_net(critic)[:, 0].numpy()
+    computed = run_network(network, observations)
+    np.testing.assert_allclose(computed[:, network.policy : network.policy + network.actions], logits, atol=2e-6)
+    np.testing.assert_allclose(computed[:, network.value], values, atol=2e-6)
+
+
+def test_policies_are_read_without_pytorch(tmp_path):
+    code = (
+        "import sys; from asobiba.learn.search_agent import NetAgent; from asobiba.learn.kernels import load_network; "
+        "print('torch' in sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+@pytest.mark.parametrize("search", MCTX["searches"], ids=lambda s: f"{s['simulations']}-{s['considered']}")
+def test_gumbel_search_visits_what_mctx_visits(search):
+    """mctx 0.0.71 (see tests/mctx_fixture.py): the same visits, values, policies and actions from all 64 rooms."""
+    network = table_network(np.array(MCTX["logits"], np.float32), np.array(MCTX["values"], np.float32))
+    ruleset = LABYRINTH.ruleset()
+    searcher = NetSearch(ruleset, network, search["simulations"], considered=search["considered"])
+    for room in range(64):
+        state = states.new_state(ruleset, 0)
+        state["room"] = room
+        action, value = searcher.search(state)
+        visits = searcher.visits
+        assert [visits[k] for k in range(3)] == search["visits"][room]
+        assert action == search["actions"][room]
+        assert value == pytest.approx(search["values"][room], abs=2e-5)
+        np.testing.assert_allclose(searcher.policy, search["policies"][room], atol=2e-5)
+
+
+@pytest.mark.parametrize("puct", [False, True])
+def test_a_search_without_knowledge_plays_nim_perfectly(puct):
+    ruleset = registry.game("toy_nim").ruleset()
+    searcher = NetSearch(ruleset, uniform_network(ruleset), 2000, puct=puct)
+    for seed in range(3):
+        state = states.new_state(ruleset, seed)
+        while not states.is_over(state):
+            nim_sum = int(np.bitwise_xor.reduce(state["heaps"]))
+            action, _ = searcher.search(state)
+            following = states.step(ruleset, state, action)
+            if nim_sum:  # Bouton: who can leave a sum of 0 wins
+                assert int(np.bitwise_xor.reduce(following["heaps"])) == 0
+            state = following
+
+
+def test_halving_gives_every_round_the_same_number_of_simulations():
+    # 16 moves, 64 simulations: 16 once, 8 twice, 4 four times, 2 eight times.
+    wanted = [0] * 16 + [1] * 8 + [2] * 8 + [k for k in range(3, 7) for _ in range(4)]
+    wanted += [k for k in range(7, 15) for _ in range(2)]
+    assert visits_considered(16, 64) == wanted
+
+
+def test_games_of_self_play_do_not_depend_on_threads():
+    ruleset = registry.game("toy_nim").ruleset()
+    network = uniform_network(ruleset)
+    settings = {"games": 9, "simulations": 8, "length": 20, "openings": 2}
+    one, two = (SelfPlay(ruleset, network, threads=threads, **settings).play(network, 5) for threads in (1, 2))
+    for alone, shared in zip(one, two, strict=True):
+        np.testing.assert_array_equal(alone, shared)
+    for g in range(9):  # the last mover takes the last stone and wins; what was before alternates
+        moves = one.lengths[g]
+        assert one.results[g, :moves].tolist() == [(-1.0) ** k for k in range(moves - 1, -1, -1)]
+        np.testing.assert_allclose(one.policies[g, :moves].sum(1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["toy_kuhn", "toy_walk", "toy_village"])
+def test_games_that_do_not_fit_are_refused_by_name(name):
+    ruleset = registry.game(name).ruleset()
+    with pytest.raises(GameParameterError, match=name):
+        NetSearch(ruleset, uniform_network(registry.game("toy_nim").ruleset()))
+
+
+def share_of_winning_moves(network: Network) -> float:
+    """In how many of the positions that Bouton's theorem calls won the likeliest legal move leaves a lost one."""
+    ruleset = registry.game("toy_nim").ruleset()
+    good = []
+    for heaps in product(range(2), range(3), range(4)):
+        if not np.bitwise_xor.reduce(heaps):
+            continue
+        state = states.new_state(ruleset, 0)
+        state["heaps"] = heaps
+        computed = run_network(network, states.observation(ruleset, state, 0)[None])[0]
+        logits = computed[network.policy : network.policy + network.actions]
+        chosen = np.where(states.action_mask(ruleset, state) != 0, logits, -np.inf).argmax()
+        good.append(not np.bitwise_xor.reduce(states.step(ruleset, state, int(chosen))["heaps"]))
+    return float(np.mean(good))
+
+
+def small_run(**changes):
+    from asobiba.learn.config import load_config
+
+    settings = {
+        "rounds": 25, "games": 64, "simulations": 8, "length": 20, "width": 32, "threads": 1, "batch_size": 64,
+        "window": 4000, "learning_rate": [1e-2, 1e-3],
+        "evaluation": {"games": 2, "every": 100, "simulations": [0, 8], "openings": 1},
+    }  # fmt: skip
+    return load_config(registry.game("toy_nim"), algorithm="gumbel_az", **{**settings, **changes})
+
+
+def test_a_network_learns_nim(tmp_path):
+    pytest.importorskip("torch")
+    from asobiba.learn import expert
+
+    path = expert.train(registry.game("toy_nim"), small_run(), tmp_path, say=lambda _: None)
+    assert share_of_winning_moves(load_network(path)) > 0.8
+
+
+def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from asobiba.learn import expert
+    from asobiba.learn.policy_file import read_tensors
+
+    class Killed(Exception):
+        pass
+
+    game, config = registry.game("toy_nim"), small_run(rounds=5, games=16, checkpoint_every=2)
+    whole = expert.train(game, config, tmp_path / "whole", say=lambda _: None)
+    play_and_learn = expert.Expert.play_and_learn
+
+    def until_the_third(run):
+        if run.round == 3:
+            raise Killed
+        return play_and_learn(run)
+
+    monkeypatch.setattr(expert.Expert, "play_and_learn", until_the_third)
+    with pytest.raises(Killed):
+        expert.train(game, config, tmp_path / "stopped", say=lambda _: None)
+    monkeypatch.undo()
+    stopped = expert.train(game, config, tmp_path / "stopped", say=lambda _: None)
+    first, second = read_tensors(whole)[1], read_tensors(stopped)[1]
+    assert first.keys() == second.keys()
+    for name, values in first.items():
+        np.testing.assert_array_equal(values, second[name])
+    rows = list(csv.DictReader((tmp_path / "stopped" / "learning.csv").open(encoding="utf-8")))
+    assert [row["round"] for row in rows] == ["1", "2", "3", "4", "5"]
