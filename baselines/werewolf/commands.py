@@ -137,7 +137,7 @@ def serve(
     import socket
 
     from asobiba.arena.store import Store
-    from asobiba.baselines.werewolf.hosting import Hosted, Reception, in_short, play_set
+    from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set, receive_peers
     from asobiba.core import AsobibaError, game, make_agent
 
     wanted = clients if clients is not None else (players if fill is None else 1)
@@ -160,7 +160,7 @@ def serve(
         raise typer.Exit(1) from None
     with server:
         typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
-        reception = Reception(server, wanted, reply, typer.echo, token)
+        reception = receive_peers(server, wanted, reply, typer.echo, token)
         # While the clients come, a game of our own: what is compiled then costs no client his time.
         play_set(ruleset, [], lambda: make_agent(declared, filler), filler, 1, seed, lambda number, hosted: None)
         peers = reception.wait(wait)

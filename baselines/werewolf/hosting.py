@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -35,6 +34,7 @@ from asobiba.envs.werewolf.layout import (
 )
 from asobiba.envs.werewolf.notation import decode, encode, parse_sentence, sentence_text
 from asobiba.protocols.aiwolf import ClientError, Peer, is_sentence, packet, read_target
+from asobiba.protocols.reception import Reception
 
 _OVER, _SKIP, _NOTHING = 0, 1, -1
 """Action numbers; the last is none, for which the rules play something."""
@@ -344,99 +344,52 @@ class HostedGame:
         self.log.utterance("talk" if moment.phase == TALK else "whisper", said)
 
 
-class Reception:
-    """Greets clients in the background: each has a deadline of its own, so that silent ones keep nobody out.
+_GREETING = 5.0
+"""s that a client has to tell its name."""
+
+
+def receive_peers(
+    server: socket.socket, count: int, reply_seconds: float, tell: Callable[[str], Any] = print, token: str = ""
+) -> Reception[Peer]:
+    """Greets clients in the background until `count` have told their names.
 
     Args:
         server: a listening socket.
         count: how many clients are wanted.
         reply_seconds: how long a reply may take in the game.
+        tell: is told who came and who was sent away.
         token: if not empty, clients must give their name as `NAME:TOKEN`.
-        tell: is told who came and who was sent away, in one thread at a time.
-        greet_seconds: how long a client may take to tell its name.
 
     Names are unique: a second client `a` is called `a-2`.
     """
 
-    AT_ONCE = 64
+    def greet(connection: socket.socket, address: str) -> Peer:
+        peer = Peer(connection, address, _GREETING)
+        answer = peer.ask(packet("NAME"))
+        if answer is None:
+            raise ClientError(f"it told no name ({'; '.join(peer.faults)})")
+        name, _, told = answer.strip().rpartition(":")
+        if token and not hmac.compare_digest(told.encode(), token.encode()):
+            raise ClientError("it did not give its name as NAME:TOKEN with the token wanted")
+        name = name if token else answer.strip()
+        peer.name = "".join(letter for letter in name[:40] if letter.isprintable() and letter not in ",:") or "?"
+        peer.reply_seconds = reply_seconds
+        return peer
 
-    def __init__(
-        self,
-        server: socket.socket,
-        count: int,
-        reply_seconds: float,
-        tell: Callable[[str], Any] = print,
-        token: str = "",
-        greet_seconds: float = 5.0,
-    ):
-        self._server, self._count, self._reply_seconds = server, count, reply_seconds
-        self._tell, self._token, self._greet_seconds = tell, token, greet_seconds
-        self._peers: list[Peer] = []
-        self._closed = count == 0
-        self._change = threading.Condition()
-        self._places = threading.BoundedSemaphore(self.AT_ONCE)
-        server.settimeout(0.2)
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
-
-    def _accept(self) -> None:
-        while not self._closed:
-            if not self._places.acquire(timeout=0.2):
-                continue
-            try:
-                connection, address = self._server.accept()
-            except OSError:
-                self._places.release()
-                continue
-            peer = Peer(connection, f"{address[0]}:{address[1]}", self._greet_seconds)
-            threading.Thread(target=self._greet, args=(peer,), daemon=True).start()
-
-    def _greet(self, peer: Peer) -> None:
-        try:
-            answer = peer.ask(packet("NAME"))
-        finally:
-            self._places.release()
-        with self._change:
-            if self._closed:
-                peer.close()
-            elif answer is None:
-                self._tell(f"{peer.address} told no name and is sent away: {'; '.join(peer.faults)}")
-                peer.close()
-            elif self._token and not hmac.compare_digest(
-                answer.strip().rpartition(":")[2].encode(), self._token.encode()
-            ):
-                self._tell(f"{peer.address} told another token than the one wanted and is sent away")
-                peer.close()
-            else:
-                self._admit(peer, answer.strip().rpartition(":")[0] if self._token else answer.strip())
-
-    def _admit(self, peer: Peer, name: str) -> None:
-        name = "".join(letter for letter in name[:40] if letter.isprintable() and letter not in ",:") or "?"
-        taken, number = {other.name for other in self._peers}, 2
-        peer.name = name
+    def admit(peer: Peer, before: Sequence[Peer]) -> None:
+        taken, name, number = {other.name for other in before}, peer.name, 2
         while peer.name in taken:
             peer.name, number = f"{name}-{number}", number + 1
-        peer.reply_seconds = self._reply_seconds
-        self._peers.append(peer)
-        self._tell(f"{peer.address} is {peer.name!r}")
-        self._closed = len(self._peers) == self._count
-        self._change.notify_all()
+        tell(f"{peer.address} is {peer.name!r}")
 
-    def wait(self, seconds: float) -> list[Peer]:
-        """The clients, when all have come or `seconds` are over; nobody is greeted any more."""
-        with self._change:
-            self._change.wait_for(lambda: self._closed, seconds)
-            self._closed = True
-            peers = list(self._peers)
-        self._thread.join()
-        return peers
+    return Reception(server, count, greet, tell, admit)
 
 
 def accept_peers(
     server: socket.socket, count: int, reply_seconds: float, wait: float, tell: Callable[[str], Any] = print
 ) -> list[Peer]:
     """Waits until `count` clients have connected and told their names, or `wait` seconds are over."""
-    return Reception(server, count, reply_seconds, tell, greet_seconds=min(5.0, wait)).wait(wait)
+    return receive_peers(server, count, reply_seconds, tell).wait(wait)
 
 
 def play_set(

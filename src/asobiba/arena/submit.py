@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,14 @@ def agent_text(file: str, folder: Path) -> str:
     if kind == "process" and not os.access(path, os.X_OK):
         raise AsobibaError(f"{path} is none of what can be submitted, and not executable as a program; submit {_WHAT}")
     digest = hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()
-    place = folder / f"{path.stem}-{digest}{path.suffix}"
+    # The name becomes part of an agent's text, in which blanks, commas and quotes mean something.
+    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (path.stem, path.suffix))
+    place = folder / f"{stem}-{digest}{suffix}"
+    if re.search(r"[\s,'\"=]", str(folder)):
+        raise AsobibaError(
+            f"the league's folder {str(folder)!r} has a blank, a comma, a quote or an equals sign in its name, and agents are "
+            "named by their files; put the store elsewhere (--store)"
+        )
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, place)

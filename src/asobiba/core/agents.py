@@ -341,7 +341,13 @@ def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals or not key:
             raise UnknownAgent(f"Cannot read {part!r} in agent {text!r}: expected name:key=value,key=value")
-        parameters[key.strip()] = yaml.safe_load(value)
+        try:
+            parameters[key.strip()] = yaml.safe_load(value)
+        except (yaml.YAMLError, RecursionError, ValueError):
+            raise UnknownAgent(
+                f"Cannot read the value {value[:60]!r} of {key.strip()!r} in agent {text[:60]!r}: expected a number, true, "
+                "false or a word"
+            ) from None
     return name, parameters
 
 
