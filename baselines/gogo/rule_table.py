@@ -79,6 +79,8 @@ def read_strategy(text: str, source: str = "strategy") -> Strategy:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise refuse(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem}") from None
+    except RecursionError:
+        raise refuse(1, "it is nested too deeply") from None
     except yaml.YAMLError as error:  # a character that YAML does not have
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
         raise refuse(line, f"this is no YAML: {getattr(error, 'reason', error)}") from None

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from asobiba.core import GameParameterError
+from asobiba.core.yaml_text import read_yaml as yaml_value
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def read_yaml(source: str | Path | Mapping[str, Any], folder: str, what: str) ->
         content = path.read_text(encoding="utf-8")
     where = f"{what} {text}"
     try:
-        data = yaml.safe_load(content)
+        data = yaml_value(content)
     except yaml.YAMLError as error:
         raise GameParameterError(f"{where} is no YAML: {error}") from None
     return require_mapping(data, where), where

@@ -52,6 +52,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
 
     from asobiba.core import GameParameterError
     from asobiba.core import game as find
+    from asobiba.core.yaml_text import read_yaml
 
     found = find(game)
     values: dict[str, Any] = {}
@@ -61,7 +62,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
             raise GameParameterError(f"cannot read the parameter {text!r}: expected KEY=VALUE, such as size=9")
         key, value = key.strip(), value.strip()
         try:
-            read = yaml.safe_load(value)
+            read = read_yaml(value)
         except yaml.YAMLError:
             read = value
         if isinstance(found.parameters.get(key), str) and isinstance(read, (int, float)):
@@ -413,7 +414,7 @@ def _seat(ruleset: Ruleset, text: str) -> int:
         return ruleset.players.index(text)
     if text in words[:seats]:
         return words.index(text)
-    if text.isdigit() and 1 <= int(text) <= seats:
+    if text.isdecimal() and len(text) < 4 and 1 <= int(text) <= seats:
         return int(text) - 1
     raise AsobibaError(f"no seat {text!r}: choose {', '.join(ruleset.players)}, a number from 1 to {seats}, or random")
 

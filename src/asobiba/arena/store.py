@@ -345,7 +345,7 @@ class Store:
             DamagedStore: if it does not agree with its digests.
         """
         text = str(number)
-        by_number = text.isdigit() and len(text) < 8
+        by_number = text.isascii() and text.isdigit() and len(text) < 8
         if not by_number and len(text) < 8:
             raise StoreError(f"{text!r} is no match: give its number, or at least 8 digits of its key")
         where = MATCHES.c.id == int(text) if by_number else MATCHES.c.key.startswith(text.lower(), autoescape=True)

@@ -137,7 +137,7 @@ def read_packet(line: str) -> dict[str, Any]:
     return found
 
 
-_TARGET = re.compile(r'\{"agentIdx":(-?\d{1,9})\}')
+_TARGET = re.compile(r'\{"agentIdx":(-?[0-9]{1,9})\}')
 
 
 def target_reply(agent: int | None) -> str:
