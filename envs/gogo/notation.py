@@ -263,6 +263,17 @@ def set_up(
     return states[0]
 
 
+def why_not(ruleset: Ruleset, state: np.void, action: int) -> str:
+    """Why the player to move may not put a stone here, in words."""
+    name = point_name(ruleset, action)
+    if stones_of(ruleset, state).ravel()[action] >= 0:
+        return f"{name} is occupied"
+    if action in forbidden_points(ruleset, state, _mover(state)):
+        return f"{name} is forbidden: it makes two open threes"
+    where = "the first stone belongs in the centre" if int(state["steps"]) == 0 else "it is too near to the centre"
+    return f"{name} is not allowed in the opening: {where}"
+
+
 def outcome_text(state: np.void) -> str:
     """How the game ended, or an empty text."""
     if not int(state["outcome"]):
@@ -295,6 +306,8 @@ def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str
     lines.append(f"captured: x {taken[0]}, o {taken[1]}" + ("" if over else f"; {STONES[_mover(state)]} to move"))
     if int(state["fives"].sum()) and not over:
         lines.append("a five stands: " + moves_to_text(ruleset, five_stones(ruleset, state)))
+    if forbidden:
+        lines.append(f"# forbidden, two open threes: {moves_to_text(ruleset, sorted(forbidden))}")
     if end := outcome_text(state):
         lines.append(end)
     return "\n".join(lines)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.render import picture_seat
-from asobiba.arena.person import move_text, read_action
+from asobiba.arena.person import move_text, read_action, why_not
 from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
 from asobiba.core.answers import read_answer
 from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
@@ -156,7 +156,9 @@ class PageGame:
         if self.ruleset.discrete:
             if not self._mask(seat)[move]:
                 what = repr(action) if isinstance(action, str) else f"action {move}"
-                raise IllegalAction(f"{self.ruleset.players[seat]} may not play {what} now")
+                told = f"{self.ruleset.players[seat]} may not play {what} now"
+                reason = why_not(self.ruleset, self._view(seat), int(move))
+                raise IllegalAction(f"{told}: {reason}" if reason else told)
         elif not self.ruleset.action_space.contains(move):
             raise IllegalAction(f"{move.tolist()} is outside the action space {self.ruleset.action_space}")
         return move

@@ -87,7 +87,7 @@ def league_submit(
 
     ruleset = ruleset_of(game, param)
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
-    text = agent_text(file, Path("runs") / "league" / "submissions" / ruleset.game.name)
+    text = agent_text(file, Path("runs") / "league" / "submissions" / ruleset.game.name, ruleset.game)
     bars: dict[str, tuple[Progress, list[int]]] = {}
 
     def report(title: str, total: int, records: list) -> None:

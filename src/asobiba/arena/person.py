@@ -85,7 +85,8 @@ class Person(Agent):
             return None
         if self._ruleset.discrete:
             if not 0 <= action < len(legal) or not legal[action]:
-                self.say(f"{text} is not legal here. {self._how(view, legal)}")
+                reason = why_not(self._ruleset, view, action) or f"{text} is not legal here"
+                self.say(f"{reason}. {self._how(view, legal)}")
                 return None
         elif not self._box().contains(action):
             self.say(f"{text} lies outside {self._box()}. {self._how(view, legal)}")
@@ -124,6 +125,12 @@ def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
     if given.ndim == 0 and not 0 <= int(given) < ruleset.num_actions:
         return str(int(given))
     return ruleset.notation.action_to_text(ruleset, state, given if given.ndim else int(given))
+
+
+def why_not(ruleset: Ruleset, view: np.void, action: int) -> str:
+    """Why an action is not legal, if the game's notation says so (`why_not`); else an empty text."""
+    known = ruleset.game.notation is not None and hasattr(ruleset.notation, "why_not")
+    return str(ruleset.notation.why_not(ruleset, view, action)) if known and 0 <= action < ruleset.num_actions else ""
 
 
 def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
