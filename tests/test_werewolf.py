@@ -7,7 +7,7 @@ from werewolf_reference import Village
 from asobiba import game
 from asobiba.core import GameParameterError, NotationError, states
 from asobiba.envs.werewolf import layout
-from asobiba.envs.werewolf.notation import decode, encode, parse_sentence, sentence_text
+from asobiba.envs.werewolf.notation import decode, encode, end_text, parse_sentence, sentence_text, status_text
 
 WEREWOLF = game("werewolf")
 CLASSIC = WEREWOLF.ruleset()
@@ -241,6 +241,20 @@ def test_parameters_that_make_no_village_are_refused(parameters, message):
 def test_a_deal_is_kept():
     state = states.new_state(WEREWOLF.ruleset(players=5, deal="?ws??"), 9)
     assert list(state["role"][1:3]) == [layout.WEREWOLF, layout.SEER]
+
+
+def test_a_person_is_told_what_is_asked_and_who_won():
+    ruleset = WEREWOLF.ruleset(players=5, deal="vvspw")
+    seen, state = set(), None
+    for before, _, _, after in play(ruleset, 2, quiet=0.9):
+        for seat in ruleset.actors(before):
+            seen.add(status_text(ruleset, states.view_of(ruleset, before, int(seat)), int(seat)))
+        state = after
+    assert {"day 0, talk, 10 utterances left", "day 1, vote", "night 1, whom do you attack?"} <= seen
+    told = [end_text(ruleset, state, seat) for seat in range(5)]
+    wolves_won = state["rewards"][4] > 0
+    assert told[4].endswith("you, the werewolf, win" if wolves_won else "you, the werewolf, lose")
+    assert told[0].startswith("the werewolves and the possessed win" if wolves_won else "the villagers win")
 
 
 TALKING = [

@@ -17,6 +17,7 @@ from asobiba.envs.werewolf import sentences
 from asobiba.envs.werewolf.layout import (
     ACTS,
     AGREE,
+    BODYGUARD,
     COMINGOUT,
     DAY,
     DISAGREE,
@@ -28,8 +29,12 @@ from asobiba.envs.werewolf.layout import (
     PHASES,
     REQUEST,
     ROLES,
+    SEER,
     SKIP,
     SPECIES,
+    TALK,
+    VOTE,
+    WEREWOLF,
     WHISPER,
     days,
 )
@@ -302,6 +307,32 @@ def plain_story(state: np.void, day: int) -> list[str]:
         if victim:
             lines.append(f"agent {victim} is killed in the night")
     return lines
+
+
+def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
+    """What a player is asked for now, and how much he may still say."""
+    phase, day = int(view["phase"]), int(view["day"])
+    if phase in (TALK, WHISPER):
+        contest = bool(ruleset.params["contest"][0])
+        if contest:
+            left = int(view["remaining" if phase == TALK else "whisper_remaining"][seat])
+        else:
+            rounds = int(ruleset.params["max_turns" if phase == TALK else "max_whisper_rounds"][0])
+            left = rounds - int(view["turn" if phase == TALK else "whisper_round"])
+        return f"day {day}, {'talk' if phase == TALK else 'whispers'}, {left} utterance{'' if left == 1 else 's'} left"
+    if phase == VOTE:
+        return f"day {day}, vote" + (" again: there was a tie" if view["ballot"] else "")
+    acts = {SEER: "whom do you divine?", BODYGUARD: "whom do you guard?", WEREWOLF: "whom do you attack?"}
+    return f"night {day}, {acts.get(int(view['role'][seat]), 'asleep')}"
+
+
+def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
+    """Who won, and whether a player did."""
+    won = state["rewards"][: ruleset.num_players] > 0
+    wolves = bool((won & (state["role"][: ruleset.num_players] == WEREWOLF)).any())
+    role = ROLES[int(state["role"][seat]) - 1].lower()
+    winners = "the werewolves and the possessed win" if wolves else "the villagers win"
+    return f"{winners}; you, the {role}, {'win' if won[seat] else 'lose'}"
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:

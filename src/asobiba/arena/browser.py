@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.render import picture_seat
-from asobiba.arena.person import move_text, read_action, why_not
+from asobiba.arena.person import end_text, move_text, read_action, status_text, why_not
 from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
 from asobiba.core.answers import read_answer
 from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
@@ -173,7 +173,13 @@ class PageGame:
             self.state = after
 
     def undo(self) -> None:
-        """Takes back what the person chose last, and all that followed."""
+        """Takes back what the person chose last, and all that followed.
+
+        Raises:
+            IllegalAction: in games of hidden information, where one would have learned something.
+        """
+        if self.ruleset.hidden:
+            raise IllegalAction("nothing is taken back in a game of hidden information")
         self._settle()
         with self._lock:
             self._trouble = ""
@@ -297,6 +303,7 @@ class PageGame:
                 "targets": {},
                 "controls": None,
                 "write": "",
+                "undo": not self.ruleset.hidden,
                 **self._picture(state, past),
             }
             if asked:
@@ -361,11 +368,14 @@ class PageGame:
         names, state = self.ruleset.players, self.state
         if not is_over(state):
             if self.ruleset.simultaneous:
-                return f"You are {names[self.seat]}: {'your move' if asked else 'the others act'}"
+                now = status_text(self.ruleset, self._view(self.seat), self.seat) if asked else ""
+                return f"You are {names[self.seat]}: {now or ('your move' if asked else 'the others act')}"
             mover = int(state["to_move"])
             who = f"{self._agents[mover].name} is thinking" if mover in self._agents else "your move"
             return f"{names[mover]} to move: {who}"
         states = [*(before for before, _ in self.past[1:]), state]
+        if self.seat >= 0 and (told := end_text(self.ruleset, state, self.seat)):
+            return f"The game is over: {told}"
         totals = [round(sum(float(s["rewards"][k]) for s in states), 3) for k in range(len(names))]
         if self.seat < 0 or len(names) < 2:
             return "The game is over: " + ", ".join(f"{n} {r:+g}" for n, r in zip(names, totals, strict=True))
