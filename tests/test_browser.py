@@ -256,6 +256,8 @@ def test_a_race_is_driven_with_actions_that_are_kept(served):
 def test_the_village_acts_beside_the_person(served):
     ruleset = game("werewolf").ruleset(players=5)
     server = served(ruleset, "random", 2, seed=4)
+    assert not json.loads(ask(server, "state"))["undo"]
+    assert "hidden information" in refused(server, "undo", {})[1]
     table, steps = server.table, 0
     while True:
         table.wait()

@@ -178,7 +178,7 @@ class PageGame:
         Raises:
             IllegalAction: in games of hidden information, where one would have learned something.
         """
-        if self.ruleset.hidden:
+        if self._secret():
             raise IllegalAction("nothing is taken back in a game of hidden information")
         self._settle()
         with self._lock:
@@ -188,6 +188,10 @@ class PageGame:
                 self.state = self.past[ply][0] if ply < len(self.past) else self.state
                 del self.past[ply:]
         self._answer()
+
+    def _secret(self) -> bool:
+        """Whether the person is shown less than there is."""
+        return self.ruleset.hidden and self.seat >= 0 and picture_seat(self.ruleset, self.seat) is not None
 
     def wait(self) -> None:
         """Returns when the agent has moved."""
@@ -303,7 +307,7 @@ class PageGame:
                 "targets": {},
                 "controls": None,
                 "write": "",
-                "undo": not self.ruleset.hidden,
+                "undo": not self._secret(),
                 **self._picture(state, past),
             }
             if asked:
