@@ -44,6 +44,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
 	@# mypy takes half a minute of one core; some of the tests wait for time to pass.
 	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n 2 --dist loadfile --durations=25; tests=$$?; \
 		wait $$types && exit $$tests
@@ -57,6 +58,7 @@ bench: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 format: $(VENV)/.dev

@@ -150,9 +150,8 @@ def test_a_new_game_and_a_move_taken_back_do_not_wait_for_an_agent_that_never_an
         made.append(Silent())
         return made[-1]
 
-    monkeypatch.setattr(browser, "make_agent", make)
     monkeypatch.setattr(browser, "_PATIENCE", 0.1)
-    server = served(RULES, "silent", 0)
+    server = served(RULES, "silent", 0, build=make)
     for path in ("undo", "new"):
         ask(server, "play", {"action": 16})
         assert json.loads(ask(server, "state"))["thinking"]

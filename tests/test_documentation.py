@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import doctest
+import importlib
 import os
 import re
 import shutil
@@ -78,12 +80,21 @@ def test_make_test_runs_pytest():
 
 
 def test_pictures_and_pages_that_the_readme_names_exist():
-    # Links are absolute, so that they lead somewhere from the package index too.
-    assert re.findall(r"\]\((?!https?:)([^)]+)\)", README) == []
-    place = r"https://(?:github\.com/asobiba/asobiba/blob|raw\.githubusercontent\.com/asobiba/asobiba)/main/"
-    names = re.findall(rf"\]\({place}([^)#]+)\)", README)
+    names = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
     assert any(name.endswith(".svg") for name in names)
     assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in (ROOT / "src").rglob("*.py") if ">>> " in p.read_text(encoding="utf-8")],
+    ids=lambda path: path.stem,
+)
+def test_examples_in_docstrings(path):
+    name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried > 0
+    assert failed == 0
 
 
 def test_the_league_table_of_the_readme_is_the_published_one():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from coverage import CoverageData
 
 ROOT = Path(__file__).parent.parent
 LINKS = ("envs", "baselines")
@@ -94,7 +96,7 @@ def test_the_sdist_holds_all_that_the_repository_holds(built):
         name if name.split("/")[0] not in LINKS else f"src/asobiba/{name}"
         for path in built.clone.rglob("*")
         if path.is_file() and (name := path.relative_to(built.clone).as_posix())
-        if ".egg-info" not in name and "__pycache__" not in name
+        if not name.startswith("build/") and ".egg-info" not in name and "__pycache__" not in name
     }
     held = sorted(name for name in built.names if ".egg-info" not in name)
     assert held == sorted({*expected, "PKG-INFO", "setup.cfg"})
@@ -148,3 +150,37 @@ def test_a_checkout_without_links_says_what_to_do(tmp_path):
         assert (
             "git config core.symlinks true && git checkout -- src/asobiba/envs src/asobiba/baselines" in result.stderr
         )
+
+
+def test_the_readme_of_the_package_index_leads_to_the_repository(built):
+    with zipfile.ZipFile(built.wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = archive.read(name).decode()
+    address = re.search(r"^Project-URL: Repository, (\S+)$", metadata, re.MULTILINE)[1]
+    assert re.findall(r"\]\((?!https?:)([^)]+)\)", metadata) == []
+    assert f"({address}/blob/main/docs/aiwolf.md)" in metadata
+    assert f"({address}/raw/main/docs/pictures/battleship.svg)" in metadata
+
+
+def test_the_address_of_the_repository_stands_in_one_place():
+    address = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    texts = [
+        path for pattern in ("*", "docs/**/*", "src/**/*.py", ".ci/*", ".github/**/*") for path in ROOT.glob(pattern)
+    ]
+    kinds = (".md", ".py", ".toml", ".yml", ".cff")
+    found = [path for path in texts if path.suffix in kinds and address in path.read_text(encoding="utf-8")]
+    assert found == [ROOT / "pyproject.toml"]
+
+
+def test_coverage_sees_every_file_once(tmp_path):
+    """Those that nothing has imported as well, by the place where they lie."""
+    data, code = tmp_path / "data", tmp_path / "code.py"
+    code.write_text("import asobiba.baselines.gogo, asobiba.envs.gogo")
+    arguments = [sys.executable, "-m", "coverage", "run", "--data-file", str(data), str(code)]
+    subprocess.run(arguments, cwd=ROOT, check=True, capture_output=True)
+    measured = CoverageData(str(data))
+    measured.read()
+    files = {(PACKAGE.parent / name).resolve() for name in package_files(PACKAGE) if name.endswith(".py")}
+    assert sorted(measured.measured_files()) == sorted(map(str, files))
+    for game in LINKS:
+        assert measured.arcs(str((PACKAGE / game / "gogo" / "__init__.py").resolve()))

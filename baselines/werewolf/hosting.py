@@ -45,7 +45,7 @@ LONGEST_UTTERANCE = 1000
 
 @dataclass
 class Hosted:
-    """What came of a hosted game: its record, its log, and each seat's faults in words."""
+    """Result of a hosted game: its record, its log, and each seat's faults in words."""
 
     record: Record
     log: list[str]

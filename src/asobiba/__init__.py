@@ -36,14 +36,26 @@ __all__ = ["make", "make_vec", *_LAZY]
 
 
 def make(game: str, **kwargs: Any) -> SeatEnv:
-    """A game by its short name as a Gymnasium environment from one seat; see `asobiba.api.SeatEnv`."""
+    """A game by its short name as a Gymnasium environment from one seat; see `asobiba.api.SeatEnv`.
+
+    >>> env = make("battleship", opponent="random")
+    >>> observation, info = env.reset(seed=0)
+    >>> info["action_mask"].shape
+    (200,)
+    """
     from asobiba.api.seat import SeatEnv
 
     return SeatEnv(game, **kwargs)
 
 
 def make_vec(game: str, num_envs: int = 1, **kwargs: Any) -> VectorEnv:
-    """A game by its short name as a Gymnasium vector environment; see `asobiba.api.VectorEnv`."""
+    """A game by its short name as a Gymnasium vector environment; see `asobiba.api.VectorEnv`.
+
+    >>> envs = make_vec("battleship", num_envs=3, opponent="random")
+    >>> observations, infos = envs.reset(seed=0)
+    >>> len(observations), infos["action_mask"].shape
+    (3, (3, 200))
+    """
     from asobiba.api.vector import VectorEnv
 
     return VectorEnv(game, num_envs=num_envs, **kwargs)

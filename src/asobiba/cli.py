@@ -24,7 +24,10 @@ from typer.core import TyperCommand, TyperGroup
 from asobiba.arena import commands
 
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
-_LATE = {"train": ("asobiba.learn.commands", "train")}
+_LATE = {
+    "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
+    "train": ("asobiba.learn.commands", "train"),
+}
 
 
 def _command(thing: Any, name: str) -> Any:

@@ -125,6 +125,13 @@ class AEC(_PettingZooGame, AECEnv):
         max_cycles: truncates the game after so many rounds (a round is one step of every agent).
         strict: an illegal action raises `IllegalAction` instead.
         parameters: of the game.
+
+    >>> env = AEC("battleship")
+    >>> env.reset(seed=0)
+    >>> env.agent_selection
+    'player_0'
+    >>> observation, reward, terminated, truncated, info = env.last()
+    >>> env.step(int(observation["action_mask"].argmax()))
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from asobiba.core import Game, Ruleset, agent_declarations, game, game_names
 from asobiba.core.answers import printable
-from asobiba.core.cache import cache_folder
+from asobiba.core.folders import cache_folder
 
 
 def console() -> Console:

@@ -21,7 +21,11 @@ from asobiba.core.record import header, record_dtype
 
 
 def camel_case(name: str) -> str:
-    """`animal_shogi` as `AnimalShogi`; letters that follow a digit are capitals too: `mini4wd` as `Mini4WD`."""
+    """A name without underscores, its words with capitals; letters that follow a digit are capitals too.
+
+    >>> camel_case("animal_shogi"), camel_case("mini4wd")
+    ('AnimalShogi', 'Mini4WD')
+    """
     capitals = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     return re.sub(r"\d[a-z]+", lambda found: found[0].upper(), capitals)
 

@@ -72,6 +72,9 @@ def register_game(declaration: Game) -> Game:
 def game(name: str) -> Game:
     """The declaration of the game of this name (or PettingZoo id, or Gymnasium id).
 
+    >>> game("battleship") is game("asobiba/Battleship-v0")
+    True
+
     Raises:
         UnknownGame: with the nearest names.
     """

@@ -5,6 +5,16 @@ one state at a time; `asobiba.api.Batch` steps thousands in one call.
 
 Seats and actions are checked. The contents of records are not: searches would pay for it in every step. A record that
 was not made here or by an environment goes through `require_valid` first, since kernels index with what is in it.
+
+>>> from asobiba.core import game
+>>> ruleset = game("battleship").ruleset(height=3, width=3, fleet=(2,))
+>>> state = new_state(ruleset, seed=0)
+>>> actions = legal_actions(ruleset, state)
+>>> after = step(ruleset, state, actions[0])
+>>> int(after["steps"]), is_over(after)
+(1, False)
+>>> bool(from_bytes(ruleset, state_bytes(ruleset, after)) == after)
+True
 """
 
 from __future__ import annotations
