@@ -14,7 +14,7 @@ from asobiba.arena.commands import ruleset_of
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic
 from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set, receive_peers
-from asobiba.baselines.werewolf.joining import join
+from asobiba.baselines.werewolf.joining import RemoteGame, join
 from asobiba.protocols.aiwolf import ClientError
 
 WEREWOLF = game("werewolf")
@@ -263,6 +263,16 @@ def test_a_server_that_hangs_up_in_the_middle_of_a_game_is_told_of():
         with pytest.raises(ClientError, match="in the middle of a game"):
             join(*server.getsockname()[:2], basic(), "ours")
         thread.join(5)
+
+
+def test_a_server_that_says_more_than_any_game_holds_does_no_harm():
+    playing = RemoteGame(basic(), 0)
+    info = {"agent": 1, "day": 1, "statusMap": dict.fromkeys("12345", "ALIVE"), "roleMap": {"1": "SEER"}}
+    playing.initialize(info, {"playerNum": 5, "maxSkip": 2})
+    said = {"day": 1, "turn": 0, "agent": 2, "text": "VOTE Agent[03]"}
+    playing.listen([{**said, "idx": k} for k in range(3000)], [])
+    state = playing._states[0]
+    assert int(state["talk_rows"]) == len(state["talk"])
 
 
 def test_faults_are_told_once_each():

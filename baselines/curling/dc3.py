@@ -304,7 +304,7 @@ def ruleset_of(setting: dict[str, Any], simulator: dict[str, Any], players: dict
             guarded_shots=5 if setting["five_rock_rule"] else 4,
             thinking_time=float(setting["thinking_time"][team]),
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ProtocolError(f"is_ready cannot be read: {error!r}") from None
 
 

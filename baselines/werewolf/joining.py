@@ -136,6 +136,9 @@ class RemoteGame:
                     words = parse_sentence(self.ruleset, state, speaker, str(line.get("text", line.get("content", ""))))
                 except NotationError:
                     continue
+                rows, table = ("talk_rows", "talk") if phase == TALK else ("whisper_rows", "whispers")
+                if int(state[rows]) + len(words) > len(state[table]):
+                    continue  # more than any game holds
                 turn = min(int(line.get("turn", line["idx"])), 100)
                 _hear(self._states, self.ruleset.params, speaker, np.array(words, np.int64), turn)
 

@@ -124,7 +124,11 @@ def read_yaml(source: str | Path | Mapping[str, Any], folder: str, what: str) ->
         content = (files("asobiba.envs.mini4wd") / folder / f"{text}.yaml").read_text(encoding="utf-8")
     else:
         path = Path(text)
-        if not path.is_file():
+        try:
+            known = path.is_file()
+        except (OSError, ValueError):  # a name that no file can have
+            known = False
+        if not known:
             close = difflib.get_close_matches(text, shipped(folder), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise GameParameterError(
