@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from asobiba import game
+from asobiba.arena.secret import Secret
 from asobiba.baselines.werewolf.hosting import Hosted, HostedGame
 from asobiba.core import states
 from asobiba.core.states import action_mask
@@ -77,7 +78,7 @@ class ScriptedTable:
         return self.ruleset.actors(self.state).tolist()
 
     def begin(self, seed: int) -> None:
-        self.states[0] = states.new_state(self.ruleset, seed)
+        self.states[0] = states.new_state(self.ruleset, 1)
         self._order_speakers()
 
     def view(self, seat: int) -> np.void:
@@ -188,7 +189,9 @@ class ScriptedGame(HostedGame):
             peers[seat] = Peer(ours, "recorded", 20.0)
             answers = [answer for found, answer in client if found["request"] in ANSWERED - {"NAME", "ROLE"}]
             self._threads.append(threading.Thread(target=self._answer, args=(seat, theirs, answers)))
-        super().__init__(ruleset, [peers[seat] for seat in range(len(status))], [row[5] for row in status], 1)
+        super().__init__(
+            ruleset, [peers[seat] for seat in range(len(status))], [row[5] for row in status], 1, Secret.of_seed(1)
+        )
         log = [line.split(",", 5) for line in recording["log"]]
         self.table = ScriptedTable(ruleset, log, self._lines_said)
 

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.render import picture_seat
+from asobiba.arena.match import agent_seed
 from asobiba.arena.person import end_text, move_text, read_action, status_text, why_not
 from asobiba.core import Agent, AsobibaError, Game, GameParameterError, IllegalAction, Ruleset, make_agent
 from asobiba.core.answers import read_answer
@@ -94,7 +95,7 @@ class PageGame:
             self._chosen: list[int] = []  # the plies at which the person chose
             self._trouble = ""
             for seat, agent in self._agents.items():
-                agent.begin(self.ruleset, (seat,), (self.seed,))
+                agent.begin(self.ruleset, (seat,), (agent_seed(self.seed, seat),))
             self.seed += 1
         self._answer()
 
@@ -234,7 +235,7 @@ class PageGame:
             for seat, agent in self._agents.items():
                 threading.Thread(target=agent.close, daemon=True).start()
                 self._agents[seat] = self.build(self.ruleset.game, self.agent)
-                self._agents[seat].begin(self.ruleset, (seat,), (self.seed - 1,))
+                self._agents[seat].begin(self.ruleset, (seat,), (agent_seed(self.seed - 1, seat),))
 
     def _answer(self, move: Any = None, times: int = 0) -> None:
         """Lets the agents act until it is the person's turn, in a thread of its own; first, where all act at once, beside
