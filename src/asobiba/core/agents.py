@@ -23,6 +23,7 @@ from asobiba.core.loops.arrays import MOST_POLICIES, NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform
 from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
 from asobiba.core.states import require_seat
+from asobiba.core.yaml_text import read_yaml
 
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
@@ -345,7 +346,13 @@ def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals or not key:
             raise UnknownAgent(f"Cannot read {part!r} in agent {text!r}: expected name:key=value,key=value")
-        parameters[key.strip()] = yaml.safe_load(value)
+        try:
+            parameters[key.strip()] = read_yaml(value)
+        except yaml.YAMLError:
+            raise UnknownAgent(
+                f"Cannot read the value {value[:60]!r} of {key.strip()!r} in agent {text[:60]!r}: expected a number, true, "
+                "false or a word"
+            ) from None
     return name, parameters
 
 
