@@ -19,6 +19,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import arithmetic
 import bare
 import compiling
 import curling
@@ -123,6 +124,15 @@ def curling_cases() -> list[Case]:
     return cases
 
 
+def arithmetic_cases() -> list[Case]:
+    """Simulators with the core's elementary functions and with the C library's, 1024 games on one thread."""
+    return [
+        Case(f"{case}, {text}", lambda case=case, whose=whose: arithmetic.burst(case, whose))
+        for case in arithmetic.GAMES
+        for whose, text in (("own", "the core's functions"), ("library", "the C library's"))
+    ]
+
+
 TABLES: dict[str, Callable[[], list[Case]]] = {
     "aec": aec_cases,
     "single": single_cases,
@@ -131,6 +141,7 @@ TABLES: dict[str, Callable[[], list[Case]]] = {
     "sb3": sb3_cases,
     "games": game_cases,
     "curling": curling_cases,
+    "arithmetic": arithmetic_cases,
     "tactics": tactics_search.cases,
 }
 
@@ -228,7 +239,7 @@ def start_up(runs: int) -> float:
 
 
 def allocations() -> list[int]:
-    """What Numba's runtime allocates in 100 steps of 64 and of 4096 games: headers of the arrays that calls are given."""
+    """Allocations of Numba's runtime in 100 steps of 64 and of 4096 games: headers of the arrays that calls are given."""
     from numba.core.runtime import _nrt_python, rtsys
 
     _nrt_python.memsys_enable_stats()
@@ -260,7 +271,7 @@ def _arithmetic(rounds: int) -> int:
 
 
 def scaling(runs: int) -> float:
-    """How much more arithmetic, without any memory, two threads of this machine do than one."""
+    """Speed-up of two threads over one on this machine, for arithmetic without any memory."""
     _arithmetic(1)
     ratios = []
     for _ in range(runs):

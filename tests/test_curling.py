@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections import defaultdict
+from importlib import resources
 from pathlib import Path
 
 import curling_reference
@@ -15,7 +17,7 @@ import pytest
 import asobiba
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game
 from asobiba.core import states as core_states
-from asobiba.envs.curling import draw, rules, simulation
+from asobiba.envs.curling import draw, rules, simulation, tables
 from asobiba.envs.curling.mirror import mirror_action, mirror_observation, mirror_state
 from asobiba.envs.curling.shots import create_shot, draw_shot, estimate_speed, hit_shot, pass_shot, power_to_y
 from asobiba.envs.curling.simulate import Shot, deliver, simulate
@@ -25,6 +27,15 @@ from asobiba.envs.curling.win_table import LEAD, win_table
 CS2, FCV1 = SIMULATORS["cs2"], SIMULATORS["fcv1"]
 SHOTS = Path(__file__).parent / "data" / "curling_fcv1_shots.csv"
 FAR = 1e9
+
+
+def test_the_shipped_tables_are_what_the_quadrature_gives():
+    with resources.files("asobiba.envs.curling").joinpath("fcv1.json").open(encoding="utf-8") as file:
+        shipped = json.load(file)
+    made = tables.tables()
+    assert list(shipped) == list(made)
+    for name, values in made.items():
+        assert np.allclose(shipped[name], values, rtol=1e-9, atol=1e-12), name
 
 
 @compiled()

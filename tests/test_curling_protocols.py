@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from asobiba.baselines.curling import cs2, dc3
-from asobiba.baselines.curling.hosting import AgentSeat, Messages, ProtocolError
+from asobiba.arena.secret import Secret
+from asobiba.baselines.curling import commands, cs2, dc3
+from asobiba.baselines.curling.hosting import AgentSeat, Messages, ProtocolError, receive
 from asobiba.baselines.curling.player import CurlingPlayer
 from asobiba.core import game
 from asobiba.envs.curling import dcl
@@ -176,6 +179,8 @@ def until(messages, word):
     ("answer", "reason"),
     [
         ("BESTSHOT nan -29.5 1", "protocol_error"),
+        ("BESTSHOT 999999 -29.5 1", "protocol_error"),
+        ("BESTSHOT 1e999 -29.5 1", "protocol_error"),
         ("BESTSHOT 0.9 -29.5 2", "protocol_error"),
         ("BESTSHOT 0.9 -29.5", "protocol_error"),
         ("BESTMOVE 0.9 -29.5 1", "protocol_error"),
@@ -243,6 +248,25 @@ def test_a_client_that_does_not_log_in_is_refused(greeting):
         cs2.Cs2Seat(ours)
 
 
+def test_scans_silent_clients_and_bad_names_keep_nobody_out():
+    told = []
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as door:
+        address = door.getsockname()
+        reception = receive(door, 2, cs2.Cs2Seat, told.append)
+        socket.create_connection(address).close()
+        silent = [socket.create_connection(address) for _ in range(20)]
+        bad = socket.create_connection(address)
+        bad.sendall("LOGIN \u202eevil -\0".encode())
+        with ThreadPoolExecutor(2) as pool:
+            clients = [pool.submit(greet_cs2, socket.create_connection(address)) for _ in range(2)]
+            seats = reception.wait(20)
+            connections = [client.result().connection for client in clients]
+        assert sorted(seat.name for seat in seats) == ["rogue", "rogue-2"]
+        for connection in [*silent, bad, *connections, *(seat.messages.connection for seat in seats)]:
+            connection.close()
+    assert any("sent away" in line for line in told)
+
+
 SHOT = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4}, "rotation": "ccw"}}
 
 
@@ -260,6 +284,14 @@ SHOT = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4
         ),
         (
             '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0, "y": 2.4}, "rotation": "up"}}',
+            "protocol_error",
+        ),
+        (
+            '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 999999, "y": 2.4}, "rotation": "cw"}}',
+            "protocol_error",
+        ),
+        (
+            '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0, "y": %s}, "rotation": "cw"}}' % ("9" * 400),
             "protocol_error",
         ),
         ('{"cmd": "ready_ok", "player_order": [0, 1, 2, 3]}', "protocol_error"),
@@ -401,3 +433,29 @@ def test_rules_that_belong_to_another_server_are_refused():
         cs2.host(FCV1, agents)
     with pytest.raises(ValueError, match="fcv1"):
         dc3.host(CS2, agents)
+
+
+@pytest.mark.parametrize("command", ["host-dc3", "host-cs2"])
+def test_a_host_commits_to_its_noise_and_tells_the_secret_at_the_end(command, tmp_path, monkeypatch):
+    """The shots of its log follow from the secret that it tells, whose SHA-256 it told before anybody came."""
+    doors, seeds = dc3.listen((0, 0)), []
+    monkeypatch.setattr(dc3, "listen", lambda ports, address="127.0.0.1": doors)
+    module = dc3 if command == "host-dc3" else cs2
+    usual = module.host
+    monkeypatch.setattr(
+        module, "host", lambda ruleset, seats, seed, *more: (seeds.append(seed), usual(ruleset, seats, seed, *more))[1]
+    )
+    address = doors[0].getsockname()
+    log = tmp_path / "game.dcl"
+    with ThreadPoolExecutor(1) as pool:
+        if module is dc3:
+            client = pool.submit(dc3.play, address, Draws(), "client")
+        else:
+            client = pool.submit(cs2.play, address, Draws(), CS2, "client")
+        done = CliRunner().invoke(commands.app, [command, "--against", "tee_draw", "--ends", "1", "--log", str(log)])
+        client.result()
+    assert done.exit_code == 0, done.output
+    secret = Secret.of_text(re.search(r"--secret ([0-9a-f]{32})", done.output)[1])
+    assert done.output.index(secret.commitment) < done.output.index("waiting")
+    assert seeds == [secret.number("game")]
+    assert log.is_file()

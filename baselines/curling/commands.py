@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -116,7 +117,7 @@ def ends(
     player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu:width=0,grid=2",
     seed: int = 0,
 ) -> None:
-    """How often ends of self-play score what, for the win table of Jiritsu-kun."""
+    """Counts the scores of ends in self-play, for the win table of Jiritsu-kun."""
     import json
 
     from asobiba.baselines.curling.self_play import scores_path
@@ -236,7 +237,7 @@ def one_end(
     ends: Annotated[int, typer.Option(min=2, help="Against each, half of them with the hammer.")] = 4000,
     seed: int = 12345,
 ) -> None:
-    """How a player does over single ends from 0 : 0, as policies/README.md tells it; a blank end counts one half."""
+    """Measures a player over single ends from 0 : 0, as in policies/README.md; a blank end counts one half."""
     from rich.console import Console
     from rich.table import Table
 
@@ -291,6 +292,12 @@ def play_cs2(
     typer.echo(play((host, port), make_agent(game("curling"), agent), ruleset, name, seed=seed))
 
 
+HostSeed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Play with noise that clients may foresee.  [default: a secret that is told at the end]"),
+]
+
+
 @app.command("host-dc3")
 def host_dc3(
     against: Against = "",
@@ -300,24 +307,30 @@ def host_dc3(
     extra_seconds: Annotated[float, typer.Option(min=0, help="For an extra end.")] = 21.9,
     address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     log: Log = None,
-    seed: int = 0,
+    seed: HostSeed = None,
 ) -> None:
     """Hosts a game for Digital Curling 3 clients: team0's client on the first port, team1's on the next."""
+    from asobiba.arena.secret import Secret
     from asobiba.baselines.curling.dc3 import Dc3Seat, host, listen
-    from asobiba.baselines.curling.hosting import AgentSeat, Seat
+    from asobiba.baselines.curling.hosting import AgentSeat, receive
     from asobiba.core import game, make_agent
 
+    secret = Secret.chosen(seed)
+    typer.echo(secret.announced)
     ruleset = game("curling").ruleset(simulator="fcv1", ends=ends, thinking_time=seconds)
     doors = listen((first_port, first_port + 1), address)
-    seats: list[Seat] = []
-    for team, door in enumerate(doors):
-        if team == 1 and against:
-            seats.append(AgentSeat(make_agent(game("curling"), against), against))
-        else:
-            typer.echo(f"waiting for team{team} on port {first_port + team}")
-            seats.append(Dc3Seat(door.accept()[0], team, ruleset, seconds, extra_seconds))
+    receptions = []
+    for team, door in enumerate(doors[:1] if against else doors):
+        typer.echo(f"waiting for team{team} on port {first_port + team}")
+        greet = partial(Dc3Seat, team=team, ruleset=ruleset, seconds=seconds, extra=extra_seconds)
+        receptions.append(receive(door, 1, greet, typer.echo))
+    seats = [seat for reception in receptions for seat in reception.wait()]
+    for door in doors:
         door.close()
-    _report(host(ruleset, seats, seed, seconds, extra_seconds), log)
+    if against:
+        seats.append(AgentSeat(make_agent(game("curling"), against), against))
+    _report(host(ruleset, seats, secret.number("game"), seconds, extra_seconds), log)
+    typer.echo(secret.told)
 
 
 @app.command("host-cs2")
@@ -329,22 +342,27 @@ def host_cs2(
     seconds: Annotated[float, typer.Option(min=0, help="Of each player; 0: unlimited.")] = 438.0,
     address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     log: Log = None,
-    seed: int = 0,
+    seed: HostSeed = None,
 ) -> None:
-    """Hosts a game for clients of the cs2 text protocol; who connects first throws first."""
+    """Hosts a game for clients of the cs2 text protocol; who is logged in first throws first."""
+    from asobiba.arena.secret import Secret
     from asobiba.baselines.curling.cs2 import Cs2Seat, host
     from asobiba.baselines.curling.dc3 import listen
-    from asobiba.baselines.curling.hosting import AgentSeat, Seat
+    from asobiba.baselines.curling.hosting import AgentSeat, receive
     from asobiba.core import game, make_agent
 
+    secret = Secret.chosen(seed)
+    typer.echo(secret.announced)
     ruleset = game("curling").ruleset(ends=ends, noise=noise, thinking_time=seconds)
     door, spare = listen((port, 0), address)
     spare.close()
     typer.echo(f"waiting on port {port}")
-    seats: list[Seat] = [Cs2Seat(door.accept()[0])]
-    seats.append(AgentSeat(make_agent(game("curling"), against), against) if against else Cs2Seat(door.accept()[0]))
+    seats = receive(door, 1 if against else 2, Cs2Seat, typer.echo).wait()
     door.close()
-    _report(host(ruleset, seats, seed, seconds), log)
+    if against:
+        seats.append(AgentSeat(make_agent(game("curling"), against), against))
+    _report(host(ruleset, seats, secret.number("game"), seconds), log)
+    typer.echo(secret.told)
 
 
 def _report(record, log: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""What both protocols of digital curling share: bounded messages over a socket, the clock, a hosted game's record."""
+"""Shared by both protocols of digital curling: bounded messages over a socket, the clock, a hosted game's record."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import contextlib
 import select
 import socket
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from asobiba.core import Agent, AsobibaError, Ruleset
+from asobiba.arena.match import agent_seed
+from asobiba.core import Agent, AsobibaError, GameParameterError, Ruleset
 from asobiba.core.states import is_over, new_state, view_of
 from asobiba.envs.curling import rules
 from asobiba.envs.curling.dcl import DclGame, DclShot, to_server
 from asobiba.envs.curling.simulate import Shot, deliver
+from asobiba.protocols.reception import Reception
 
 MESSAGE_LIMIT = 1 << 16
 """Bytes of the longest message that is read."""
@@ -116,7 +119,7 @@ class Fault(AsobibaError):
 
 @dataclass
 class HostedRecord:
-    """What a hosted game left behind: every shot that was played, and how it ended.
+    """Record of a hosted game: every shot that was played, and how it ended.
 
     Args:
         log: the shots and scores, ready for `asobiba.envs.curling.dcl.write`.
@@ -149,7 +152,7 @@ class HostedGame:
     """A game that a host keeps: state, clocks, record.
 
     Args:
-        ruleset: continuous; its noise is drawn from `seed`.
+        ruleset: continuous; its noise is drawn from `seed`, which players must not know.
         seconds: of each player for the game; 0: unlimited. extra_seconds: for each extra end, anew.
     """
 
@@ -211,10 +214,13 @@ class HostedGame:
                     raise Fault(seat, "time_limit", f"{self.names[seat]} ran out of time")
             if shot is None:
                 raise Fault(seat, "concede", f"{self.names[seat]} conceded")
+            try:
+                self.play(shot)
+            except GameParameterError as error:
+                raise Fault(seat, "protocol_error", f"{self.names[seat]}: {error}") from None
         except Fault as fault:
             self.end_by(fault)
             return
-        self.play(shot)
         if is_over(self.state):
             self.close()
 
@@ -235,6 +241,23 @@ class HostedGame:
         self.record.final = self.state
 
 
+def receive(
+    server: socket.socket, count: int, greet: Callable[[socket.socket], Seat], tell: Callable[[str], Any]
+) -> Reception[Seat]:
+    """Greets clients in the background until `count` have done what the protocol wants before a game.
+
+    Who does not, a port scan or a name that cannot be printed, is sent away. A second client `a` is called `a-2`.
+    """
+
+    def admit(seat: Seat, before: Sequence[Seat]) -> None:
+        taken, name, number = {other.name for other in before}, seat.name, 2
+        while seat.name in taken:
+            seat.name, number = f"{name}-{number}", number + 1
+        tell(f"{seat.name} is there")
+
+    return Reception(server, count, lambda connection, address: greet(connection), tell, admit)
+
+
 class AgentSeat(Seat):
     """An agent of our own in a hosted game."""
 
@@ -244,7 +267,7 @@ class AgentSeat(Seat):
 
     def ask(self, game: HostedGame, seat: int) -> Shot | None:
         if not self._begun:
-            self.agent.reset(game.ruleset, seat, game.seed)
+            self.agent.reset(game.ruleset, seat, agent_seed(game.seed, seat))
             self._begun = True
         tell_time(self.agent, game.remaining[seat] if game.seconds else 0.0)
         view = view_of(game.ruleset, game.state, seat)

@@ -1,4 +1,4 @@
-"""What all players of curling share: reading a view, the worth of an end's scores, a shot as the game's action."""
+"""Shared by all players of curling: reading a view, the worth of an end's scores, a shot as the game's action."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import Agent, GameParameterError, Ruleset, compiled, kernel
+from asobiba.core.elementary import atan2, sincos
 from asobiba.core.random import seed_record
 from asobiba.core.record import SAMPLER
 from asobiba.core.states import as_seed
@@ -34,7 +35,7 @@ def number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def end_values(ruleset: Ruleset, view: np.void, table: np.ndarray | None = None) -> np.ndarray:
-    """What each score of this end is worth to who throws first in it: `(17,)`, for -8 to 8, win probabilities.
+    """Win probability of the side that throws first, for each score of this end from -8 to 8: `(17,)`.
 
     Args:
         table: win probabilities as of `win_table`; `None`: the ruleset's.
@@ -61,7 +62,7 @@ def end_values(ruleset: Ruleset, view: np.void, table: np.ndarray | None = None)
 
 
 def free_stop(ruleset: Ruleset, vx: float, vy: float, spin: float) -> tuple[float, float]:
-    """Where a delivery would stop on a sheet without stones and edges, m from the tee."""
+    """Stopping place of a delivery on a sheet without stones and edges, m from the tee."""
     return _free_stop(int(ruleset.params["model"][0]), float(ruleset.params["release"][0]), vx, vy, spin)
 
 
@@ -73,15 +74,16 @@ def _free_stop(model, release, vx, vy, spin):
 @kernel
 def free_stop_of(model, release, vx, vy, spin):
     """`free_stop` for kernels."""
-    speed, heading = math.sqrt(vx * vx + vy * vy), math.atan2(vy, vx)
+    speed, heading = math.sqrt(vx * vx + vy * vy), atan2(vy, vx)
     if model == CS2:
         way, heading = CS2_KAPPA * speed * speed, heading + spin * CS2_ALPHA
     else:
         tau = fcv1_tau(speed) - 0.5 * FCV1_FRAME
         along, across = fcv1_way(tau)
         way = math.sqrt(along * along + across * across)
-        heading += spin * fcv1_turn(tau) - spin * math.atan2(across, along)
-    return way * math.cos(heading), way * math.sin(heading) - release
+        heading += spin * fcv1_turn(tau) - spin * atan2(across, along)
+    sine, cosine = sincos(heading)
+    return way * cosine, way * sine - release
 
 
 def to_action(ruleset: Ruleset, vx: float, vy: float, spin: float) -> Any:
@@ -133,7 +135,7 @@ class CurlingPlayer(Agent):
 
 
 class Clock:
-    """How long one may think: a number of simulations, seconds a shot, or a share of the game's time.
+    """Budget of thinking: a number of simulations, seconds a shot, or a share of the game's time.
 
     Args:
         simulations: simulated lines of play for a shot.

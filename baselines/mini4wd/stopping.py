@@ -9,6 +9,7 @@ turns so fast. Distances are along the mean of all lanes, as the mark's.
 from __future__ import annotations
 
 from asobiba.core import kernel
+from asobiba.core.elementary import modulo
 from asobiba.envs.mini4wd.car import (
     EFFICIENCY,
     GEAR,
@@ -28,7 +29,7 @@ DISTANCE, SPEED, TURNED, BRAKED, LATE, TRIES = range(6)
 """Places in the controller's filter: m, m/s, rad turned beyond what the course has at that distance, s since the brake,
 m/s as late as the tachometer's, how often it was short and drove on."""
 PULSE_AGE = 0.015
-"""How old a pulse of the tachometer is on the mean, s."""
+"""Mean age of a pulse of the tachometer, s."""
 _TRUST = 0.2
 """Share of what the tachometer says otherwise that is believed in a step."""
 _GAIN = 0.3
@@ -44,7 +45,7 @@ _CORNER = 0.4
 @kernel
 def piece_at(p, distance):
     """The piece of the course at this distance from the start line, m."""
-    at = (distance + p.start_distance) % p.lap_length
+    at = modulo(distance + p.start_distance, p.lap_length)
     piece = 0
     while piece < p.pieces - 1 and p.track[piece + 1, 0, START] <= at:
         piece += 1
@@ -64,7 +65,7 @@ def bend_of_piece(p, piece):
 def way_to_bend(p, distance):
     """Metres to the next curve and its bend."""
     piece = piece_at(p, distance)
-    way = p.track[piece, 0, START] + p.track[piece, 0, BASE] - (distance + p.start_distance) % p.lap_length
+    way = p.track[piece, 0, START] + p.track[piece, 0, BASE] - modulo(distance + p.start_distance, p.lap_length)
     for _ in range(p.pieces):
         piece = piece + 1 if piece + 1 < p.pieces else 0
         bend = bend_of_piece(p, piece)

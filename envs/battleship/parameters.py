@@ -15,7 +15,7 @@ TOUCHING = ("allowed", "corners", "never")
 SUNK_TOLD = ("kind", "only", "place")
 CLASSIC_FLEET = (5, 4, 3, 3, 2)
 _CLASSIC_NAMES = ("carrier", "battleship", "transport", "submarine", "destroyer")
-_STRATEGY = re.compile(r"(r|ed1|ed2|pk)(sp)?(?:(\d+)x(\d+))?")
+_STRATEGY = re.compile(r"(r|ed1|ed2|pk)(sp)?(?:([0-9]{1,4})x([0-9]{1,4}))?")
 _STRATEGY_CODES = {"r": PLACE_R, "ed1": PLACE_ED1, "ed2": PLACE_ED2, "pk": PLACE_PK}
 _SEARCH_LIMIT = 300_000
 
@@ -38,7 +38,7 @@ def fleet_sizes(fleet: Sequence[int] | str) -> tuple[int, ...]:
 
 
 def ship_names(sizes: Sequence[int]) -> tuple[str, ...]:
-    """What the ships are called: the classic names for the classic fleet, else `ship1`, `ship2`, ..."""
+    """Names of the ships: the classic names for the classic fleet, else `ship1`, `ship2`, ..."""
     if tuple(sizes) == CLASSIC_FLEET:
         return _CLASSIC_NAMES
     return tuple(f"ship{k + 1}" for k in range(len(sizes)))

@@ -137,7 +137,7 @@ _COURSES = ("junior_clockwise", "junior_short", "junior_hill", "junior_bank", "h
 
 
 def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
-    """How far each car came, m."""
+    """Distance that each car came, m."""
     return [float(metres) for metres in state["progress"]]
 
 

@@ -65,13 +65,13 @@ MOST_TALK = 10
 
 
 def number_of_actions(seats: int, operators: bool) -> int:
-    """How many actions there are with this many seats in the arrays."""
+    """Number of actions with this many seats in the arrays."""
     simple = BLOCKS + SIMPLE_BLOCKS * seats
     return simple + 2 * seats + 5 + days(seats) if operators else simple
 
 
 def days(seats: int) -> int:
-    """How many days a game can have, day 0 included: three must be alive when a day begins, and one is executed daily."""
+    """Largest number of days, day 0 included: three must be alive when a day begins, and one is executed daily."""
     return seats - 1
 
 
@@ -205,7 +205,7 @@ def parameter_values(
         "max_talk": np.int32(max_talk),
         "max_turns": np.int32(2 * max_talk if contest else max_talk),
         "max_whisper": np.int32(MOST_TALK),
-        "max_whisper_rounds": np.int32(2 * MOST_TALK if contest else MOST_TALK),
+        "max_whisper_rounds": np.int32(2 * MOST_TALK if contest else max_talk),
         "max_skip": np.int32(2),
         "revotes": np.int32(1 if contest else 0),
         "operators": np.int32(operators),

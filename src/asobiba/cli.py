@@ -25,6 +25,8 @@ from asobiba.arena import commands
 
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
 _LATE = {
+    "compile": ("asobiba.api.prepare", "compile_games"),
+    "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
     "train": ("asobiba.learn.commands", "train"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),
 }
@@ -263,6 +265,31 @@ def doctor() -> None:
     from asobiba.arena.lists import print_doctor
 
     if not print_doctor():
+        raise typer.Exit(1)
+
+
+@app.command()
+def publish(
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="TEXT", help="Pages with this in their path; may be repeated.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Say what is stale, and play nothing.")] = False,
+) -> None:
+    """Plays the leagues and pages of the repository again that are older than their code, the cheapest first.
+
+    It can be stopped at any moment and goes on when called again.
+    """
+    from asobiba.publishing import publish, stale_pages
+
+    jobs = stale_pages(Path(), only or ())
+    for job in jobs:
+        print(f"{job.page.path} ({job.estimate}): {job.why}")
+    print(f"{len(jobs)} pages are older than their code" if jobs else "Every page is what its code writes.")
+    if listing or not jobs:
+        return
+    failed = publish(Path(), jobs, lambda text: print(text, file=sys.stderr, flush=True))
+    if failed:
+        print(f"Not written: {', '.join(job.page.path for job in failed)}", file=sys.stderr)
         raise typer.Exit(1)
 
 

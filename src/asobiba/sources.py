@@ -19,7 +19,9 @@ from pathlib import Path
 from asobiba.core.trees import Definition, Tree, tree_of
 
 _DATA = {".csv", ".json", ".npz", ".safetensors", ".tbsmap", ".txt", ".yaml", ".yml"}
-_NO_SOURCES = re.compile(r"training.*\.yml|references\.yml|config\.yml|run\.json|(curve|practice|imitation)\.csv")
+_NO_SOURCES = re.compile(
+    r"league\.yml|training.*\.yml|references\.yml|config\.yml|run\.json|(curve|practice|imitation)\.csv"
+)
 """Data that says how an agent was made, not how it plays."""
 _SHARED = ("asobiba.core.laws", "asobiba.core.loops.games", "asobiba.core.random")
 """What every game is played by."""
@@ -35,7 +37,7 @@ _PLAIN = {
 }
 _PLAIN |= {"setter", "singledispatch", "staticmethod", "wraps"}
 """Decorators of plain Python; all others compile."""
-_HOW = {"asobiba.core.cache", "asobiba.core.kernels", "asobiba.core.targets"}
+_HOW = {f"asobiba.core.{name}" for name in ("cache", "kernels", "surgery", "symbols", "targets")}
 """How code is compiled, which does not change what it plays."""
 
 

@@ -13,6 +13,7 @@ from asobiba.arena.match import Record
 from asobiba.arena.person import move_text, result_text
 from asobiba.arena.replay import replay
 from asobiba.core import AsobibaError
+from asobiba.core.answers import printable
 
 
 def headline(record: Record) -> str:
@@ -21,10 +22,10 @@ def headline(record: Record) -> str:
     result = result_text(record)
     if len(match.seats) == 1:
         result = f"return {record.returns[0]:g}"
-    text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, seed {match.seed}: {result}, {record.moves} moves, by {record.reason}"
+    text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, deal {match.seed}: {result}, {record.moves} moves, by {record.reason}"
     if record.culprit is not None:
         text += f" of {match.seats[record.culprit]}"
-    return text + (f" ({record.detail})" if record.detail else "")
+    return printable(text + (f" ({record.detail})" if record.detail else ""))
 
 
 def replay_text(record: Record, seat: int | None = None) -> str:
@@ -51,7 +52,8 @@ def record_json(record: Record) -> dict[str, Any]:
         "version": match.version,
         "parameters": json.loads(match.parameters_text),
         "seats": list(match.seats),
-        "seed": str(match.seed),
+        "seed": str(match.game_seed),
+        "agentSeeds": [str(match.agent_seed(seat)) for seat in range(len(match.seats))],
         "actions": base64.b64encode(record.actions).decode(),
         "digest": record.digest,
         "returns": list(record.returns),

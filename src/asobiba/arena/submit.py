@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ from asobiba.arena.league import check_agents, play_missing
 from asobiba.arena.match import Match, Record
 from asobiba.arena.references import references
 from asobiba.arena.schedule import meetings, spread
+from asobiba.arena.secret import Secret
 from asobiba.arena.standings import Standings, standings
 from asobiba.arena.store import Store
-from asobiba.core import AsobibaError, Ruleset
+from asobiba.arena.strategy_files import load_agent
+from asobiba.core import AsobibaError, Game, Ruleset
 
 OPPONENTS = 100
 
@@ -39,11 +42,11 @@ _KINDS = {".py": "file", ".yaml": "rules", ".yml": "rules", ".safetensors": "sb3
 _WHAT = "a strategy (.py, .yaml), a policy (.safetensors, or a .zip of Stable-Baselines3) or a program"
 
 
-def agent_text(file: str, folder: Path) -> str:
+def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
     """The agent that a submitted file is: a strategy (`.py`; `.yaml`: rules), a policy (`.safetensors`, `.zip`), or a
     program.
 
-    The file is copied into `folder` under a name that its content gives, so that what played stays what it was.
+    With `game`, a strategy of rules is read first. The file is copied into `folder` under a name that its content gives, so that what played stays what it was.
 
     Raises:
         AsobibaError: if there is no such file, or it is none of these.
@@ -54,8 +57,17 @@ def agent_text(file: str, folder: Path) -> str:
     kind = _KINDS.get(path.suffix, "process")
     if kind == "process" and not os.access(path, os.X_OK):
         raise AsobibaError(f"{path} is none of what can be submitted, and not executable as a program; submit {_WHAT}")
+    if kind == "rules" and game is not None:
+        load_agent(game, str(path)).close()  # what is wrong with it is told of the file that was given
     digest = hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()
-    place = folder / f"{path.stem}-{digest}{path.suffix}"
+    # The name becomes part of an agent's text, in which blanks, commas and quotes mean something.
+    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (path.stem, path.suffix))
+    place = folder / f"{stem}-{digest}{suffix}"
+    if re.search(r"[\s,'\"=]", str(folder)):
+        raise AsobibaError(
+            f"the league's folder {str(folder)!r} has a blank, a comma, a quote or an equals sign in its name, and agents are "
+            "named by their files; put the store elsewhere (--store)"
+        )
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, place)
@@ -69,7 +81,7 @@ def submit(
     executor: Executor,
     games: int = 20,
     opponents: int = OPPONENTS,
-    seed: int = 0,
+    secret: Secret | None = None,
     report: Callable[[str, int, list[Record]], None] | None = None,
 ) -> Entry:
     """Enters an agent.
@@ -81,7 +93,7 @@ def submit(
         executor: who plays.
         games: against each opponent, seats swapped.
         opponents: of the second round, spread evenly over the ratings.
-        seed: of the matches.
+        secret: that the seeds of the matches follow from; the store's own if none is given.
         report: told which round it is, how many games it has, and the records as they come.
 
     Raises:
@@ -98,11 +110,11 @@ def submit(
             f"{ruleset.game.name} declares no reference agents and nobody has played; begin with: asobiba league run"
         )
     check_agents(ruleset, [*first, text], executor)
-    _round(ruleset, text, first, store, executor, games, seed, report, "against the reference agents")
+    _round(ruleset, text, first, store, executor, games, secret, report, "against the reference agents")
     others = spread({name: rating for name, rating in present.items() if name not in first}, opponents)
     if others:
         check_agents(ruleset, others, executor)
-        _round(ruleset, text, others, store, executor, games, seed, report, "against the league")
+        _round(ruleset, text, others, store, executor, games, secret, report, "against the league")
     table = standings(ruleset, store.results(ruleset))
     place = next(line.rank for line in table.lines if line.agent == text)
     return Entry(text, place, len(table.lines), table)
@@ -115,7 +127,7 @@ def _round(
     store: Store,
     executor: Executor,
     games: int,
-    seed: int,
+    secret: Secret | None,
     report: Callable[[str, int, list[Record]], None] | None,
     title: str,
 ) -> None:
@@ -123,7 +135,7 @@ def _round(
     for other in others:
         if other != text:
             seats = (text, other) if ruleset.num_players == 2 else tuple([text, other] * ruleset.num_players)
-            wanted += meetings(ruleset, seats[: ruleset.num_players], games, seed)
-    for records in play_missing(ruleset, wanted, store, executor):
+            wanted += meetings(ruleset, seats[: ruleset.num_players], games, secret.seed if secret else None)
+    for records in play_missing(ruleset, wanted, store, executor, secret=secret):
         if report:
             report(title, len(wanted), records)

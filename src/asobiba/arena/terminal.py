@@ -13,10 +13,10 @@ from rich.live import Live
 from rich.table import Table
 
 from asobiba.arena.league import LeagueRun
-from asobiba.arena.lists import console
+from asobiba.arena.lists import console, plain
 from asobiba.arena.match import RULES, Record
 from asobiba.arena.results import Result, Results
-from asobiba.arena.standings import Standings, columns, narrow_columns
+from asobiba.arena.standings import PROVISIONAL, Standings, columns, narrow_columns, provisional
 from asobiba.core import Ruleset
 from asobiba.progress import progress_bar
 
@@ -127,7 +127,7 @@ class LeagueProgress(Progress):
         table = Table("agent", "games", "score", "mean return")
         order = sorted(self._scores.items(), key=lambda item: (-item[1][2] / item[1][0], -item[1][1] / item[1][0]))
         for name, (games, gained, score) in order:
-            table.add_row(name, str(int(games)), f"{100 * score / games:.1f} %", f"{gained / games:.3f}")
+            table.add_row(plain(name), str(int(games)), f"{100 * score / games:.1f} %", f"{gained / games:.3f}")
         if not order:
             return Group("Compiling the agents; the second time they come from the cache ...", self._bar)
         return Group(table, self._bar)
@@ -136,12 +136,12 @@ class LeagueProgress(Progress):
 def print_standings(table: Standings, wide: bool = False) -> None:
     """The table of a league: what 80 columns hold, or everything."""
     head, rows = columns(table) if wide else narrow_columns(table)
-    shown = Table(title=f"{table.ruleset!r}: {table.games} games", caption=_reasons(table))
+    shown = Table(title=plain(f"{table.ruleset!r}: {table.games} games"), caption=_reasons(table))
     for name in head:
         left = name in ("agent", "tied with")
         shown.add_column(name, justify="left" if left else "right", no_wrap=wide and name == "agent", overflow="fold")
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(plain, row))
     console().print(shown)
     if wide and len(table.lines) > 1 and table.cells:
         _print_cross(table)
@@ -155,12 +155,16 @@ def _print_cross(table: Standings) -> None:
         shown.add_column(f"#{line.rank}", justify="right")
     for line in table.lines:
         cells = [table.cells.get((line.agent, other.agent)) for other in table.lines]
-        shown.add_row(f"#{line.rank} {line.agent}", *("" if c is None else f"{100 * c.score:.1f}" for c in cells))
+        shown.add_row(
+            plain(f"#{line.rank} {line.agent}"), *("" if c is None else f"{100 * c.score:.1f}" for c in cells)
+        )
     console().print(shown)
 
 
 def _reasons(table: Standings) -> str:
-    return "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
+    ended = "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
+    marked = f"?: provisional, of fewer than {PROVISIONAL} games" if provisional(table) else ""
+    return "\n".join(text for text in (ended, marked, table.seeds) if text)
 
 
 def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record], wide: bool = False) -> None:
@@ -179,4 +183,4 @@ def print_series(table: Standings, agents: Sequence[str], records: Sequence[Reco
         )
     for record in [r for r in records if r.culprit is not None and r.reason != RULES][:5]:
         who = record.match.seats[record.culprit or 0]
-        print(f"{record.reason}: {who}, seed {record.match.seed}: {record.detail}")
+        print(f"{record.reason}: {who}, deal {record.match.seed}: {record.detail}")

@@ -10,19 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import yaml
 
-from asobiba.core.engine import MOST_POLICIES, agent_engine_for
+from asobiba.core.engine import agent_engine_for
 from asobiba.core.errors import GameParameterError, UnknownAgent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.kernels import kernel
-from asobiba.core.loops.arrays import NOTHING, Games, Table
+from asobiba.core.loops.arrays import MOST_POLICIES, NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform
 from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
 from asobiba.core.states import require_seat
+from asobiba.core.yaml_text import read_yaml
 
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
@@ -32,6 +33,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "None": ((type(None),), "null"),
 }
 """What the annotations of agents' parameters take, and how to say it."""
+_Loader = TypeVar("_Loader", bound=Callable[..., "Agent"])
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
 
@@ -363,7 +365,13 @@ def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals or not key:
             raise UnknownAgent(f"Cannot read {part!r} in agent {text!r}: expected name:key=value,key=value")
-        parameters[key.strip()] = yaml.safe_load(value)
+        try:
+            parameters[key.strip()] = read_yaml(value)
+        except yaml.YAMLError:
+            raise UnknownAgent(
+                f"Cannot read the value {value[:60]!r} of {key.strip()!r} in agent {text[:60]!r}: expected a number, true, "
+                "false or a word"
+            ) from None
     return name, parameters
 
 
@@ -381,17 +389,38 @@ def _value_for(what: str, annotation: str, value: Any) -> Any:
     raise GameParameterError(f"{what} is {' or '.join(_KINDS[kind][1] for kind in kinds)}, not {value!r}")
 
 
+LOADERS = "asobiba.agent_loaders"
+Starts = Literal["nothing", "program", "code"]
+
+
+def agent_loader(starts: Starts) -> Callable[[_Loader], _Loader]:
+    """Declares what a loader of agents starts. One that declares nothing is taken for one that runs code.
+
+    Args:
+        starts: "nothing": it reads data only. "program": it starts a program, contained by
+            `asobiba.protocols.sandbox.current()`, which the agent keeps as `sandbox`. "code": it runs what it is given in
+            its own process, so that leagues run all of it in a contained one.
+    """
+
+    def declare(loader: _Loader) -> _Loader:
+        loader.starts = starts  # type: ignore[attr-defined]
+        return loader
+
+    return declare
+
+
 def make_agent(game: Game, text: str) -> Agent:
     """Builds the agent described by `text`: `name`, `name:key=value,...`, or `loader:argument` such as `sb3:PATH`.
 
-    Loaders are entry points of the group `asobiba.agent_loaders`: functions `(game, argument) -> Agent`.
+    Loaders are entry points of the group `asobiba.agent_loaders`: functions `(game, argument) -> Agent`, declared by
+    `agent_loader`.
 
     Raises:
         UnknownAgent: with the nearest names.
         GameParameterError: for a parameter that the agent does not have, or a value that it refuses.
     """
     prefix, colon, argument = text.partition(":")
-    for entry in entry_points(group="asobiba.agent_loaders"):
+    for entry in entry_points(group=LOADERS):
         if colon and entry.name == prefix:
             agent = entry.load()(game, argument)
             agent.name = text

@@ -14,6 +14,7 @@ import yaml
 from asobiba.core.agents import agent_packages
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
+from asobiba.core.yaml_text import read_yaml
 
 _FILES = {
     "maskable_ppo": ("default.yml", ("training-{game}.yml", "training.yml")),
@@ -103,7 +104,7 @@ def _own_file(game: Game, names: Sequence[str]) -> str | None:
 
 def _read(text: str, name: str) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(text)
+        data = read_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{name} is no YAML: {error}") from error
     if data is None:
@@ -179,7 +180,7 @@ def read_settings(texts: Sequence[str]) -> dict[str, Any]:
         if not equals or not path:
             raise ConfigError(f"cannot read --set {text!r}: expected NAME=VALUE, such as learner.learning_rate=1e-4")
         try:
-            read = yaml.safe_load(value)
+            read = read_yaml(value)
         except yaml.YAMLError as error:
             raise ConfigError(f"cannot read the value of --set {text!r}: {error}") from error
         *sections, last = path.strip().split(".")

@@ -35,13 +35,16 @@ export interface AgentAbout {
   deterministic: boolean;
 }
 
-/** A match of a league, as `asobiba league export` writes it. */
+/** A match of a league, as `asobiba replay GAME NUMBER -o match.json` writes it. */
 export interface Match {
   game: string;
   version: number;
   parameters: Parameters;
   seats?: string[];
+  /** Of the game's chance. */
   seed: number | string;
+  /** Of each agent: what `Agent.begin` was given. */
+  agentSeeds?: string[];
   /** The actions' bytes, or these in base 64. */
   actions: string | ArrayLike<number>;
   /** 16 hexadecimal digits of the final state. */
@@ -120,7 +123,7 @@ export class Ruleset {
   fromBytes(bytes: ArrayLike<number>): State;
   /** A compiled agent; `random` is always there. */
   agent(name?: string): Agent;
-  /** The seed that a league gives to the agent at a seat of the match with this seed. */
+  /** The seed of the agent at a seat of a match that has no other seeds than this one. */
   agentSeed(seed: Seed, seat: number): bigint;
   /** Plays a match again, position by position; throws `ReplayError` where it is not what is on record. */
   positions(match: Match): Generator<{ state: State; action: number[] | null }>;

@@ -1,4 +1,4 @@
-"""Shares of points with intervals where games come in pairs: the same map and round, colours swapped.
+"""Shares of points with intervals where games come in pairs: the same opening, map or round, colours swapped.
 
 The two games of a pair are not independent: on a map that one colour wins whoever plays, each pair is shared, and
 counting its games as two throws of a coin makes the interval too wide; where one agent wins both, too narrow. Those who
@@ -58,7 +58,7 @@ class Score:
 
     @property
     def design_effect(self) -> float:
-        """How many times the variance of the share is that of as many independent games without draws."""
+        """Ratio of the share's variance to that of as many independent games without draws."""
         alone = self.share * (1 - self.share) * self.games / len(self.pairs)
         if alone == 0:
             return 1.0  # nothing but wins or nothing but losses: they do not tell how pairs hang together
