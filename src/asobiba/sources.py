@@ -37,7 +37,7 @@ _PLAIN = {
 }
 _PLAIN |= {"setter", "singledispatch", "staticmethod", "wraps"}
 """Decorators of plain Python; all others compile."""
-_HOW = {"asobiba.core.cache", "asobiba.core.kernels", "asobiba.core.targets"}
+_HOW = {f"asobiba.core.{name}" for name in ("cache", "kernels", "surgery", "symbols", "targets")}
 """How code is compiled, which does not change what it plays."""
 
 

@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import yaml
 
-from asobiba.core.engine import MOST_POLICIES, agent_engine_for
+from asobiba.core.engine import agent_engine_for
 from asobiba.core.errors import GameParameterError, UnknownAgent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.kernels import kernel
-from asobiba.core.loops.arrays import NOTHING, Games, Table
+from asobiba.core.loops.arrays import MOST_POLICIES, NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform
 from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
 from asobiba.core.states import require_seat
