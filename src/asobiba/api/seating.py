@@ -400,7 +400,7 @@ class Seating(Batch):
             self._observe()
 
     def reported(self, final: bool = False) -> dict[str, np.ndarray]:
-        """What `Layout.info` names, of the learners: name -> `(n, ...)`; of the ended games if `final`."""
+        """Values that `Layout.info` names, of the learners: name -> `(n, ...)`; of the ended games if `final`."""
         states = self.final_states if final else self.states
         learners = self.final_learners if final else self.learners
         return {name: states[field][self._all, learners] for name, field in self.ruleset.layout.info.items()}

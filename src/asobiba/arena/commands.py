@@ -93,7 +93,7 @@ def _tuples(value: Any) -> Any:
 def make_runner(
     name: str, jobs: int | None, time_limit: float, address: str | None, trust: list[str] | None
 ) -> Executor:
-    """Who plays, on these terms."""
+    """Agents that play, on these terms."""
     from asobiba.arena.places import make_executor
     from asobiba.arena.trust import Trust
 

@@ -1,4 +1,4 @@
-"""What there is: games, agents, and the state of the installation, printed for a person."""
+"""Lists of games and agents, and the state of the installation, printed for a person."""
 
 from __future__ import annotations
 

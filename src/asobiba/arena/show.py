@@ -17,7 +17,7 @@ from asobiba.core.answers import printable
 
 
 def headline(record: Record) -> str:
-    """Who played, how it ended."""
+    """Players of a match, and how it ended."""
     match = record.match
     result = result_text(record)
     if len(match.seats) == 1:

@@ -32,7 +32,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "text"),
     "None": ((type(None),), "null"),
 }
-"""What the annotations of agents' parameters take, and how to say it."""
+"""Types that the annotations of agents' parameters accept, and their names in messages."""
 _Loader = TypeVar("_Loader", bound=Callable[..., "Agent"])
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
@@ -225,7 +225,7 @@ class Hand:
 
     @property
     def table(self) -> Table:
-        """Who sits where, as the loops take it."""
+        """Seats and their players, as the loops take them."""
         return self._bind()[1]
 
     def begin(self, games: np.ndarray, seats: np.ndarray | int, seeds: np.ndarray) -> None:
@@ -281,7 +281,7 @@ _ONE = np.ones(1, np.uint8)
 
 @dataclass(frozen=True)
 class AgentDeclaration:
-    """What `asobiba agents GAME` lists; a package of agents holds them as `AGENTS`.
+    """Entry of `asobiba agents GAME`; a package of agents holds them as `AGENTS`.
 
     Args:
         name: lower case; the agent is called by `name` or `name:parameter=value,parameter=value`.

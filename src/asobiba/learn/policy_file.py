@@ -203,7 +203,7 @@ _KEPT = (
 
 
 def arguments_of(policy: Any) -> dict[str, Any]:
-    """What the policy's constructor takes beside the spaces, as plain data."""
+    """Arguments of the policy's constructor beside the spaces, as plain data."""
     own = getattr(policy, "_network", {})
     given = {**policy._get_constructor_parameters(), **own}
     kept = {name: _to_plain(name, given[name]) for name in (*_KEPT, *own) if name in given}

@@ -51,11 +51,11 @@ from asobiba.core.random import begin_control, random_legal
 from asobiba.core.targets import CALLED, INLINED, LEAN, THREADED, WOVEN, again, part, prefetch
 
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
-"""What a call does to each game: begins an episode, steps it, steps it without observing, observes it."""
+"""Operations on each game: begin an episode, step, step without observing, observe."""
 NOBODY = -2
 """The learner's seat where there is none: agents play the game to its end."""
 ATTEMPTS = 64
-"""So often a game is dealt again that agents end before the learner's first move."""
+"""Number of times a game is dealt again if agents end it before the learner's first move."""
 
 woven = njit(**WOVEN)
 called = njit(**CALLED)
@@ -453,7 +453,7 @@ def observe_all(states, params, players, observations):
 
 @called
 def hide_all(states, params, players):
-    """What one player of each state may see, in place."""
+    """Hides, in place, what one player of each state may not see."""
     for i in range(states.shape[0]):
         hide_now(states[i], pick(params, i), int64(players[i]))
 
