@@ -22,6 +22,7 @@ from gymnasium import spaces
 from asobiba.core.agents import AGENTS
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.registry import GROUP as GAMES
+from asobiba.core.yaml_text import read_yaml
 from asobiba.protocols import sandbox
 
 SUFFIX = ".safetensors"
@@ -60,7 +61,7 @@ def save_policy(policy: Any, path: str | Path) -> None:
         "class": f"{kind.__module__}:{kind.__qualname__}",
         "observation_space": _space(policy.observation_space),
         "action_space": _space(policy.action_space),
-        "arguments": _arguments(policy),
+        "arguments": arguments_of(policy),
     }
     tensors = {name: tensor.detach().clone().contiguous() for name, tensor in policy.state_dict().items()}
     save_file(tensors, path, metadata={_HEADER: yaml.safe_dump(header, sort_keys=False)})
@@ -198,7 +199,7 @@ def _read_header(text: str) -> Any:
     """The header as plain values. Raises `PolicyFileError` for one with aliases, which may unfold without end."""
     if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
         raise PolicyFileError("the header of a policy file has no aliases")
-    return yaml.safe_load(text)
+    return read_yaml(text)
 
 
 def _require_small(file: Path, space: dict[str, Any]) -> None:
@@ -260,8 +261,8 @@ _KEPT = (
 )  # fmt: skip
 
 
-def _arguments(policy: Any) -> dict[str, Any]:
-    """What the policy's constructor takes beside the spaces, as plain data."""
+def arguments_of(policy: Any) -> dict[str, Any]:
+    """Arguments of the policy's constructor beside the spaces, as plain data."""
     own = getattr(policy, "_network", {})
     given = {**policy._get_constructor_parameters(), **own}
     kept = {name: _to_plain(name, given[name]) for name in (*_KEPT, *own) if name in given}
