@@ -198,7 +198,7 @@ def test_unfolded_counts_take_both_images_of_lions_on_the_middle_file(table):
             continue
         for number in range(placement * size, (placement + 1) * size):
             position = int(packed(material, number))
-            if number == index.number_of(material, *index.position_of(material, number)):
+            if number == index.number_of(material, index.position_of(material, number)):
                 continue  # counted already
             outcome, plies = table.values(np.array([position]))
             if plies[0] != 1 or outcome[0] != 1 or len(table.stored(material, number, number + 1, 0)[0]):

@@ -376,17 +376,17 @@ class Batch:
         if self._arrays is not None:
             return self._arrays
         games = Games(
-            self.states,
-            self.params,
-            self._blank,
-            self.actions,
-            self.viewers,
-            self.masks if masks is None else masks,
-            self.masks,
-            self.observations,
-            self.outcomes,
-            self.finals,
-            self.final_states,
+            states=self.states,
+            params=self.params,
+            blank=self._blank,
+            actions=self.actions,
+            viewers=self.viewers,
+            masks=self.masks if masks is None else masks,
+            new_masks=self.masks,
+            observations=self.observations,
+            outcomes=self.outcomes,
+            finals=self.finals,
+            final_states=self.final_states,
         )
         if not self.recycle:
             self._arrays = games
