@@ -199,7 +199,7 @@ class Grids(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Positions that are written over: a shot's end, its beginning, and the position that a reply is thrown in."""
+    """Positions that are written over: a shot's end, its beginning, and the one that a reply is thrown in. `chance`: as of `chances`."""
 
     board: np.ndarray
     here: np.ndarray
@@ -207,6 +207,7 @@ class Scratch(NamedTuple):
     before_in: np.ndarray
     after: np.ndarray
     after_in: np.ndarray
+    chance: np.ndarray
     trace: np.ndarray
 
 
@@ -219,7 +220,7 @@ def sweep(p, stones, in_play, shot, stride, judge, scratch, out):
         vx, vy = draw_shot(p.model, p.release, x, y, spin)
         for k in range(STONES):
             board[k, 0], board[k, 1], here[k] = stones[k, 0], stones[k, 1], in_play[k]
-        throw(p, board, here, scratch.before, scratch.before_in, shot, vx, vy, spin, scratch.trace)
+        throw(p, board, here, scratch.before, scratch.before_in, shot, (vx, vy, spin), scratch.trace)
         out[cell] = evaluate(p, board, here, shot, judge.values, judge.weights, judge.front, judge.back)
 
 
@@ -288,11 +289,11 @@ def set_neighbours(p, cell, grid, tried):
 
 
 @kernel
-def worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, chance, work):
+def worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, work):
     """The worth to the mover of a shot at `target` (x, y, spin), over its noise, where the opponent replies as well as he can.
 
     Args:
-        chance: of the replies' grid, as of `chances`. work: counts simulations.
+        scratch: its chances are those of the replies' grid. work: counts simulations.
     """
     x, y, spin = target
     sign = 1.0 if shot % 2 == 0 else -1.0
@@ -313,9 +314,9 @@ def worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, 
             vx, vy = draw_shot(p.model, p.release, x + dc * STEP_X, y + dr * STEP_Y, spin)
             after[:] = stones
             after_in[:] = in_play
-            throw(p, after, after_in, scratch.before, scratch.before_in, shot, vx, vy, spin, scratch.trace)
+            throw(p, after, after_in, scratch.before, scratch.before_in, shot, (vx, vy, spin), scratch.trace)
             sweep(p, after, after_in, shot + 1, grids.replies, judge, scratch, replies)
-            expected(replies, grids.replies, chance, smooth)
+            expected(replies, grids.replies, scratch.chance, smooth)
             work[0] += cells
             reply = -1e30
             for k in range(cells):
@@ -338,11 +339,12 @@ def choose_cell(params, stones, in_play, shot, judge, grids, work):
         np.zeros(STONES, np.uint8),
         np.zeros((STONES, 2)),
         np.zeros(STONES, np.uint8),
+        np.zeros((3, TAKE_OUTS)),
         np.zeros((0, 10)),
     )
     sign = 1.0 if shot % 2 == 0 else -1.0
     sweep(p, stones, in_play, shot, grids.shots, judge, scratch, raw)
-    chance = np.zeros((3, TAKE_OUTS))
+    chance = scratch.chance
     chances(grids.shots, grids.deviations[0], grids.deviations[1], grids.deviations[2], chance)
     expected(raw, grids.shots, chance, mean)
     work[0] += cells
@@ -362,7 +364,7 @@ def choose_cell(params, stones, in_play, shot, judge, grids, work):
                 most, cell = sign * mean[k], k
         set_neighbours(p, cell, grids.shots, tried)
         target = target_of(p, cell, grids.shots)
-        worth = worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, chance, work)
+        worth = worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, work)
         if worth > top:
             top, answer = worth, cell
     return answer

@@ -40,7 +40,6 @@ PATTERNS: dict[str, tuple[int, str]] = {
   captured next; `exposed pair`: the stone stands in a pair that the other side could capture next.
 * `centre`: its value is multiplied by the distance from the edge; `close`: by the stones next to the square.
 """
-AIMS = ("line", "capture", "place")
 PURPOSES = ("attack", "defence")
 _KEYS = ("pattern", "aim", "purpose", "value", "count", "pairs")
 

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import platform
-import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -407,13 +406,6 @@ def _numbers_fixed(seed: int) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
-
-
-def remove_run(folder: str | Path) -> None:
-    """Deletes a run folder, if it is one."""
-    folder = Path(folder)
-    if (folder / "config.yml").exists():
-        shutil.rmtree(folder)
 
 
 def command_line() -> str:
