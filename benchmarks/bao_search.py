@@ -60,7 +60,7 @@ def uct_simulations():
 
 
 def store_difference(state) -> float:
-    """What an OpenSpiel mancala state is worth to player 0: the stores are numbers 7 and 0 of the observation."""
+    """Value of an OpenSpiel mancala state for player 0: the stores are numbers 7 and 0 of the observation."""
     seeds = state.observation_tensor(0)
     return seeds[7] - seeds[0]
 

@@ -1,4 +1,4 @@
-"""What a first environment costs on a machine where nothing was compiled before: processor seconds of its process.
+"""Cost of a first environment on a machine where nothing was compiled before: processor seconds of its process.
 
 `python benchmarks/compiling.py GAME aec|seat` is one such process: it makes the environment, plays two steps, and says
 what that took, without what importing takes.

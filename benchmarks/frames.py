@@ -1,4 +1,4 @@
-"""How long a picture takes: `rgb_array` of every game that draws itself."""
+"""Time of a picture: `rgb_array` of every game that draws itself."""
 
 from __future__ import annotations
 

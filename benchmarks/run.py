@@ -217,7 +217,7 @@ def start_up(runs: int) -> float:
 
 
 def allocations() -> list[int]:
-    """What Numba's runtime allocates in 100 steps of 64 and of 4096 games: headers of the arrays that calls are given."""
+    """Allocations of Numba's runtime in 100 steps of 64 and of 4096 games: headers of the arrays that calls are given."""
     from numba.core.runtime import _nrt_python, rtsys
 
     _nrt_python.memsys_enable_stats()
@@ -249,7 +249,7 @@ def _arithmetic(rounds: int) -> int:
 
 
 def scaling(runs: int) -> float:
-    """How much more arithmetic, without any memory, two threads of this machine do than one."""
+    """Speed-up of two threads over one on this machine, for arithmetic without any memory."""
     _arithmetic(1)
     ratios = []
     for _ in range(runs):

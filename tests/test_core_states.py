@@ -22,9 +22,7 @@ from asobiba.core import (
     Layout,
     StateBytesError,
     UnknownGame,
-    cache,
     game,
-    kernel,
     random_below,
     random_legal,
     random_normal,
@@ -296,15 +294,6 @@ def observe(s, p, player, out): out[0] = 1
         found = run(code, tmp_path, ASOBIBA_CACHE_DIR=str(tmp_path / "cache"))
         assert found.stdout.strip() == worth, found.stderr
     assert len(list((tmp_path / "cache").glob("edited-*"))) == 2
-
-
-def test_a_kernel_compiled_in_another_way_meets_no_stale_cache():
-    def rule(x):
-        return 1 / x
-
-    ways = [kernel(rule), numba.njit(error_model="python")(rule), numba.njit(error_model="python")(rule)]
-    first, second, again = [cache.fingerprint([way]) for way in ways]
-    assert first != second == again
 
 
 def test_a_forked_child_says_what_is_wrong():

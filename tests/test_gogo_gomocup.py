@@ -16,6 +16,7 @@ from asobiba.envs.gogo import GAME, notation
 from asobiba.protocols.gomocup import GomocupServer
 from asobiba.protocols.gomocup_agent import GomocupAgent
 from asobiba.protocols.process import EngineError, EngineTimeout
+from asobiba.protocols.sandbox import consent
 
 GOMOKU = GAME.ruleset(preset="gomoku")
 ENGINE = f"{sys.executable} {Path(__file__).with_name('gomocup_engines.py')}"
@@ -201,7 +202,8 @@ def moves_of(first, second, ruleset=GOMOKU, most=60):
 def test_our_own_program_plays_the_game_that_its_agent_plays_without_it():
     """`asobiba engine gogo` in a process of its own, through the loader: the same moves as in this process."""
     engine = f"{sys.executable} -m asobiba.cli engine gogo --agent middle"
-    program = make_agent(GAME, f"gomocup:seconds=20 grace=20 handshake=60 {engine}")
+    with consent(True):  # it imports this checkout
+        program = make_agent(GAME, f"gomocup:seconds=20 grace=20 handshake=60 {engine}")
     try:
         moves, state = moves_of(program, make_agent(GAME, "weak"))
     finally:

@@ -19,6 +19,7 @@ from asobiba.core import Agent, AsobibaError, game, make_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
 from asobiba.protocols.process import EngineDied, EngineError, EngineProcess, EngineTimeout, split_command
+from asobiba.protocols.sandbox import consent
 from asobiba.protocols.usi import UsiServer, read_limits
 from asobiba.protocols.usi_agent import Resigned, UsiAgent, load_agent
 
@@ -136,7 +137,8 @@ def test_a_program_that_died_is_started_anew_for_the_next_game(agents):
 
 
 def test_closing_kills_the_whole_process_tree(agents):
-    agents.append(usi_agent("parent"))
+    with consent(True):  # a sandbox numbers processes anew, and ends them all
+        agents.append(usi_agent("parent"))
     agents[0].reset(RULESET, 0, 1)
     process = agents[0]._process
     deadline = time.monotonic() + 10
@@ -160,7 +162,7 @@ def test_closing_kills_the_whole_process_tree(agents):
 
 
 def test_writing_to_a_program_that_does_not_read_has_a_deadline():
-    process = EngineProcess(program("deaf"))
+    process = EngineProcess(program("deaf"), sandbox=None)
     try:
         with pytest.raises(EngineTimeout, match="does not read its input"):
             process.send("x" * 10_000_000, timeout=0.3)
@@ -171,7 +173,7 @@ def test_writing_to_a_program_that_does_not_read_has_a_deadline():
 
 
 def test_a_forgotten_program_is_killed():
-    process = EngineProcess(program("good"))
+    process = EngineProcess(program("good"), sandbox=None)
     pid = process._process
     del process
     assert pid.wait(10) is not None
@@ -179,7 +181,7 @@ def test_a_forgotten_program_is_killed():
 
 def test_commands_that_cannot_be_started():
     with pytest.raises(EngineDied, match="cannot start '/no/such/program'"):
-        EngineProcess("/no/such/program --x")
+        EngineProcess("/no/such/program --x", sandbox=None)
     with pytest.raises(EngineError, match="no command"):
         split_command("  ")
     with pytest.raises(EngineError, match="cannot read the command"):
@@ -432,7 +434,8 @@ def test_limits_are_read():
 def test_the_engine_as_a_process_plays_itself_to_the_end(agents):
     """Both sides of the protocol against each other, over pipes, with moves and pondering."""
     command = f"'{sys.executable}' -c \"{SERVE}\" random"
-    agents += [UsiAgent(command, seconds=10, handshake=120, loading=120), make_agent(GAME, "random")]
+    with consent(True):  # it imports this checkout
+        agents += [UsiAgent(command, seconds=10, handshake=120, loading=120), make_agent(GAME, "random")]
     for seat in (0, 1):
         state = play(*(agents if seat == 0 else agents[::-1]))
         assert is_over(state)

@@ -21,7 +21,7 @@ def _rules(legal_check: bool = False):
 
 @app.command()
 def pruning(depth: Annotated[int, typer.Option(help="Plies.", min=2, max=12)] = 7) -> None:
-    """What each step of pruning saves, at the same depth on the same positions."""
+    """Measures what each step of pruning saves, at the same depth on the same positions."""
     from rich.console import Console
     from rich.table import Table
 

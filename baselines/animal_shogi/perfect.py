@@ -30,7 +30,7 @@ def utilities(outcomes: np.ndarray, plies: np.ndarray) -> np.ndarray:
 
 
 class TableAgent(Agent):
-    """What the agents that play from the table share.
+    """Shared by the agents that play from the table.
 
     Args:
         table: the file of the table; the usual one by default.
@@ -101,7 +101,7 @@ class GradedAgent(TableAgent):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How much of the value of its positions a player keeps.
+    """Share of the value of its positions that a player keeps.
 
     Args:
         decisions: positions in which he moved.

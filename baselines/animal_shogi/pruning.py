@@ -1,4 +1,4 @@
-"""What each step of pruning saves: the same positions searched to the same depth with one step more each time."""
+"""Effect of each step of pruning: the same positions searched to the same depth with one step more each time."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ def steps(ruleset: Ruleset, depth: int):
 
 
 def step_count() -> int:
-    """How many rows `steps` yields."""
+    """Number of rows that `steps` yields."""
     return len(_STEPS)

@@ -1,4 +1,4 @@
-"""What animal shogi gives to the shared alpha-beta search: positions, moves and the evaluation.
+"""Animal shogi's search module for alpha-beta: positions, moves and the evaluation.
 
 The evaluation is a weighted sum of the terms of Hiroshi Gomi's tutorial (2010): material, attacks, check and escape, try
 and escape, the lion's rank, and the relations of the pieces. `TERMS` documents them; `features` computes them.

@@ -89,7 +89,7 @@ def board_rank(p, own, other):
 
 @kernel
 def board_count(p, seeds):
-    """How many boards hold at most `seeds` seeds."""
+    """Number of boards with at most `seeds` seeds."""
     return p.start[seeds, seeds + 1]
 
 

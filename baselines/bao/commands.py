@@ -151,7 +151,7 @@ def first_plies(
     start: str = "alternate",
     positions: Annotated[int, typer.Option(help="Most positions to keep (about 28 bytes each).")] = 5_000_000,
 ) -> None:
-    """How soon an endless move and a repetition can be reached: exhaustive search of the first plies."""
+    """Finds the first endless move and repetition by exhaustive search of the first plies."""
     from asobiba.baselines.bao.frontier import explore
     from asobiba.baselines.bao.report import letters
 

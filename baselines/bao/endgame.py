@@ -32,7 +32,7 @@ from numba import get_num_threads
 
 from asobiba.baselines.bao.boards import NO_MOVE, board_count, board_rank, play, row_sum, rows_in_order, tables
 from asobiba.core import compiled, kernel
-from asobiba.core.cache import cache_folder
+from asobiba.core.folders import cache_folder
 from asobiba.envs.bao.rules import DRAWS, ENDLESS_MOVE, ILLEGAL
 
 NEVER, ALWAYS = -128, 127
@@ -42,7 +42,7 @@ _ALL = np.zeros(0, np.uint64)
 
 
 class Database(NamedTuple):
-    """What both players can claim on all boards of at most some number of seeds.
+    """Claims that both players can make on all boards of at most some number of seeds.
 
     `values`: a byte a board, in the order of `board_rank`: the margin where both values meet, else a mark. Of the marked
     boards, `open_at` holds the ranks, sorted, and `open_low`, `open_high` the two values.
@@ -60,7 +60,7 @@ EMPTY = Database(np.zeros(1, np.int8), np.zeros(0, np.int64), np.zeros(0, np.int
 
 @kernel
 def place_of_open(open_at, at):
-    """Where rank `at` stands in the sorted `open_at`."""
+    """Index of rank `at` in the sorted `open_at`."""
     first, last = 0, open_at.shape[0]
     while first < last:
         middle = (first + last) // 2
@@ -225,7 +225,7 @@ def build(
 
 
 def database_folder() -> Path:
-    """Where built databases lie: `bao` in asobiba's cache folder (`ASOBIBA_CACHE_DIR`)."""
+    """Folder of built databases: `bao` in asobiba's cache folder (`ASOBIBA_CACHE_DIR`)."""
     folder = cache_folder() / "bao"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -276,5 +276,5 @@ def stored_database(
 
 
 def database_facts(holes: int, seeds: int, endless: str = "illegal") -> dict:
-    """What is written beside a stored database: boards, build time in seconds, checksums."""
+    """Description written beside a stored database: boards, build time in seconds, checksums."""
     return json.loads(_path(holes, seeds, endless, ".json").read_text())

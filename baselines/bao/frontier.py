@@ -1,4 +1,4 @@
-"""How soon a start reaches an endless move or a repetition: breadth-first search of the first plies, exhaustive to its depth.
+"""Search for the first endless move or repetition from a start: breadth first over the first plies, exhaustive to its depth.
 
 What is found at a ply where every earlier position has been looked at is the shortest there is; beyond that depth nothing
 is claimed.
@@ -87,7 +87,7 @@ def _quiet_edges(params, boards, table, end, sources, targets):
 
 @dataclass
 class Frontier:
-    """What the search found. Lines are holes of the ring, from the start.
+    """Result of the search. Lines are holes of the ring, from the start.
 
     `levels[k]` positions are first reached at ply `k`; all plies up to `depth` were completed. `endless`: a shortest line
     that ends with an endless move. `repetition`: a line that reaches a position again, and the plies at which it stands;

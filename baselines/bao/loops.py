@@ -205,7 +205,7 @@ def loops_of(ring: int, seeds: int) -> list[Loop]:
 
 
 def boards_of(ring: int, seeds: int) -> int:
-    """How many boards of a ring hold exactly `seeds` seeds."""
+    """Number of boards of a ring with exactly `seeds` seeds."""
     return comb(seeds + ring - 1, ring - 1)
 
 
@@ -228,7 +228,7 @@ def loop_condition_boards(ring: int, seeds: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds of the paper's conditions among the loops of one ring and number of seeds."""
+    """Which of the paper's conditions hold among the loops of one ring and number of seeds."""
 
     ring: int
     seeds: int

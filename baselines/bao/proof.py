@@ -49,7 +49,7 @@ def field_of(word, shift):
 
 @kernel
 def slot_for(keys, own, other, claims):
-    """Where the table holds this board, or the slot of its pair to write to, and whether it is there."""
+    """Slot of this board in the table, or the slot of its pair to write to, and whether it is there."""
     at = np.int64(mix64(own ^ mix64(other ^ np.uint64(claims))) & np.uint64(keys.shape[0] - 1)) & ~1
     for k in range(2):
         word = keys[at + k, 2]
@@ -63,7 +63,7 @@ def slot_for(keys, own, other, claims):
 
 @kernel
 def remembered(keys, own, other, claims, target, depth):
-    """What the table knows of the claim: PROVEN, FAILED or unknown; and its best move (1 + hole, or 0)."""
+    """The table's entry for the claim: PROVEN, FAILED or unknown; and its best move (1 + hole, or 0)."""
     at, found = slot_for(keys, own, other, claims)
     if not found:
         return _UNKNOWN, 0
@@ -243,7 +243,7 @@ def search(params, database, seeds, keys, own, other, claims, target, depth, lim
 
 @dataclass
 class Bounds:
-    """What is proven of a board, as the margin of its mover: at least `low`, at most `high`."""
+    """Proven bounds on the margin of a board's mover: at least `low`, at most `high`."""
 
     low: int
     high: int

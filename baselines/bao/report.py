@@ -1,4 +1,4 @@
-"""What the commands print and what `asobiba bao reproduce` writes: tables of plain rows."""
+"""Tables of plain rows, as the commands print and `asobiba bao reproduce` writes them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def repetitions_table(graph: Graph) -> TextTable:
 
 
 def conditions_table(found: list[Conditions]) -> TextTable:
-    """What holds of the paper's conditions."""
+    """Which of the paper's conditions hold."""
 
     def yes(value: bool, of: int) -> str:
         return "-" if of == 0 else ("yes" if value else "no")

@@ -1,4 +1,4 @@
-"""What Bao gives to the shared searches (see `asobiba.baselines.search`): positions, moves, the evaluation."""
+"""Bao's search module (see `asobiba.baselines.search`): positions, moves, the evaluation."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def row_seeds(p, b0, b1, b2, b3, player):
 
 @kernel
 def result_by_count(node, p, mover):
-    """Who has more seeds when the rows are shared out: 1 for `mover`, -1 for the other, 2 for a draw."""
+    """Winner when the rows are shared out, by seeds: 1 for `mover`, -1 for the other, 2 for a draw."""
     b0, b1, b2, b3 = node.board[0], node.board[1], node.board[2], node.board[3]
     mine = np.int64(node.stores[mover]) + row_seeds(p, b0, b1, b2, b3, mover)[0]
     theirs = np.int64(node.stores[1 - mover]) + row_seeds(p, b0, b1, b2, b3, 1 - mover)[0]

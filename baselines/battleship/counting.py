@@ -17,7 +17,7 @@ from asobiba.envs.battleship.record import HIT, MISS
 
 @dataclass(frozen=True)
 class FleetCount:
-    """How many fleets fit.
+    """Number of fleets that fit.
 
     `total` is their number with like ships told apart; `over` `(height, width)` int64 counts those with a ship on a cell.
     """

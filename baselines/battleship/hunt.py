@@ -1,4 +1,4 @@
-"""What the published attack strategies share: undetermined cells, the checkerboard, the neighbourhood of hits.
+"""Shared by the published attack strategies: undetermined cells, the checkerboard, the neighbourhood of hits.
 
 All kernels read the record of a battleship view; `side` is the shooter.
 """

@@ -43,7 +43,7 @@ def placements(size: int, height: int, width: int) -> torch.Tensor:
 
 
 class Belief(NamedTuple):
-    """What the network makes of observations.
+    """Output of the network for observations.
 
     `misses`, `hits` `(n, cells)`; `afloat` `(ships, n, 1)`; `fitting` `(ships, n)`: placements that fit; `chance`
     `(ships, n, placements)`: how likely each is; `on` `(ships, n, cells)`: how likely each ship afloat is on a cell.
@@ -116,7 +116,7 @@ class PlacementNetwork(nn.Module):
         self.latent_dim_pi, self.latent_dim_vf = actions, width
 
     def believe(self, observation: torch.Tensor) -> Belief:
-        """Where each ship may be, and how likely."""
+        """Probability of each placement of each ship."""
         cells, ships = self.board[0] * self.board[1], len(self.fleet)
         with torch.no_grad():
             misses, hits, sinkings = observation[:, : 3 * cells].reshape(-1, 3, cells).unbind(1)

@@ -116,7 +116,7 @@ def ends(
     player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu:width=0,grid=2",
     seed: int = 0,
 ) -> None:
-    """How often ends of self-play score what, for the win table of Jiritsu-kun."""
+    """Counts the scores of ends in self-play, for the win table of Jiritsu-kun."""
     import json
 
     from asobiba.baselines.curling.self_play import scores_path
@@ -236,7 +236,7 @@ def one_end(
     ends: Annotated[int, typer.Option(min=2, help="Against each, half of them with the hammer.")] = 4000,
     seed: int = 12345,
 ) -> None:
-    """How a player does over single ends from 0 : 0, as policies/README.md tells it; a blank end counts one half."""
+    """Measures a player over single ends from 0 : 0, as in policies/README.md; a blank end counts one half."""
     from rich.console import Console
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""What both protocols of digital curling share: bounded messages over a socket, the clock, a hosted game's record."""
+"""Shared by both protocols of digital curling: bounded messages over a socket, the clock, a hosted game's record."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Fault(AsobibaError):
 
 @dataclass
 class HostedRecord:
-    """What a hosted game left behind: every shot that was played, and how it ended.
+    """Record of a hosted game: every shot that was played, and how it ended.
 
     Args:
         log: the shots and scores, ready for `asobiba.envs.curling.dcl.write`.

@@ -116,7 +116,7 @@ def likeliest(weights: dict[str, np.ndarray], inputs: np.ndarray) -> np.ndarray:
 
 
 def deliveries(weights: dict[str, np.ndarray], kind: str, inputs: np.ndarray) -> np.ndarray:
-    """What a network throws, `(n, 3)`."""
+    """Shots of a network, `(n, 3)`."""
     if kind == "mixture":
         return likeliest(weights, inputs)
     found = forward(weights, inputs) / PRIORITIES + weights["centre"]

@@ -169,7 +169,7 @@ def target_of(p, cell, stride):
 
 @kernel
 def cell_count(stride):
-    """How many cells a grid has that takes every `stride`-th point."""
+    """Number of cells of a grid that takes every `stride`-th point."""
     rows, columns = (ROWS + stride - 1) // stride, (COLUMNS + stride - 1) // stride
     return 2 * ((TAKE_OUTS + stride - 1) // stride + rows * columns)
 
@@ -234,7 +234,7 @@ def weight_at(offset, step, deviation):
 
 
 REACH = 8
-"""How many cells to either side noise is followed."""
+"""Number of cells to either side over which noise is followed."""
 
 
 @kernel

@@ -92,7 +92,7 @@ class TargetNetwork(nn.Module):
         return torch.cat([*whole, points[:, None] / 4, (own < other).float()], 1), place, distance, here
 
     def describe_targets(self, place: torch.Tensor, distance: torch.Tensor, here: torch.Tensor) -> torch.Tensor:
-        """What lies at, around, before and behind every target: `(n, 104, _LOCAL)`."""
+        """Features of the stones at, around, before and behind every target: `(n, 104, _LOCAL)`."""
         x, y = self.x, self.y
         assert isinstance(x, torch.Tensor)
         assert isinstance(y, torch.Tensor)

@@ -72,7 +72,7 @@ def plan_of(ruleset: Ruleset, view: np.void) -> Plan:
 
 
 def position_of(ruleset: Ruleset, view: np.void) -> str:
-    """Which row of the narrowing's table a position belongs to."""
+    """Row of the narrowing's table for a position."""
     here = np.flatnonzero(view["in_play"])
     if not len(here):
         return "empty"

@@ -1,4 +1,4 @@
-"""What all players of curling share: reading a view, the worth of an end's scores, a shot as the game's action."""
+"""Shared by all players of curling: reading a view, the worth of an end's scores, a shot as the game's action."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def end_values(ruleset: Ruleset, view: np.void, table: np.ndarray | None = None) -> np.ndarray:
-    """What each score of this end is worth to who throws first in it: `(17,)`, for -8 to 8, win probabilities.
+    """Win probability of the side that throws first, for each score of this end from -8 to 8: `(17,)`.
 
     Args:
         table: win probabilities as of `win_table`; `None`: the ruleset's.
@@ -61,7 +61,7 @@ def end_values(ruleset: Ruleset, view: np.void, table: np.ndarray | None = None)
 
 
 def free_stop(ruleset: Ruleset, vx: float, vy: float, spin: float) -> tuple[float, float]:
-    """Where a delivery would stop on a sheet without stones and edges, m from the tee."""
+    """Stopping place of a delivery on a sheet without stones and edges, m from the tee."""
     return _free_stop(int(ruleset.params["model"][0]), float(ruleset.params["release"][0]), vx, vy, spin)
 
 
@@ -133,7 +133,7 @@ class CurlingPlayer(Agent):
 
 
 class Clock:
-    """How long one may think: a number of simulations, seconds a shot, or a share of the game's time.
+    """Budget of thinking: a number of simulations, seconds a shot, or a share of the game's time.
 
     Args:
         simulations: simulated lines of play for a shot.

@@ -241,7 +241,7 @@ def load_openings(path: Path) -> list[Opening]:
 
 
 def load(path: Path, ends: int) -> list[Played]:
-    """What has been played over as many ends; nothing where the file is missing or of other games."""
+    """Games played so far over as many ends; none where the file is missing or of other games."""
     if not path.exists():
         return []
     record = json.loads(path.read_text(encoding="utf-8"))

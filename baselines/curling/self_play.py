@@ -30,7 +30,7 @@ def scores_path() -> Path:
 
 
 def stored_scores() -> np.ndarray:
-    """How often an end's score is -8 to 8 for who threw first, `(17,)`: the ends that `asobiba curling ends` counted and
+    """Frequencies of an end's scores from -8 to 8 for the side that threw first, `(17,)`: the ends that `asobiba curling ends` counted and
     twenty of Ayumu's prior; the prior alone where none have been counted."""
     prior = np.array(END_SCORES) / sum(END_SCORES)
     path = scores_path()

@@ -1,4 +1,4 @@
-"""What self-play settles for Jiritsu-kun: how ends score, and the weights that its paper does not give."""
+"""Parameters of Jiritsu-kun fitted in self-play: how ends score, and the weights that its paper does not give."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from asobiba.core import game, make_agent
 
 
 def end_scores(player: str, ends: int, seed: int, report: Callable[[], None]) -> list[int]:
-    """How often an end of `player` against itself scored -8 to 8 for who threw first: 17 counts."""
+    """Counts of the scores -8 to 8, for the side that threw first, in ends of `player` against itself: 17 numbers."""
     ruleset = game("curling").ruleset(stop_after=1, reward="score")
     pair = [make_agent(ruleset.game, player), make_agent(ruleset.game, player)]
     counts = [0] * 17

@@ -26,7 +26,7 @@ Row = tuple[int, int, int, int, int]
 
 @dataclass
 class Contest:
-    """What was submitted and played.
+    """Submissions and matches of a contest.
 
     `points[i, j]`: match points of i against j (0 to 4), `played[i, j]`: whether they have met. `day`: of submission;
     the references have day 0. `daily`: after each day, the WWG of those who were there (others are not-a-number).

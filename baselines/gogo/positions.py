@@ -28,7 +28,7 @@ from asobiba.envs.gogo.lines import MOST_LINES, MOST_POINTS, line_through
 from asobiba.envs.gogo.rules import judge, opening_allows
 
 _WORTH = np.array([0, 2, 8, 10, 40, 60, 300, 900], np.int64)
-"""What a stone that makes a class is worth to the order of moves."""
+"""Weight of each class of stone in the order of moves."""
 
 
 def position_fields(ruleset):
@@ -57,7 +57,7 @@ def position_fields(ruleset):
 
 @kernel
 def turned(p, point, symmetry):
-    """Where one of the eight symmetries of the board takes a point."""
+    """Image of a point under one of the eight symmetries of the board."""
     n = np.int64(p.width)
     row = point // n
     col = point - row * n
@@ -252,7 +252,7 @@ def may_play(node, p, point):
 
 @kernel
 def point_worth(node, p, point, player):
-    """What a stone of the player here is worth, and the greatest class that it makes."""
+    """Worth of a stone of the player here, and the greatest class that it makes."""
     area = np.int64(p.area)
     total = np.int64(0)
     greatest = 0

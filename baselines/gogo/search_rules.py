@@ -1,4 +1,4 @@
-"""What Gogo gives to the shared searches: moves in order, the evaluation, threats at the leaves."""
+"""Gogo's search module: moves in order, the evaluation, threats at the leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Gogo gives to UCT: the same positions as to alpha-beta, and only the moves that promise most."""
+"""Gogo's search module for UCT: the same positions as for alpha-beta, and only the most promising moves."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _AT_ONCE = 100
 
 @dataclass(frozen=True)
 class Driven:
-    """What an agent did on some cars.
+    """Results of an agent on some cars.
 
     Args:
         agent: its text, such as `predict:margin=0.2`.

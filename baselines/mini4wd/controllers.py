@@ -118,7 +118,7 @@ class Controller(Agent):
         return record
 
     def practise(self, ruleset: Ruleset, memory: np.ndarray, seed: int) -> None:
-        """What the controller does before its run, on the course: nothing, unless it learns."""
+        """Preparation on the course before the run: nothing, unless the controller learns."""
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self._ruleset, self._seat = ruleset, seat

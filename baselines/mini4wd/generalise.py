@@ -99,7 +99,7 @@ def score(model: Any, courses: Sequence[str], runs: int, seed: int, name: str, *
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned and what is measured.
+    """Settings of learning and measuring.
 
     Args:
         algorithm: "ppo" or "sac".

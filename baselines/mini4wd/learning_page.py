@@ -32,7 +32,7 @@ def read_curve(folder: Path) -> tuple[list[float], list[float]]:
 
 
 def shown_decisions(folder: Path) -> int:
-    """How many decisions a teacher has shown before a run; 0 without one."""
+    """Number of decisions that a teacher has shown before a run; 0 without one."""
     path = folder / "imitation.csv"
     return int(_rows(path)[-1]["decisions"]) if path.is_file() else 0
 

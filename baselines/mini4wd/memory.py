@@ -1,4 +1,4 @@
-"""What a car remembers of its run: dead reckoning from gyro and tachometer, and how the car has held so far.
+"""A car's memory of its run: dead reckoning from gyro and tachometer, and how the car has held so far.
 
 A network that sees a third of a second knows neither where it is nor what car it drives. A car's chip can add up: where the
 last curve ended, how far the present one has turned, which way it heads, how far it has come; and how far it has leaned at
@@ -45,7 +45,7 @@ class RunMemory:
     """
 
     size = SIZE
-    """How many numbers it adds to an observation: the fields at scales of about 1, places and angles as sines and cosines."""
+    """Number of values it adds to an observation: the fields at scales of about 1, places and angles as sines and cosines."""
 
     def __init__(self, ruleset: Ruleset, count: int, channels: Mapping[str, tuple[int, ...]] | None = None):
         channels = dict(ruleset.layout.observation if channels is None else channels)
@@ -60,7 +60,7 @@ class RunMemory:
         self._rest = np.zeros((count, 3))
 
     def fields(self, row: int) -> dict[str, float]:
-        """What is remembered of a car, by name: `FIELDS`."""
+        """Memory of a car, by name: `FIELDS`."""
         return dict(zip(FIELDS, self._fields[:, row].tolist(), strict=True))
 
     def look(self, observations: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
@@ -109,5 +109,5 @@ class RunMemory:
 
 
 def _share(step: np.ndarray, time_constant: float) -> np.ndarray:
-    """What part of the way to a measurement a low pass goes in a step."""
+    """Share of the way to a measurement that a low pass goes in a step."""
     return 1.0 - np.exp(-step / time_constant)

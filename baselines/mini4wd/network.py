@@ -99,5 +99,5 @@ class CarPolicy(ActorCriticPolicy):
             head.bias[0] = duty
 
     def memory(self, ruleset: Ruleset, count: int) -> RunMemory:
-        """What completes the observations of `count` runs, where the channels have `memory`."""
+        """Memory that completes the observations of `count` runs, where the channels have `memory`."""
         return RunMemory(ruleset, count)

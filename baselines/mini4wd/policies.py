@@ -57,7 +57,7 @@ def constant(m, out):
 
 @kernel
 def on_time(time, on, off):
-    """How long a pattern that is on for `on` s, off for `off` s, and so on, has been on since its beginning, s."""
+    """Time that a pattern, on for `on` s, off for `off` s, and so on, has been on since its beginning, s."""
     periods = math.floor(time / (on + off))
     return periods * on + min(time - periods * (on + off), on)
 

@@ -20,7 +20,7 @@ from asobiba.envs.mini4wd.run import mode_of, place_car
 REPLICAS = 6
 SHIFTS, SHIFT = 9, 0.1
 LAG = 0.02
-"""How old the yaw rate is on the mean: latency, filter and averaging, s."""
+"""Mean age of the yaw rate: latency, filter and averaging, s."""
 _LOOK = 60
 """Longest rollout in control steps."""
 

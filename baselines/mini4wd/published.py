@@ -26,7 +26,7 @@ _TIP = "tipping limit at rollers 10 mm below the centre of gravity, tread 60-67 
 
 
 MEASURED, FITTED, FORMULA, OBSERVED = "measured", "fitted", "formula", "observed"
-"""What a published figure is: measured by somebody; measured, and one of our parameters was fitted to it; a formula that our
+"""Kind of a published figure: measured by somebody; measured, and one of our parameters was fitted to it; a formula that our
 model contains too, so that the row checks the program and not the world; or what a paper's author saw his car do."""
 
 
@@ -142,7 +142,7 @@ def _fly(states, params, speed, angle):
 
 
 def jump_length(speed: float) -> float:
-    """How far a car flies that leaves the road at 12 degrees and lands at the same height, m."""
+    """Length of a jump that leaves the road at 12 degrees and lands at the same height, m."""
     rules = GAME.ruleset(course=long_straight(), randomise="none", lane=1)
     return float(_fly(rules.zeros(), rules.params, speed, math.radians(12.0)))
 
@@ -224,7 +224,7 @@ def driven(controller: str, course: str, car: str) -> tuple[np.ndarray, np.ndarr
 
 
 def _begins(condition: np.ndarray) -> np.ndarray:
-    """Where a condition `(n,)` begins to hold."""
+    """Indices at which a condition `(n,)` begins to hold."""
     return np.flatnonzero(condition & ~np.concatenate([[False], condition[:-1]]))
 
 
@@ -258,7 +258,7 @@ def controllers_at_work() -> Iterator[Figure]:
 
 
 def observations() -> Iterator[Figure]:
-    """What the papers of GAT 2016 say that their cars did, and what ours does, as a figure."""
+    """Figure of the cars in the papers of GAT 2016 beside ours."""
     car = "stock+torque_tuned"
     on_off = np.column_stack([np.repeat([1.0, 0.0], 250), np.repeat([SELECTORS["drive"], SELECTORS["free"]], 250)])
     speed = _speed(car, "home_oval", on_off, laps=20)
@@ -332,11 +332,11 @@ def observations() -> Iterator[Figure]:
 
 _LOGS = "KobaTaii/mini4wd-env-recg, 28 frames of six logs"
 _CURVE, _STRAIGHT = 4.0, 2.0
-"""Who turns faster than the first is in a curve, slower than the second on a straight, rad/s."""
+"""Yaw rates, rad/s: faster than the first means a curve, slower than the second a straight."""
 
 
 def ai_chip_logs() -> Iterator[Figure]:
-    """What a running AI chip logged at full duty, and what the car `alkaline` reads through the profile `rt_ai_chip`.
+    """Log of a running AI chip at full duty, beside the car `alkaline` read through the profile `rt_ai_chip`.
 
     Published: mean or spread of the frames that were read, and the range in which 95 % of bootstrap samples of them lie.
     """

@@ -90,7 +90,7 @@ def laps_table(rows: Sequence[Row]) -> TextTable:
 
 
 def stops_table(stops: Sequence[Stops]) -> TextTable:
-    """How near to the mark the controllers of the position match stop."""
+    """Table of how near to the mark the controllers of the position match stop."""
     columns = ("controller", "tachometer", "runs", "stopped", "mean, m", "median, m", "contest score, m")
     return TextTable(
         columns,
@@ -106,7 +106,7 @@ def stops_table(stops: Sequence[Stops]) -> TextTable:
 
 
 def notes(plan: Plan) -> str:
-    """What the figures of the laps mean."""
+    """Explanation of the figures of the laps."""
     last = plan.first + plan.courses - 1
     return (
         f"Courses random:{plan.first} to random:{last}, {plan.cars} cars each (nominal car `{plan.car}`, ranges "
@@ -120,7 +120,7 @@ def notes(plan: Plan) -> str:
 
 
 def stops_notes() -> str:
-    """What the figures of the position match mean."""
+    """Explanation of the figures of the position match."""
     return (
         "Junior Circuit, randomised stock cars, marks at 3 to 15 m: how far from the mark a car stands that has stopped. "
         "Contest score: of five runs the best and the worst are dropped, the other three averaged; the mean of all fives."

@@ -1,4 +1,4 @@
-"""What a car's run promises, for training: the rest of the distance, and the finish at a fair speed from here."""
+"""Potential of a car's run, for training: the rest of the distance, and the finish at a fair speed from here."""
 
 from __future__ import annotations
 

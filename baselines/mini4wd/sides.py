@@ -33,18 +33,18 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Side:
-    """What a controller did on one side: for each run the seconds for all laps, NaN where it did not finish."""
+    """Runs of a controller on one side: the seconds for all laps of each, NaN where it did not finish."""
 
     seconds: np.ndarray
 
     @property
     def runs(self) -> int:
-        """How many."""
+        """Number of runs."""
         return len(self.seconds)
 
     @property
     def finished(self) -> int:
-        """How many reached the finish."""
+        """Number of runs that reached the finish."""
         return int(np.isfinite(self.seconds).sum())
 
     @property
@@ -84,7 +84,7 @@ def agree(first: Side, second: Side) -> bool:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is driven.
+    """Runs to be driven.
 
     Args:
         course, car, randomise, laps: as in the game; the car is drawn anew for every run.

@@ -28,7 +28,7 @@ DISTANCE, SPEED, TURNED, BRAKED, LATE, TRIES = range(6)
 """Places in the controller's filter: m, m/s, rad turned beyond what the course has at that distance, s since the brake,
 m/s as late as the tachometer's, how often it was short and drove on."""
 PULSE_AGE = 0.015
-"""How old a pulse of the tachometer is on the mean, s."""
+"""Mean age of a pulse of the tachometer, s."""
 _TRUST = 0.2
 """Share of what the tachometer says otherwise that is believed in a step."""
 _GAIN = 0.3

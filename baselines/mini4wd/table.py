@@ -77,7 +77,7 @@ def drive_all(controller: str, ruleset: Ruleset, runs: int, seed: int) -> np.nda
 
 @dataclass(frozen=True)
 class Plan:
-    """What a table is made of.
+    """Settings of a table.
 
     The controllers' defaults were tuned on the courses random:0 to random:19; by default the table uses others.
 
@@ -162,7 +162,7 @@ def summarise(controller: str, states: np.ndarray, rulesets: Sequence[Ruleset], 
 
 @dataclass(frozen=True)
 class Stops:
-    """How near to its mark a controller of the position match stops.
+    """Distance from its mark at which a controller of the position match stops.
 
     Args:
         stopped: share of runs that ended at a standstill.

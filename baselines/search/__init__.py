@@ -1,4 +1,4 @@
-"""What several games' agents share.
+"""Searches that several games' agents share.
 
 `alpha_beta` searches every two-player game of perfect information without chance; a player may act several times in a
 row. A game gives

@@ -50,7 +50,7 @@ _RESULTS = record_dtype(
 
 @dataclass
 class SearchResult:
-    """What a search found.
+    """Result of a search.
 
     `score` is from the side of the player to move, in the game's units; a forced win in `n` plies scores
     `WIN - n`, a forced loss `-(WIN - n)`. `depth` is the last depth that was finished.

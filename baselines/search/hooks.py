@@ -1,4 +1,4 @@
-"""What a search module need not provide: the kernels that stand in for it."""
+"""Kernels that stand in for what a search module need not provide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def no_tactical(node, p):
 
 @kernel
 def stuck_loses(node, p):
-    """Who has no move loses."""
+    """A player without a move loses."""
     return -1
 
 

@@ -57,7 +57,7 @@ def generate(node, p):
 
 @kernel
 def play(node, child, p, move):
-    """Who takes the last one wins."""
+    """The player who takes the last one wins."""
     child.heap = node.heap - (move + 1)
     child.side = 1 - node.side
     child.key = 2 * child.heap + child.side

@@ -65,7 +65,7 @@ def _module(search_module: ModuleType) -> ModuleType:
 
 @dataclass(frozen=True)
 class UctResult:
-    """What a search found: the move chosen, its mean result (from -1 to 1, for the player to move), the counts.
+    """Result of a search: the move chosen, its mean result (from -1 to 1, for the player to move), the counts.
 
     `visits` and `means` are those of every move of the root, priors and reused visits included.
     """

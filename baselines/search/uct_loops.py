@@ -112,7 +112,7 @@ def random_game(frames, ply, p, generator, limit):
 
 @inner
 def place_of(keys, nodes, key):
-    """Where a position stands in the table of transpositions, or else where it may be written."""
+    """Place of a position in the transposition table, or else the place where it may be written."""
     first = key & (keys.shape[0] - 1)
     for k in range(_PLACES):
         slot = (first + k) & (keys.shape[0] - 1)

@@ -165,7 +165,7 @@ def derive_everywhere(
 
 @dataclass(frozen=True)
 class Order:
-    """How fuzzy sets put the actions of positions that they do not know in order, beside deep search.
+    """Ranking of actions by fuzzy sets on unseen positions, compared with deep search.
 
     Attributes:
         positions: how many.
@@ -183,7 +183,7 @@ class Order:
 
 
 def order_by(memberships: np.ndarray, samples: list[Sample]) -> Order:
-    """How well memberships order the samples of the same position."""
+    """Agreement of memberships with the order of the samples of the same position."""
     of = np.array([sample.position for sample in samples])
     rows = []
     for number in np.unique(of):

@@ -58,7 +58,7 @@ class Score:
 
     @property
     def design_effect(self) -> float:
-        """How many times the variance of the share is that of as many independent games without draws."""
+        """Ratio of the share's variance to that of as many independent games without draws."""
         alone = self.share * (1 - self.share) * self.games / len(self.pairs)
         if alone == 0:
             return 1.0  # nothing but wins or nothing but losses: they do not tell how pairs hang together

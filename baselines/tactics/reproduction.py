@@ -29,7 +29,7 @@ SEARCHES = ("m_uct", "m_uct_corrected", "f_uct", "f_uct_corrected", "uct_plus")
 ALL = (*SEARCHES, "rhea", "max_act_eval")
 """The round robin's agents."""
 RATIOS = (2, 4, 8)
-"""How many times F-UCT's playouts M-UCT gets, to find where both are equally strong."""
+"""Multiples of F-UCT's playouts given to M-UCT, to find where both are equally strong."""
 STRONGEST = "uct_plus:simulations=300"
 PEERS: dict[str, tuple[str, ...]] = {
     "alpha_beta": ("nodes=24000", "nodes=70000", "nodes=100000"),
@@ -42,7 +42,7 @@ PEERS: dict[str, tuple[str, ...]] = {
 }
 """The others with budgets that take about the time of `STRONGEST`, for each board (the policy knows only the smallest)."""
 TIMED_MAPS = ("crossing", "front", "archipelago")
-"""Where the time is taken: a map of each board."""
+"""Maps on which the time is taken: one of each board."""
 TUNING_BUDGETS = (300,)
 CHANGES = (
     ("weight=0", "no priors"),
@@ -269,7 +269,7 @@ def play_all(
 
 
 def score(results: dict[Meeting, int], one: str, other: str) -> Score | None:
-    """What `one` got against `other`, or `None` where they have not met."""
+    """Result of `one` against `other`, or `None` where they have not met."""
     return score_of(
         (meeting.map, meeting.round, (1 + result if meeting.red == one else 1 - result) / 2)
         for meeting, result in results.items()
@@ -303,7 +303,7 @@ def _budgets(results: dict[Meeting, int]) -> list[int]:
 
 
 def equal_ratio(results: dict[Meeting, int], kind: str) -> str:
-    """How many times F-UCT's playouts M-UCT needs for half of the points, between the measured ratios."""
+    """Multiple of F-UCT's playouts that M-UCT needs for half of the points, interpolated between the measured ratios."""
     fuzzy = _with_budget("f_uct" + kind, _SAVING_BUDGET)
     points = []
     for ratio in (1, *RATIOS):
@@ -321,7 +321,7 @@ def equal_ratio(results: dict[Meeting, int], kind: str) -> str:
 
 
 def _sets_section() -> list[str]:
-    """How the shipped fuzzy sets order actions, as found when they were made."""
+    """Ranking quality of the shipped fuzzy sets, as found when they were made."""
     made = yaml.safe_load((LABELS / "made.yml").read_text(encoding="utf-8"))
     orders = made["fresh_positions"]
     rows = [
@@ -350,7 +350,7 @@ def _sets_section() -> list[str]:
 
 
 def _maps_section(results: dict[Meeting, int]) -> list[str]:
-    """What red gets on each map, whoever plays it: every pair plays both colours."""
+    """Red's share of the points on each map: every pair plays both colours."""
     groups = {f"{budget:,} playouts": {_with_budget(name, budget) for name in ALL} for budget in _budgets(results)}
     groups["equal time"] = {STRONGEST, *(text for size in SIZES for text in peers_on(size).values())}
     rows, foregone = [], []

@@ -1,4 +1,4 @@
-"""What the game gives to the shared searches: positions, unit actions, an evaluation, playouts, priors.
+"""Search module of the game for the shared searches: positions, unit actions, an evaluation, playouts, priors.
 
 The actions of a position are those of the published programs: every unit that has not moved goes anywhere (or stays) or
 attacks, if it takes hit points; a turn is ended early by units that stay. `settings_record` documents the playouts.
@@ -76,7 +76,7 @@ def settings_record(
     bargain: float = 0.0,
     caution: float = 0.5,
 ) -> np.ndarray:
-    """What `playout` and `prior` read.
+    """Settings that `playout` and `prior` read.
 
     Args:
         attack_share: how often a playout attacks if it can; otherwise it plays any unit action.

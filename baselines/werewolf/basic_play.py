@@ -39,7 +39,7 @@ OPEN_POINTS = {
     "first_divination": (0, "the day of the seer's first divination"),
     "whole_numbers": (0, "the possessed's probability is a quotient of whole numbers, so that it is 0 nearly always"),
 }
-"""What the text leaves open: name -> (value taken, what it means)."""
+"""Choices that the text leaves open: name -> (value taken, what it means)."""
 
 NEAREST = ("whole_numbers", "first_divination", "no_check")
 """Open points that, all read the other way, come nearest to the published figures; found by trying."""
@@ -68,7 +68,7 @@ THEORIES = {
     "D": {"fake_medium": 1},
     "E": {"fake_medium": 1, "wolf_seers": 1},
 }
-"""What the werewolves' side does in each theory; elsewhere they play the basic play."""
+"""Moves of the werewolves' side in each theory; elsewhere they play the basic play."""
 
 
 @kernel
@@ -223,7 +223,7 @@ def wolves(s, p):
 
 @kernel
 def own_result(s, me, target):
-    """What a seer or medium found out about a target: 0, HUMAN or WOLF."""
+    """Finding of a seer or medium about a target: 0, HUMAN or WOLF."""
     for day in range(s.day):
         if s.role[me] == game.SEER and s.divine[day] == target + 1:
             return np.int64(s.divine_result[day])
@@ -280,7 +280,7 @@ def _divine_target(s, p, m, me, mine):
 
 @kernel
 def reported_by(s, p, me):
-    """Whom a player has reported on as a seer, as bits."""
+    """Players that a player has reported on as a seer, as bits."""
     found = np.int64(0)
     for t in range(p.players):
         if s.reported[me, t] > 0:
@@ -391,7 +391,7 @@ def _talk_as_medium(s, p, m, me):
 
 @kernel
 def talk(s, p, m, me):
-    """What the basic play says; Over (action 0) when there is nothing to say."""
+    """Utterance of the basic play; Over (action 0) when there is nothing to say."""
     role = s.role[me]
     if role == game.SEER:
         return _talk_as_seer(s, p, m, me)
@@ -410,7 +410,7 @@ def talk(s, p, m, me):
 
 @kernel
 def guard(s, p, m, me):
-    """Whom the bodyguard guards."""
+    """Target of the bodyguard."""
     others = living_others(s, p, me)
     confirmed, _ = write_levels(s, p, m)
     if confirmed >= 0 and (others >> confirmed) & 1:
@@ -424,7 +424,7 @@ def guard(s, p, m, me):
 
 @kernel
 def attack(s, p, m, me):
-    """Whom a wolf attacks."""
+    """Target of a wolf's attack."""
     food = living_others(s, p, me) & ~wolves(s, p)
     confirmed, honest = write_levels(s, p, m)
     seers, mediums = claimants(s, p, game.SEER), claimants(s, p, game.MEDIUM)

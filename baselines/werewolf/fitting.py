@@ -51,7 +51,7 @@ def played(ruleset: Ruleset, mixtures: Sequence[Sequence[str]], games: int, seed
 
 
 class Counts:
-    """How often the doers of each deed had each role, and how often the two of a pair were both werewolves."""
+    """Counts of the roles behind each deed, and of the pairs of which both were werewolves."""
 
     def __init__(self, players: int):
         self.players = players

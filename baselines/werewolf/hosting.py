@@ -28,7 +28,7 @@ _OVER, _SKIP, _NOTHING = 0, 1, -1
 
 @dataclass
 class Hosted:
-    """What came of a hosted game: its record, its log, and each seat's faults in words."""
+    """Result of a hosted game: its record, its log, and each seat's faults in words."""
 
     record: Record
     log: list[str]

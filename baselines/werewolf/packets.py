@@ -1,4 +1,4 @@
-"""What the platform tells a player, from a view of the game, and the game log.
+"""Packets that the platform sends a player, made from a view of the game, and the game log.
 
 `game_info` and `game_setting` have the keys of the chosen generation of the platform; a view holds exactly what its seat
 is told, so nothing is looked up elsewhere.

@@ -29,7 +29,7 @@ PARTS = {
     "villagers' side": "vsmb",
     "wolves' side": "pw",
 }
-"""What an agent takes: its name -> the letters of its roles."""
+"""Roles that an agent takes: its name -> their letters."""
 
 
 def run(key: str, games: int, theory: str = "basic", progress: Progress | None = None, **choices: int) -> Tally:
@@ -53,7 +53,7 @@ class Results:
 
 
 def planned(games: int, side_games: int, part_games: int) -> int:
-    """How many games `play_all` plays."""
+    """Number of games that `play_all` plays."""
     theories = games * (2 * len(THEORIES) + len(VILLAGE_THEORIES)) + side_games * len(OPEN_POINTS) * len(THEORIES)
     return theories + part_games * (1 + (len(AGENTS) - 1) * len(PARTS))
 
@@ -111,7 +111,7 @@ def half_width(tally: Tally) -> float:
 
 
 def z_score(a: Tally, b: Tally) -> float:
-    """How many standard errors the wins of two tallies lie apart (pooled, two samples)."""
+    """Distance between the wins of two tallies in standard errors (pooled, two samples)."""
     share = (a.wolf_wins + b.wolf_wins) / (a.games + b.games)
     error = math.sqrt(share * (1 - share) * (1 / a.games + 1 / b.games))
     return (a.wolf_wins / a.games - b.wolf_wins / b.games) / error if error > 0 else 0.0

@@ -31,12 +31,12 @@ class Games:
 
     @property
     def wolf_side(self) -> np.ndarray:
-        """Which seats belong to the wolves' side: `(n, players)` bool."""
+        """Seats of the wolves' side: `(n, players)` bool."""
         return self.roles >= ROLES.index("POSSESSED")
 
     @property
     def wolves_won(self) -> np.ndarray:
-        """Who won: `(n,)` bool."""
+        """Games that the wolves' side won: `(n,)` bool."""
         return ((self.returns > 0) & self.wolf_side).any(1)
 
 

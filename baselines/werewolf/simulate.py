@@ -58,7 +58,7 @@ def play_games(first, count, states, blank, params, memories, initial, action, m
 
 @dataclass(frozen=True)
 class Tally:
-    """What came out of many games: how many the wolves' side won, the days and the decisions in all."""
+    """Totals of many games: wins of the wolves' side, days and decisions."""
 
     games: int
     wolf_wins: int

@@ -29,7 +29,7 @@ BOARD_BITS = (1 << HANDS) - 1
 SIDE_BIT = 60
 POSITION_MASK = (1 << SIDE_BIT) - 1
 OFFSETS = (2, 3, 4, -1, 1, -4, -3, -2)
-"""What each direction adds to a square: forward left, forward, forward right, left, right, back left, back, back right."""
+"""Offset of each direction: forward left, forward, forward right, left, right, back left, back, back right."""
 
 _GOES = {CHICK: (1,), ELEPHANT: (0, 2, 5, 7), GIRAFFE: (1, 3, 4, 6), HEN: (0, 1, 2, 3, 4, 6), LION: tuple(range(8))}
 
@@ -94,10 +94,10 @@ for _bit in range(64):
     _LOWEST[(((1 << _bit) * _DE_BRUIJN) & (1 << 64) - 1) >> 58] = _bit
 
 _ORIGIN = np.array([4 * (action % SQUARES) for action in range(DROPS)] + [SIDE_BIT] * (ACTIONS - DROPS), np.int64)
-"""Where the bits of the square stand that an action leaves; for a drop, where no bit of a position is set."""
+"""Position of the bits of the square that an action leaves; for a drop, a place where no bit of a position is set."""
 _TO = np.append(STEP.ravel(), np.arange(DROPS, ACTIONS) % SQUARES)
 _DROP = np.zeros(ACTIONS, np.int64)
-"""What a drop adds to a position: the piece on the board, and one piece less in hand."""
+"""Change of a position by a drop: the piece on the board, and one piece less in hand."""
 for _kind in (CHICK, ELEPHANT, GIRAFFE):
     for _square in range(SQUARES):
         _DROP[DROPS + SQUARES * (_kind - 1) + _square] = (_kind << (4 * _square)) - (1 << (HANDS + 2 * (_kind - 1)))
@@ -105,7 +105,7 @@ for _kind in (CHICK, ELEPHANT, GIRAFFE):
 TAKES = np.zeros(16, np.int64)
 for _kind, _as in ((CHICK, CHICK), (ELEPHANT, ELEPHANT), (GIRAFFE, GIRAFFE), (HEN, CHICK)):
     TAKES[OPPONENT + _kind] = 1 << (HANDS + 2 * (_as - 1))
-"""What taking a piece adds to the mover's hand; a hen is taken as a chick, a lion vanishes."""
+"""Change of the mover's hand by a capture; a hen is taken as a chick, a lion vanishes."""
 
 BECOMES = np.array([[HEN if kind == CHICK and to >= FAR_RANK else kind for to in range(SQUARES)] for kind in range(8)])
 """`BECOMES[kind, square]`: what a piece is after moving to a square."""
@@ -113,7 +113,7 @@ BECOMES = np.array([[HEN if kind == CHICK and to >= FAR_RANK else kind for to in
 
 @kernel
 def piece_at(position, square):
-    """What stands on a square: 0, 1 to 5 (the mover's), 9 to 13 (the opponent's)."""
+    """Piece on a square: 0 for none, 1 to 5 (the mover's), 9 to 13 (the opponent's)."""
     return (position >> (4 * square)) & PIECE_MASK
 
 
@@ -159,7 +159,7 @@ def attacked(position, square):
 
 @kernel
 def lion_square(position):
-    """Where the mover's lion stands, or -1."""
+    """Square of the mover's lion, or -1."""
     for square in range(SQUARES):
         if piece_at(position, square) == LION:
             return square

@@ -234,7 +234,7 @@ def _rank(rank: str) -> list[str]:
 
 
 def outcome_text(state: np.void) -> str:
-    """How the game ended, or an empty text."""
+    """Reason why the game ended, or an empty text."""
     outcome = int(state["outcome"])
     if not outcome:
         return ""

@@ -63,7 +63,7 @@ def touched_last(state: np.void) -> set[int]:
 
 
 def hands_of(state: np.void) -> tuple[dict[str, int], dict[str, int]]:
-    """What the first and the second player hold: counts by letter, of C, E, G, and L for a lion that was caught."""
+    """Hands of the first and the second player: counts by letter, of C, E, G, and L for a lion that was caught."""
     position, board = absolute(state["position"], int(state["to_move"])), board_of(state)
     first, second = ({kind: position >> (HANDS + 6 * k + 2 * j) & 3 for j, kind in enumerate("CEG")} for k in (0, 1))
     first["L"], second["L"] = int("l" not in board), int("L" not in board)

@@ -40,7 +40,7 @@ class ReferenceGame:
         self.result: tuple[int | None, str] | None = None
 
     def position(self) -> Hashable:
-        """What counts for a repetition."""
+        """Key of the position for repetitions."""
         held = tuple(frozenset((+hand).items()) for hand in self.hands)
         return frozenset(self.board.items()), held, self.mover
 
@@ -67,7 +67,7 @@ class ReferenceGame:
         return any(owner == by and square in self.reaches(at) for at, (owner, _) in self.board.items())
 
     def lion_of(self, player: int) -> Square | None:
-        """Where a player's lion stands; `None` once it is caught."""
+        """Square of a player's lion; `None` once it is caught."""
         return next((at for at, piece in self.board.items() if piece == (player, "lion")), None)
 
     def moves(self) -> list[Move]:

@@ -91,7 +91,7 @@ def legal(s, p, mask):
 
 @kernel
 def decided(before, after, to, try_at_once):
-    """What a move to square `to` decides, as (outcome, 1 if the mover wins, -1 if he loses).
+    """Result of a move to square `to`, as (outcome, 1 if the mover wins, -1 if he loses).
 
     `before` and `after` are positions from the mover's side; nothing is decided where the outcome is 0.
     """
@@ -191,7 +191,7 @@ def observe(s, p, player, out):
 
 @kernel
 def decided_at_first(position, p):
-    """What is decided in a position that a game begins with, as (outcome, 1 if the player to move wins, -1 if not)."""
+    """Result of a position that a game begins with, as (outcome, 1 if the player to move wins, -1 if not)."""
     other = flip(position)
     mine, theirs = lion_square(position), lion_square(other)
     if mine < 0:

@@ -18,7 +18,7 @@ _FONT = "font-family='DejaVu Sans,Verdana,sans-serif'"
 
 
 def _centre(holes: int, hole: int) -> tuple[float, float]:
-    """Where a hole lies: a at the upper left, clockwise."""
+    """Place of a hole: a at the upper left, clockwise."""
     column = hole if hole < holes else 2 * holes - 1 - hole
     x = _SIDE + _GAP + column * (_PIT + _GAP) + _PIT / 2
     y = _TOP + _BAND + (0 if hole < holes else _PIT + 2 * _GAP) + _PIT / 2

@@ -64,7 +64,7 @@ class ReferenceGame:
         self._begin_turn()
 
     def times(self) -> int:
-        """How often this position (board and player to move) has stood, this time included."""
+        """Number of occurrences of this position (board and player to move), this time included."""
         return self.seen[tuple(self.board), self.mover]
 
     def _begin_turn(self) -> None:

@@ -21,7 +21,7 @@ ILLEGAL, LOSES, DRAWS = 0, 1, 2
 REPETITION_OFF, REPETITION_DRAW, REPETITION_FIRST_LOSES, REPETITION_SECOND_LOSES = 0, 1, 2, 3
 RUNNING, ROW_EMPTY, REPEATED, ENDLESS, BLOCKED = 0, 1, 2, 3, 4
 ENDLESS_MOVE = -1
-"""What `sow_on` gives as the last hole of a move that never ends."""
+"""Last hole that `sow_on` returns for a move that never ends."""
 
 _BYTE = np.uint64(0xFF)
 _ZERO = np.uint64(0)

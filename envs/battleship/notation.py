@@ -25,7 +25,7 @@ _UNKNOWN, _MISS, _HIT, _SUNK = ".", "o", "x", "#"
 
 
 def names_of(ruleset: Ruleset) -> tuple[str, ...]:
-    """What the ships of this ruleset are called, in the order of the fleet."""
+    """Names of the ships of this ruleset, in the order of the fleet."""
     return ship_names([int(size) for size in ruleset.params["sizes"][0]])
 
 
@@ -264,7 +264,7 @@ def _beside(left: list[str], right: list[str]) -> list[str]:
 
 
 def afloat_text(ruleset: Ruleset, state: np.void, side: int) -> str:
-    """Which of the opponent's ships are afloat, as far as `side` was told."""
+    """The opponent's ships that are afloat, as far as `side` was told."""
     ships = ruleset.params["sizes"].shape[1]
     afloat = state["told_afloat"][side]
     if int(ruleset.params["sunk"][0]) == 1:

@@ -38,7 +38,7 @@ def fleet_sizes(fleet: Sequence[int] | str) -> tuple[int, ...]:
 
 
 def ship_names(sizes: Sequence[int]) -> tuple[str, ...]:
-    """What the ships are called: the classic names for the classic fleet, else `ship1`, `ship2`, ..."""
+    """Names of the ships: the classic names for the classic fleet, else `ship1`, `ship2`, ..."""
     if tuple(sizes) == CLASSIC_FLEET:
         return _CLASSIC_NAMES
     return tuple(f"ship{k + 1}" for k in range(len(sizes)))

@@ -1,4 +1,4 @@
-"""How a battleship state keeps what the sides were told, and how kernels ask for it.
+"""Storage of the reports to each side in a battleship state, and the kernels that read it.
 
 `answers[side, cell]` is what `side` was told of the cell that it shot at: nothing yet, a miss, a hit, or, above `HIT`,
 the mark of a sinking, which is a hit too. The opponent's shots are the other side's answers.

@@ -43,7 +43,7 @@ class ReferenceGame:
         self.fleets: tuple[list[Ship], list[Ship]] = ([], [])
         self.shots: tuple[list[Cell], list[Cell]] = ([], [])
         self.told: tuple[dict[Cell, str], dict[Cell, str]] = ({}, {})
-        """What each side was told of the cells it shot at: miss, hit, sunk, or sunk and the number of the ship from 1."""
+        """Reports to each side on the cells it shot at: miss, hit, sunk, or sunk and the number of the ship from 1."""
         self.mover = 0
         self.winner: int | None = None
 

@@ -134,7 +134,7 @@ def valid_told(s, p, side):
 
 @kernel
 def misses_of(s, p, side):
-    """How many shots of a side missed."""
+    """Number of a side's shots that missed."""
     misses = 0
     for cell in range(p.cells):
         misses += s.answers[side, cell] == MISS

@@ -58,7 +58,7 @@ def _stone(place: np.ndarray, side: int, number: int, faint: bool = False) -> st
 
 
 def _when(ends: int, state: np.void, moving: bool) -> str:
-    """Which shot of which end it is: the one on its way, or, between two ends, the end that is over."""
+    """Number of the shot and the end: the shot on its way, or, between two ends, the end that is over."""
     end, shot = int(state["end"]), int(state["shot"])
     over = shot == 0 and bool(state["run"].any()) and not moving and int(state["conceded"]) < 0
     number = end if over else end + 1
@@ -155,7 +155,7 @@ def controls(ruleset: Ruleset) -> dict[str, Any]:
 
 
 def _first_of_last_shot(state: np.void) -> int:
-    """Who threw first in the end of the last shot: the hammer may have passed on since."""
+    """Side that threw first in the end of the last shot: the hammer may have changed hands since."""
     if int(state["shot"]) > 0 or not state["run"].any():
         return 1 - int(state["hammer"])
     last = int(state["end"]) - 1

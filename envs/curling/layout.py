@@ -1,4 +1,4 @@
-"""What the parameters make of the games: state fields, observation, parameter record."""
+"""State fields, observation and parameter record of the games, from their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one stone slides when nothing touches it.
+"""Motion of one stone that nothing touches.
 
 A stone's motion is described backwards from where it will stop: `tau` is the time it has left, and the vector from its
 place to its stop depends on `tau` and the sign of its spin alone. In cs2 that is a closed form, a logarithmic spiral

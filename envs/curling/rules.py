@@ -175,7 +175,7 @@ def close_end(s, p):
 
 @kernel
 def win_probability(p, end, hammer, lead):
-    """How probably the first player wins who leads by `lead` after `end` ends, by the table `p.win_table`."""
+    """Win probability of the first player, leading by `lead` after `end` ends, from the table `p.win_table`."""
     left = max(p.ends - end, 0)
     half = (p.win_table.shape[1] - 1) // 2
     if left == 0 and lead != 0:

@@ -40,7 +40,7 @@ def _aimed(speed, bearing, offset):
 
 @kernel
 def _cs2_pass(v0, v1, spin):
-    """Where a stone that left along heading 0 at speed v0 is when its speed is v1 (> 0)."""
+    """Position of a stone, sent along heading 0 at speed v0, when its speed is v1 (> 0)."""
     turn = CS2_ALPHA + CS2_TURN * math.log(v0 / v1)
     along = v0 * v0 * math.cos(CS2_ALPHA) - v1 * v1 * math.cos(turn)
     across = spin * (v0 * v0 * math.sin(CS2_ALPHA) - v1 * v1 * math.sin(turn))
@@ -49,7 +49,7 @@ def _cs2_pass(v0, v1, spin):
 
 @kernel
 def _fcv1_pass(tau0, tau1, spin):
-    """Where a stone that left along heading 0 with `tau0` seconds to go is when it has `tau1` left."""
+    """Position of a stone, sent along heading 0 with `tau0` seconds to go, when it has `tau1` left."""
     along, across = fcv1_way(tau0)
     later, aside = fcv1_way(tau1)
     along, across = along - later, -spin * (across - aside)

@@ -121,7 +121,7 @@ def _sample(model, stretches, times, places):
 
 @dataclass(frozen=True)
 class Result:
-    """What a shot did.
+    """Outcome of a shot.
 
     Args:
         stones, in_play: `(16, 2)` float64 m and `(16,)` uint8 afterwards.

@@ -52,7 +52,7 @@ _PATIENCE = 1e-3
 """s between two looks at stones that lie against each other."""
 _EVENTS = 2000
 _BEND = 0.04
-"""How far a path can lie beside the straight line between its ends, as a share of that: both simulators stay below."""
+"""Upper bound, in both simulators, of a path's distance from the straight line between its ends, as a share of the line's length."""
 TRACE_COLUMNS = 10
 """A traced stretch: stone, time of its begin and end, then its row's T0 to OMEGA without the spin's sign."""
 

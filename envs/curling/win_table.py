@@ -1,4 +1,4 @@
-"""How probably a game is won, by ends left and lead: dynamic programming over the scores of an end."""
+"""Win probability by ends left and lead: dynamic programming over the scores of an end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 END_SCORES = (
     0.00025, 0.001, 0.004, 0.016, 0.05, 0.09, 0.25, 0.5, 0.05, 0.22, 0.07, 0.02, 0.007, 0.0007, 7e-5, 7e-6, 7e-7,
 )  # fmt: skip
-"""How often an end's score is -8 to 8 for who throws first, unnormalised: the prior of the program Ayumu."""
+"""Frequencies of an end's scores from -8 to 8 for the side that throws first, unnormalised: the prior of the program Ayumu."""
 EXTRA_END_FIRST = 0.219
 """Win probability of who throws first in an extra end: Ayumu's."""
 LEAD = 20

@@ -50,7 +50,7 @@ PRESETS["gomoku"] = {
     "overline": "wins",
     "double_three": "allowed",
 }
-"""What each preset chooses; a parameter that is not `None` is chosen over it."""
+"""Parameters of each preset; a parameter that is not `None` overrides it."""
 
 _CODES: dict[str, dict[str, int]] = {
     "five": {"stands": rules.FIVE_STANDS, "perfect": rules.FIVE_PERFECT, "at_once": rules.FIVE_AT_ONCE},

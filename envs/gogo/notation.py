@@ -106,7 +106,7 @@ def play_moves(ruleset: Ruleset, moves: str | Sequence[int]) -> np.void:
 
 
 def stones_of(ruleset: Ruleset, state: np.void) -> np.ndarray:
-    """Who has a stone where: `(n, n)` int8 by row and column, 0 and 1 for the players, -1 for empty points."""
+    """Stones of the board: `(n, n)` int8 by row and column, 0 and 1 for the players, -1 for empty points."""
     n = size_of(ruleset)
     planes = state["planes"]
     first, second = (planes[k * n * n : (k + 1) * n * n].reshape(n, n).astype(np.int8) for k in (0, 1))
@@ -264,7 +264,7 @@ def set_up(
 
 
 def outcome_text(state: np.void) -> str:
-    """How the game ended, or an empty text."""
+    """Reason why the game ended, or an empty text."""
     if not int(state["outcome"]):
         return ""
     result = {0: "draw", 1: "the first player wins", -1: "the second player wins"}

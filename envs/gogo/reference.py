@@ -85,7 +85,7 @@ class Board:
         return count
 
     def run(self, row: int, col: int, dr: int, dc: int) -> int:
-        """How many stones of one colour stand side by side here."""
+        """Number of stones of one colour side by side here."""
         stone, length = self.at(row, col), 1
         for sign in (1, -1):
             k = 1

@@ -25,7 +25,7 @@ __all__ = ["is_legal", "legal", "observe", "random_action", "reset", "step", "va
 RUNNING, FIVE, CAPTURES, NO_MOVE, BOTH = 0, 1, 2, 3, 4
 """Outcomes: a five, captures, no legal move (or a full board), fifth capture against a standing five that draws."""
 FIVE_STANDS, FIVE_PERFECT = 0, 1
-"""What a five must do, with `FIVE_AT_ONCE`."""
+"""Conditions on a five, with `FIVE_AT_ONCE`."""
 FREE, CENTRE, FAR = 0, 1, 2
 CAPTOR, OWNER, DRAW = 0, 1, 2
 DRAWS, LOSES = 0, 1

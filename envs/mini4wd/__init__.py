@@ -135,7 +135,7 @@ from asobiba.envs.mini4wd import discrete, layout, position, race, rules
 
 
 def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
-    """How far each car came, m."""
+    """Distance that each car came, m."""
     return [float(metres) for metres in state["progress"]]
 
 

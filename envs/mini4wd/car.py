@@ -66,7 +66,7 @@ CAR_NAMES = tuple(f.name for f in CAR_FIELDS)
 ) = range(len(CAR_FIELDS))  # fmt: skip
 
 RANDOM_NAMES = (*CAR_NAMES, *SENSOR_NAMES)
-"""What domain randomisation may vary."""
+"""Parameters that domain randomisation may vary."""
 
 
 @cache
@@ -108,7 +108,7 @@ class Car:
         return self.with_values(**motors()[choice(motor, tuple(motors()), "motor", f"car {self.name}")])
 
     def as_data(self) -> dict[str, Any]:
-        """What a YAML file of this car holds."""
+        """Content of a YAML file of this car."""
         body = {f.name: self.values[f.name] for f in BODY_FIELDS}
         motor = {f.name: self.values[f.name] for f in MOTOR_FIELDS}
         battery = {f.name: self.values[f.name] for f in BATTERY_FIELDS}

@@ -98,7 +98,7 @@ class Segment:
 
     @property
     def displacement(self) -> tuple[float, float, float, float]:
-        """Where it leads: metres ahead, metres to the left, degrees to the left, metres up."""
+        """End of the segment: metres ahead, metres to the left, degrees to the left, metres up."""
         m = self.measures
         if self.kind in ("corner", "bank"):
             angle, radius = math.radians(m["angle"]), m["radius"]
@@ -178,12 +178,12 @@ class Course:
 
     @property
     def start_distance(self) -> float:
-        """Where the cars stand and where laps are counted: the middle of the start, m from its beginning."""
+        """Place of the cars before a run and of the lap counter: the middle of the start, m from its beginning."""
         return self.segments[0].measures["length"] / 2
 
 
 def rise_along(length: Any, theta: Any, curve: Any) -> Any:
-    """How much higher the road is `length` metres further on, m, from its grade there and its vertical curvature."""
+    """Rise of the road over the next `length` metres, m, from its grade there and its vertical curvature."""
     bent = np.abs(curve) > 1e-9
     safe = np.where(bent, curve, 1.0)
     return np.where(bent, (np.cos(theta) - np.cos(theta + curve * length)) / safe, length * np.sin(theta))
@@ -208,7 +208,7 @@ def _row(
 
 
 def lane_offsets(course: Course) -> np.ndarray:
-    """How far each lane lies to the left of the centre line, m: `(lanes,)`."""
+    """Offset of each lane to the left of the centre line, m: `(lanes,)`."""
     return ((course.lanes - 1) / 2 - np.arange(course.lanes)) * course.pitch
 
 
@@ -411,7 +411,7 @@ def _require_closed(course: Course, where: str) -> None:
 
 
 def final_pose(segments: tuple[Segment, ...] | list[Segment]) -> tuple[float, float, float, float]:
-    """Where segments lead from the origin: x ahead, y to the left (m), degrees turned to the left, height (m)."""
+    """End of segments laid from the origin: x ahead, y to the left (m), degrees turned to the left, height (m)."""
     return poses(segments)[-1]
 
 

@@ -1,4 +1,4 @@
-"""Where courses come from: shipped ones by name, files, mappings, and random ones by their seed."""
+"""Sources of courses: shipped ones by name, files, mappings, and random ones by their seed."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from asobiba.envs.mini4wd.physics import CAUSES
 FPS = 10.0
 """Pictures per second of a film that runs as fast as the car did: `frames` draws so many a second."""
 SPECTATOR = True
-"""Who drives stands beside the course and sees the cars, though no policy does."""
+"""Drivers stand beside the course and see the cars, though no policy does."""
 _WIDTH, _PLAN, _PROFILE, _MARGIN, _HEAD = 900, 540, 190, 30, 56
 _CARS = ("#d7263d", "#1b6ca8")
 _FASTEST, _RED, _TALLEST = 7.0, 5.0, 0.12
@@ -141,7 +141,7 @@ class _Picture:
         return self._origin + self.scale * np.asarray(points)[..., :2] * np.array([1, -1])
 
     def place(self, piece: int, lane: int, share: float, aside: float = 0.0) -> tuple[float, float, float]:
-        """Where a car is: x, y in the picture and its heading in degrees clockwise."""
+        """Place of a car in the picture: x, y, and its heading in degrees clockwise."""
         k = min(int(share * _PARTS), _PARTS - 1)
         part = share * _PARTS - k
         x, y, heading = (1 - part) * self.plan[piece, lane, k] + part * self.plan[piece, lane, k + 1]

@@ -113,7 +113,7 @@ def _free_of_itself(entries: list[dict[str, Any]]) -> bool:
 
 
 def _runs(plan: list[str]) -> list[tuple[int, int]]:
-    """Where straights follow one another: (first, number)."""
+    """Runs of consecutive straights: (first, number)."""
     runs, k = [], 0
     while k < len(plan):
         if plan[k] == "s":

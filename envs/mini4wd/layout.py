@@ -1,4 +1,4 @@
-"""What the parameters make of the games: fields of a state, observation channels, parameter record."""
+"""State fields, observation channels and parameter record of the games, from their parameters."""
 
 from __future__ import annotations
 

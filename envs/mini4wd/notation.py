@@ -59,7 +59,7 @@ def _row(text: str) -> tuple[float, float]:
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
-    """What is known: the whole state, or what the car of `seat` senses."""
+    """The whole state, or what the car of `seat` senses, as text."""
     lines = []
     for k in range(ruleset.num_players):
         if seat is not None and k != seat:

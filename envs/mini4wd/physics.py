@@ -80,7 +80,7 @@ BRAKE_SHARE = 0.3
 SETTLES = 0.2
 """A car that would bounce more slowly than this stays on the road, m/s."""
 LANDING_TIME, WALL_TIME = 0.003, 0.005
-"""How long an impact on road and wall lasts in the accelerometer, s."""
+"""Duration of an impact on road and wall in the accelerometer, s."""
 
 DRIVE, BRAKING, FREE = 0, 1, 2
 MODES = ("drive", "brake", "free")

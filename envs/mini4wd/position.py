@@ -10,7 +10,7 @@ from asobiba.envs.mini4wd.run import begin_car, control_step, starting_lane
 __all__ = ["hide", "observe", "resample", "reset", "step", "valid"]
 
 STILL = 1.0
-"""How long a car stands before its place is measured, s."""
+"""Time that a car stands before its place is measured, s."""
 PER_METRE = 0.1
 
 

@@ -65,7 +65,7 @@ SENSOR_NAMES = tuple(f.name for f in SENSOR_FIELDS)
 
 CONTROL_MS = (10, 20, 50)
 BATTERY_LOW = 0.5
-"""How long the battery must be below the car's limit, s."""
+"""Time that the battery must be below the car's limit, s."""
 _RATES = (
     Field("sample_ms", "ms", 1, 50, None, "between two telemetry frames", integer=True),
     Field("imu_hz", "Hz", 20, 1000, 200, "own rate of the inertial sensor"),

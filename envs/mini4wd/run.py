@@ -1,4 +1,4 @@
-"""What the games of this package share in their rules: beginning, sensing, hiding, observing. Kernels."""
+"""Rules that the games of this package share: beginning, sensing, hiding, observing. Kernels."""
 
 from __future__ import annotations
 

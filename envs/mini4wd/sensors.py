@@ -1,4 +1,4 @@
-"""What the car senses: inertial sensor, battery voltage, tachometer. Kernels shared by the games of this package.
+"""The car's sensors: inertial sensor, battery voltage, tachometer. Kernels shared by the games of this package.
 
 A sample is y = saturate(quantise(S C LPF(x) + bias + walk + noise)): low-pass filter at the substep's rate, then
 mounting and scale of the axes, turn-on bias with random walk, white noise, and vibration that grows with speed: half of
@@ -187,7 +187,7 @@ def read_tachometer(s, k):
 
 @kernel
 def receive_frame(s, p, k):
-    """What has reached the host by now: the newest samples that have come, in order of time, and the frame's rest."""
+    """Data that has reached the host by now: the newest samples, in order of time, and the rest of the frame."""
     step = 0.001 * p.sample_every
     age = 0.001 * s.tick[k]
     window, size = s.imu.shape[1], s.ring.shape[1]
@@ -216,7 +216,7 @@ def receive_frame(s, p, k):
 
 @kernel
 def sense(s, p, k):
-    """What the car has sensed by the end of a control step."""
+    """Sensor readings at the end of a control step."""
     walk = math.sqrt(p.control_step)
     s.frame_age[k] += np.float32(p.control_step)
     for half in range(2):

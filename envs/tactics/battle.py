@@ -30,7 +30,7 @@ _OFFSET_DY = np.array([dy for _, dy in OFFSETS], np.int64)
 
 @kernel
 def damage(power, hp, stars, target_hp):
-    """What an attack of `power` by a unit of `hp` takes from a target on `stars` that has `target_hp`."""
+    """Hit points that an attack of `power` by a unit of `hp` takes from a target of `target_hp` on `stars`."""
     return min(
         (np.int32(power) * np.int32(hp) + np.int32(70)) // np.int32(100 + stars * target_hp), np.int32(target_hp)
     )
@@ -146,7 +146,7 @@ def unit_at(s, side, cell):
 
 @kernel
 def shot_number(p, cell, target):
-    """Which of the cannon's offsets leads from a cell to another, or -1."""
+    """Index of the cannon's offset that leads from a cell to another, or -1."""
     dx = np.int64(p.x[target]) - np.int64(p.x[cell])
     dy = np.int64(p.y[target]) - np.int64(p.y[cell])
     if dx < -3 or dx > 3 or dy < -3 or dy > 3:

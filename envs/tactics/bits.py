@@ -33,7 +33,7 @@ def lowest(bits):
 
 @kernel
 def count(bits):
-    """How many bits are set."""
+    """Number of set bits."""
     bits -= (bits >> 1) & 0x5555555555555555
     bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
     bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F

@@ -81,7 +81,7 @@ def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
 
 
 def _trace(ruleset: Ruleset, state: np.void, action: int | None) -> list[str]:
-    """What shows the action of the flat game that led to a position."""
+    """Drawing of the action of the flat game that led to a position."""
     if action is None or in_words(ruleset) or action >= end_of_turn(ruleset, state):
         return []
     before = state.copy()

@@ -29,7 +29,7 @@ LEGEND = (
     + ", ".join(f"{mark} {name}" for mark, name in zip(TERRAIN_MARKS, TERRAINS))
     + "."
 )
-"""What the signs of `board_text` mean."""
+"""Meaning of the signs of `board_text`."""
 LOOKS_LIKE = "actions look like this: b2-d4, b2-d4xd5, b2xb4, end"
 WORDS_LOOK_LIKE = "actions look like this: b2, to d4, hit d5, wait, end"
 _CELL = "([a-n])([1-9][0-9]?)"
@@ -243,7 +243,7 @@ def ruleset_mask(ruleset: Ruleset, state: np.void) -> np.ndarray:
 
 
 def outcome_text(state: np.void) -> str:
-    """How the game ended, or an empty text."""
+    """Reason why the game ended, or an empty text."""
     if not (state["terminated"] or state["truncated"]):
         return ""
     return {0: "drawn", 1: "red wins", -1: "blue wins"}[int(np.sign(state["rewards"][0]))]

@@ -11,7 +11,7 @@ from asobiba.envs.tactics.units import CANNON, DIRECTIONS, OFFSETS
 
 
 class Order(NamedTuple):
-    """What a unit does: its number, the cell it goes to, and the cell it attacks or -1."""
+    """A unit's order: its number, the cell it goes to, and the cell it attacks or -1."""
 
     unit: int
     goal: int

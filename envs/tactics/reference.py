@@ -23,7 +23,7 @@ class Piece:
 
 
 def damage(attacker: int, hp: int, target: int, stars: int, target_hp: int) -> int:
-    """What a unit type with `hp` hit points does to another on `stars` (which aircraft do not have)."""
+    """Damage of a unit type with `hp` hit points to another on `stars` (which aircraft do not have)."""
     if MOVES[target] == 0:
         stars = 0
     return min(target_hp, int((POWER[attacker][target] * hp + 70) // (100 + stars * target_hp)))

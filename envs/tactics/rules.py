@@ -21,7 +21,7 @@ from asobiba.envs.tactics.battle import (
 from asobiba.envs.tactics.units import INDIRECT, KINDS, MOVES, TERRAINS
 
 TURNS, LEADS = 32, 20
-"""How far the observation counts the turns left and the threshold."""
+"""Largest number of turns left, and largest threshold, that the observation tells apart."""
 GROUNDS = len(TERRAINS) - 1
 PLANES = GROUNDS + 2 * KINDS + 10 + 1
 """Planes of the observation: terrains (but no-entry), own and other unit types, hit points, who may still move."""
@@ -158,7 +158,7 @@ def choice(words_of, rank, span):
 
 @kernel
 def size_of(words_of):
-    """How many cells a set of four words has."""
+    """Number of cells in a set of four words."""
     return bits.count(words_of[0]) + bits.count(words_of[1]) + bits.count(words_of[2]) + bits.count(words_of[3])
 
 

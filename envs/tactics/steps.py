@@ -25,7 +25,7 @@ from asobiba.envs.tactics.rules import choice, each, observe_board, set_up, sett
 from asobiba.envs.tactics.units import INDIRECT
 
 UNIT, GOAL, TARGET = 0, 1, 2
-"""What the phases decide."""
+"""Phases of a unit action: what the player chooses in each."""
 
 
 @kernel

@@ -18,7 +18,7 @@ TERRAINS = tuple(terrain["name"] for terrain in _TERRAINS)
 TERRAIN_MARKS = "".join(terrain["mark"] for terrain in _TERRAINS)
 
 CLASSES = ("air", "vehicle", "foot")
-"""How units move; `MOVES` gives the class of each type."""
+"""Classes of movement; `MOVES` gives the class of each type."""
 MOVES = np.array([CLASSES.index(unit["moves"]) for unit in _UNITS], np.int64)
 MOVEMENT = np.array([unit["movement"] for unit in _UNITS], np.int64)
 INDIRECT = np.array([unit["range"][0] > 1 for unit in _UNITS], np.int64)
@@ -29,14 +29,14 @@ COSTS = np.array([[terrain[name] for terrain in _TERRAINS] for name in CLASSES],
 STARS = np.array([terrain["stars"] for terrain in _TERRAINS], np.int64)
 
 DIRECTIONS = ((0, -1), (1, 0), (0, 1), (-1, 0))
-"""Where a neighbouring target lies, as (dx, dy): above, right, below, left."""
+"""Offsets (dx, dy) of neighbouring targets: above, right, below, left."""
 OFFSETS = tuple(
     (dx, dy)
     for dy in range(-3, 4)
     for dx in range(-3, 4)
     if _UNITS[CANNON]["range"][0] <= abs(dx) + abs(dy) <= _UNITS[CANNON]["range"][1]
 )
-"""Where a cannon's target may lie, row by row."""
+"""Offsets of a cannon's targets, row by row."""
 OFFSET_NUMBER = np.full((7, 7), -1, np.int64)
 """`OFFSET_NUMBER[dy + 3, dx + 3]`: index into `OFFSETS`, or -1."""
 for _k, (_dx, _dy) in enumerate(OFFSETS):

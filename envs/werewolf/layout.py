@@ -65,13 +65,13 @@ MOST_TALK = 10
 
 
 def number_of_actions(seats: int, operators: bool) -> int:
-    """How many actions there are with this many seats in the arrays."""
+    """Number of actions with this many seats in the arrays."""
     simple = BLOCKS + SIMPLE_BLOCKS * seats
     return simple + 2 * seats + 5 + days(seats) if operators else simple
 
 
 def days(seats: int) -> int:
-    """How many days a game can have, day 0 included: three must be alive when a day begins, and one is executed daily."""
+    """Largest number of days, day 0 included: three must be alive when a day begins, and one is executed daily."""
     return seats - 1
 
 

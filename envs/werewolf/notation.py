@@ -113,7 +113,7 @@ def sentence_text(ruleset: Ruleset, state: np.void, speaker: int, words: Any) ->
 
 
 def action_to_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
-    """What an action (or the actions of all seats, those who act) says or does.
+    """Text of an action (or of the actions of all seats that act).
 
     A word that an operator opens is followed by an ellipsis. Among the actions of all seats, one that is none, which the
     rules replace, is written `?`.
@@ -274,7 +274,7 @@ def plain_words(act: int, target: int, value: int) -> str:
 
 
 def plain_talk(state: np.void, day: int | None = None, whispers: bool = False) -> list[str]:
-    """What was said, line by line in English: `agent 3: I divined agent 7: werewolf`."""
+    """Transcript of the talk, line by line in English: `agent 3: I divined agent 7: werewolf`."""
     name, count = ("whispers", "whisper_rows") if whispers else ("talk", "talk_rows")
     lines: list[str] = []
     before = None

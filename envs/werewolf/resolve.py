@@ -13,7 +13,7 @@ def alive(s, player):
 
 @kernel
 def species(role):
-    """What seer and medium see: the possessed is human."""
+    """Species as seer and medium see it: the possessed is human."""
     return WOLF if role == WEREWOLF else HUMAN
 
 

@@ -334,7 +334,7 @@ def _choose(s, p, action):
 
 @kernel
 def replacement(s, p, player, mask):
-    """What the platform does where a player does not answer: he is silent, votes for anybody, or chooses nobody."""
+    """The platform's action for a player who does not answer: silence, a random vote, or no target."""
     if s.phase == VOTE:
         others = -1
         for k in range(p.players):

@@ -73,7 +73,7 @@ def decode(seats, action):
 
 @kernel
 def arity(act):
-    """How many sentences an act takes: 0 for a simple sentence."""
+    """Number of sentences that an act takes: 0 for a simple sentence."""
     if act < REQUEST:
         return 0
     if act == BECAUSE or (act >= AND and act <= XOR):
@@ -83,7 +83,7 @@ def arity(act):
 
 @kernel
 def depth_of_next(draft, words):
-    """How deep the next word of a sentence in prefix order stands (0 is the outermost), or -1 if it is complete."""
+    """Depth of the next word of a sentence in prefix order (0 is the outermost), or -1 if it is complete."""
     level, first, second = 0, 0, 0
     for w in range(words):
         takes = arity(draft[w, 0])

@@ -1,13 +1,13 @@
-"""What a page or a league came from: the modules of a game and its agents, told by the digest of their sources.
+"""What a page or a league came from: the digest of the modules of a game and its agents, alike on every machine.
 
 A digest covers these modules, what they import of games and agents (at their top and inside functions), and the data
-beside them of the kinds that they name (such as `.yml`); comments, docstrings and layout do not count, nor does what is
-shared by all games.
+beside them of the kinds that they name (such as `.yml`). Of what all games share it covers the loops over games, the
+laws and the random numbers, and the compiled functions that games and agents reach, with all that these reach. As in the
+cache of compiled code it is the syntax tree that counts (see `asobiba.core.trees`), not comments, docstrings and layout.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib.util
 import json
@@ -16,9 +16,27 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from asobiba.core.trees import Definition, Tree, tree_of
+
 _DATA = {".csv", ".json", ".npz", ".safetensors", ".tbsmap", ".txt", ".yaml", ".yml"}
 _NO_SOURCES = re.compile(r"training.*\.yml|references\.yml|config\.yml|run\.json|(curve|practice|imitation)\.csv")
 """Data that says how an agent was made, not how it plays."""
+_SHARED = ("asobiba.core.laws", "asobiba.core.loops.games", "asobiba.core.random")
+"""What every game is played by."""
+_PLAIN = {
+    "abstractmethod",
+    "cache",
+    "cached_property",
+    "classmethod",
+    "contextmanager",
+    "lru_cache",
+    "overload",
+    "property",
+}
+_PLAIN |= {"setter", "singledispatch", "staticmethod", "wraps"}
+"""Decorators of plain Python; all others compile."""
+_HOW = {"asobiba.core.cache", "asobiba.core.kernels", "asobiba.core.targets"}
+"""How code is compiled, which does not change what it plays."""
 
 
 @cache
@@ -32,48 +50,27 @@ def _folders() -> dict[str, Path]:
     return found
 
 
+def _below(folder: Path, parts: list[str]) -> Path | None:
+    place = folder.joinpath(*parts)
+    for file in (place.with_suffix(".py"), place / "__init__.py"):
+        if file.is_file():
+            return file
+    return None
+
+
 def _file(module: str, folders: dict[str, Path]) -> Path | None:
     """The file of a module of a game or of agents, or `None` for any other."""
     for package, folder in folders.items():
         if module.startswith(f"{package}."):
-            place = folder.joinpath(*module[len(package) + 1 :].split("."))
-            for file in (place.with_suffix(".py"), place / "__init__.py"):
-                if file.is_file():
-                    return file
+            return _below(folder, module[len(package) + 1 :].split("."))
     return None
 
 
-def _imported(tree: ast.AST) -> Iterable[str]:
-    """The modules that a module may import, at its top and inside its functions."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{name.name}" for name in node.names)
-
-
-def _essence(text: str) -> str:
-    """Python without comments, docstrings and layout: its syntax tree as text."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.body:
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and type(first.value.value) is str:
-                del node.body[0]
-    return _dump(tree)
-
-
-def _dump(value: object) -> str:
-    # Not `ast.dump`: what it leaves out differs between versions of Python. Empty fields are left out here: a version
-    # that knows more fields (such as those of type parameters) writes the same.
-    if isinstance(value, ast.AST):
-        fields = ((name, getattr(value, name, None)) for name in value._fields if name != "type_comment")
-        shown = ",".join(f"{name}={_dump(found)}" for name, found in fields if found is not None and found != [])
-        return f"{type(value).__name__}({shown})"
-    if isinstance(value, list):
-        return f"[{','.join(map(_dump, value))}]"
-    return repr(value)
+def _tree(module: str, file: Path) -> Tree:
+    tree = tree_of(file, module if file.name == "__init__.py" else module.rpartition(".")[0])
+    if tree is None:
+        raise SyntaxError(f"{file} cannot be read as Python")
+    return tree
 
 
 def source_files(modules: Iterable[str], folders: dict[str, Path] | None = None) -> dict[str, Path]:
@@ -81,7 +78,7 @@ def source_files(modules: Iterable[str], folders: dict[str, Path] | None = None)
     games and agents that they import, and the data beside them of the kinds that they name (such as `.yml`)."""
     folders = _folders() if folders is None else folders
     found: dict[str, Path] = {}
-    texts: dict[str, str] = {}
+    endings: dict[str, set[str]] = {}
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
@@ -89,24 +86,94 @@ def source_files(modules: Iterable[str], folders: dict[str, Path] | None = None)
         if file is None or module in found:
             continue
         found[module] = file
-        text = file.read_text(encoding="utf-8")
-        package = ".".join(module.split(".")[:3])
-        texts[package] = texts.get(package, "") + _essence(text)
-        waiting += _imported(ast.parse(text))
-    for package, text in texts.items():
+        tree = _tree(module, file)
+        endings.setdefault(".".join(module.split(".")[:3]), set()).update(tree.endings)
+        waiting += tree.imports
+    for package, named in endings.items():
         parent, _, game = package.rpartition(".")
         for file in (folders[parent] / game).rglob("*"):
-            if file.suffix in _DATA and file.suffix in text and not _NO_SOURCES.fullmatch(file.name):
+            if file.suffix in _DATA and file.suffix in named and not _NO_SOURCES.fullmatch(file.name):
                 found[f"{package}/{file.relative_to(folders[parent] / game).as_posix()}"] = file
     return found
 
 
-def sources_digest(modules: Iterable[str], folders: dict[str, Path] | None = None) -> str:
-    """The digest of what these modules come from (see `source_files`): 16 hexadecimal digits."""
+def _is_played(definition: Definition) -> bool:
+    """Whether a definition is compiled code or a constant, and not what declares, seats or shows games."""
+    if definition.kind == "class":
+        return any(chain[-1].endswith("Enum") for chain in definition.chains)
+    return definition.kind == "value" or bool({*definition.decorators} - _PLAIN)
+
+
+class _Shared:
+    """What games and agents reach of the code that all games share: definition by definition."""
+
+    def __init__(self, root: Path) -> None:
+        self.found: dict[str, str] = {}
+        self._root = root
+        self._waiting: list[tuple[str, str]] = []
+
+    def tree(self, module: str) -> Tree | None:
+        """The tree of a module that all games share, or `None` for any other."""
+        parts = module.split(".")
+        if parts[0] != "asobiba" or parts[1:2] in (["envs"], ["baselines"]):
+            return None
+        file = _below(self._root, parts[1:])
+        return None if file is None else _tree(module, file)
+
+    def follow(self, tree: Tree, everything: bool) -> None:
+        """What a module's names lead to; only compiled functions and constants, or `everything`."""
+        for chain in tree.chains:
+            self._enter(tree, chain, everything)
+        while self._waiting:
+            self._define(*self._waiting.pop())
+
+    def _enter(self, tree: Tree, chain: tuple[str, ...], everything: bool) -> None:
+        for target in tree.bound.get(chain[0], []):
+            self._resolve(target[0], [*target[1:], *chain[1:]], everything)
+
+    def _resolve(self, module: str, names: list[str], everything: bool) -> None:
+        if module in _HOW or not names or (tree := self.tree(module)) is None:
+            return
+        if (definition := tree.names.get(names[0])) is not None:
+            if everything or _is_played(definition):
+                self._waiting.append((module, names[0]))
+        elif names[0] in tree.bound:
+            self._enter(tree, tuple(names), everything)
+        else:
+            self._resolve(f"{module}.{names[0]}", names[1:], everything)
+
+    def _define(self, module: str, name: str) -> None:
+        if f"{module}:{name}" in self.found:
+            return
+        tree = self.tree(module)
+        assert tree is not None
+        definition = tree.names[name]
+        self.found[f"{module}:{name}"] = definition.digest
+        for chain in definition.chains:
+            if chain[0] in tree.names:
+                self._waiting.append((module, chain[0]))
+            self._enter(tree, chain, everything=True)
+
+
+def sources_digest(modules: Iterable[str], folders: dict[str, Path] | None = None, root: Path | None = None) -> str:
+    """The digest of what these modules come from (see `source_files`), and of what they reach of the code that all games
+    share, which lies in `root`: 16 hexadecimal digits."""
+    shared = _Shared(Path(__file__).parent if root is None else root)
     digest = hashlib.blake2b(digest_size=8)
     for name, file in sorted(source_files(modules, folders).items()):
-        content = _essence(file.read_text(encoding="utf-8")).encode() if file.suffix == ".py" else file.read_bytes()
-        digest.update(json.dumps([name, hashlib.blake2b(content, digest_size=16).hexdigest()]).encode())
+        if file.suffix == ".py":
+            tree = _tree(name, file)
+            shared.follow(tree, everything=False)
+            content = tree.digest
+        else:
+            content = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+        digest.update(json.dumps([name, content]).encode())
+    for module in _SHARED:
+        found = shared.tree(module)
+        if found is not None:
+            shared.follow(found, everything=True)
+            digest.update(json.dumps([module, found.digest]).encode())
+    digest.update(json.dumps(sorted(shared.found.items())).encode())
     return digest.hexdigest()
 
 

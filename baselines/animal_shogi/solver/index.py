@@ -40,7 +40,7 @@ def material_code(elephants: int, giraffes: int, chicks: int) -> int:
 
 
 def material_counts(material: int) -> tuple[int, int, int]:
-    """How many elephants, giraffes and chicks a material has."""
+    """Number of elephants, giraffes and chicks of a material."""
     return material // 9, material // 3 % 3, material % 3
 
 
@@ -57,7 +57,7 @@ def _mirror(mask: int) -> int:
 
 
 POP = np.array([m.bit_count() for m in range(FULL + 1)], np.int8)
-"""How many squares a mask has."""
+"""Number of squares in a mask."""
 LOW = np.array([(m & -m).bit_length() - 1 for m in range(FULL + 1)], np.int8)
 """The first square of a mask (-1 if it has none)."""
 ROTATE = np.array([_rotate(m) for m in range(FULL + 1)], np.int16)
@@ -131,12 +131,12 @@ for _table in (POP, LOW, ROTATE, MIRROR, NTH, PAIR_LOW, PAIR_HIGH, LIONS, PLACEM
 
 
 def open_numbers(material: int) -> int:
-    """How many numbers the placements have in which a game can go on."""
+    """Number of table entries for placements in which a game can go on."""
     return OPEN_PLACEMENTS * int(SIZE[material])
 
 
 def all_numbers(material: int) -> int:
-    """How many numbers there are, decided placements included."""
+    """Number of table entries, decided placements included."""
     return PLACEMENTS * int(SIZE[material])
 
 

@@ -34,7 +34,7 @@ _1, _2, _4, _56, _63, _6 = (np.uint64(k) for k in (1, 2, 4, 56, 63, 6))
 
 @kernel
 def ones_in(word):
-    """How many bits of a 64-bit word are set."""
+    """Number of set bits of a 64-bit word."""
     word -= (word >> _1) & _M1
     word = (word & _M2) + ((word >> _2) & _M2)
     return np.int64((((word + (word >> _4)) & _M4) * _MH) >> _56)

@@ -47,7 +47,7 @@ At most 7 pieces move to 8 squares or fewer, and at most 6 in hand of 3 kinds dr
 move backwards may have taken nothing or one of 4 kinds.
 """
 GOES_ON, LION_LOST, TRIED = 0, 1, 2
-"""What a move leads to: a game that goes on; the opponent can catch the lion; a lion on the goal rank and safe."""
+"""Result of a move: the game goes on; the opponent can catch the lion; a lion on the goal rank and safe."""
 _GOAL = 9
 
 

@@ -39,7 +39,7 @@ class Line:
 
 
 def measure(table: ValueTable, ruleset: Ruleset) -> dict[str, Any]:
-    """What the comparison takes from the table itself, for JSON: values of the start and its moves, and counts.
+    """Figures that the comparison takes from the table itself, for JSON: values of the start and its moves, and counts.
 
     Args:
         table: the solved game.

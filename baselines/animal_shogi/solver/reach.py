@@ -1,4 +1,4 @@
-"""Which positions of the whole game can be reached from its start, counted as the published analysis counts them.
+"""Positions of the whole game that can be reached from its start, counted as the published analysis counts them.
 
 There only the catching of a lion ends a game, and a position is over where the player to move can catch the lion, or
 the opponent's lion stands on its goal rank and he cannot. Positions are folded by mirroring and by the side to move.
@@ -107,7 +107,7 @@ def blank_sets(material: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def count_kinds(material: int, reached: np.ndarray) -> tuple[int, int, int]:
-    """How many reached positions go on, can catch the lion, and have lost to a try."""
+    """Counts of the reached positions that go on, can catch the lion, and have lost to a try."""
     counts = np.zeros((len(reached) // _BYTES + 1, 3), np.int64)
     kinds(material, reached, 0, len(reached), counts)
     goes, catch, tried = counts.sum(0)

@@ -34,7 +34,7 @@ WAITING = 176
 NEVER_LOST = 250
 OUTSIDE = 255
 BLOCK = 1 << 14
-"""How many numbers one thread takes at a time."""
+"""Number of table entries that one thread takes at a time."""
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 
@@ -194,7 +194,7 @@ def spread(material, values, words, level, first, last):
 
 @kernel
 def value_after(values, word):
-    """What a move leads to (a word of `successors`) for the player who is then to move: plies, or `WAITING`: a draw."""
+    """Value of a move's result (a word of `successors`) for the player who is then to move: plies, or `WAITING`: a draw."""
     result = word & 3
     if result == LION_LOST:
         return 1
@@ -240,7 +240,7 @@ def _contradictions(material, values, first, last, stride):
 
 @compiled(parallel=True)
 def contradictions(material, values, first, last, stride):
-    """How many of the numbers `first`, `first + stride`, ... below `last` have a value that their moves do not give."""
+    """Count of the entries `first`, `first + stride`, ... below `last` whose value does not follow from their moves."""
     wrong = 0
     size = BLOCK * stride
     for block in prange((last - first + size - 1) // size):

@@ -1,4 +1,4 @@
-"""What the published analysis counts in the solved game, over the positions that can be reached from the start.
+"""Counts of the published analysis in the solved game, over the positions that can be reached from the start.
 
 Every position in which the game goes on is looked at once with all its moves, which also checks its value.
 """
@@ -61,7 +61,7 @@ def value_class(value):
 
 @kernel
 def _far_drops_kept(material, values, best, position):
-    """How many drops of a chick on the far rank keep the value `best`."""
+    """Number of drops of a chick on the far rank that keep the value `best`."""
     mine, theirs, e, g, c, h, own, he, hg, hc = position
     kept = 0
     if hc == 0:

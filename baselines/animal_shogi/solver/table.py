@@ -47,7 +47,7 @@ class TableError(AsobibaError, ValueError):
 
 
 def data_folder() -> Path:
-    """Where solved tables lie: `$ASOBIBA_DATA_DIR`, or `asobiba` in the user's data folder. Not created here."""
+    """Folder of solved tables: `$ASOBIBA_DATA_DIR`, or `asobiba` in the user's data folder. Not created here."""
     if chosen := os.environ.get("ASOBIBA_DATA_DIR"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -185,7 +185,7 @@ class ValueTable:
         return outcomes, plies
 
     def move_values(self, positions: np.ndarray, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What every legal action leads to.
+        """Result of every legal action.
 
         Args:
             positions: `(n,)` int64, as for `values`.
@@ -206,7 +206,7 @@ class ValueTable:
         return outcomes, plies
 
     def distances(self, material: int = WHOLE_GAME) -> np.ndarray:
-        """How many positions of a material end after 0, 1, 2 ... plies, draws last: `(DRAW_BYTE + 1,)` integers.
+        """Counts of a material's positions that end after 0, 1, 2 ... plies, draws last: `(DRAW_BYTE + 1,)` integers.
 
         All legal positions in which no lion can be caught at once, reachable or not. Takes about a second.
         """

@@ -68,7 +68,7 @@ def motor_mode(drive: Drive) -> int:
 
 @dataclass
 class SimulatedSense:
-    """What the simulated sensors say; see `program.Sensed`."""
+    """Readings of the simulated sensors; see `program.Sensed`."""
 
     raw: tuple[int, ...]
     temperature: float
@@ -113,7 +113,7 @@ class SimulatedBody:
 
     @property
     def progress(self) -> float:
-        """How far the car has come since the start, m (the simulator's truth)."""
+        """Distance from the start, m (the simulator's truth)."""
         return float(self.states["progress"][0, 0])
 
     @property

@@ -1,4 +1,4 @@
-"""What a link and a car's sensors are worth: latency, jitter, losses, noise at rest, gyro bias."""
+"""Quality of a link and of a car's sensors: latency, jitter, losses, noise at rest, gyro bias."""
 
 from __future__ import annotations
 

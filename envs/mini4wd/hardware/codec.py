@@ -1,4 +1,4 @@
-"""What goes over the wire: messages, and the two codecs that turn them into bytes and back.
+"""Messages on the wire, and the two codecs that turn them into bytes and back.
 
 `AsobibaCodec` speaks with `firmware/mini4wd`: COBS frames with CRC-16, numbered both ways. `AiChipCodec` speaks with
 RT Corporation's AI chip (RT-AICHIP): commands of 10 bytes, telemetry of 43 bytes, neither with a checksum
@@ -27,7 +27,7 @@ FULL_DUTY = 32767
 
 
 class DriveMode(IntEnum):
-    """How the motor is driven; the numbers are those on the wire."""
+    """Drive modes of the motor; the numbers are those on the wire."""
 
     BRAKE = 0
     FORWARD = 1
@@ -37,7 +37,7 @@ class DriveMode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """What the motor shall do: a mode, and a duty in [0, 1] that counts in forward and reverse."""
+    """Command to the motor: a mode, and a duty in [0, 1] that counts in forward and reverse."""
 
     mode: DriveMode
     duty: float = 0.0

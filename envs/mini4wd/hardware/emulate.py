@@ -23,17 +23,17 @@ from asobiba.envs.mini4wd.hardware.program import CarProgram
 from asobiba.envs.mini4wd.profile import Profile, firmware_header
 
 TICK = 0.001
-"""How often program and physics are brought together, s."""
+"""Interval at which program and physics are brought together, s."""
 PUT_BACK = 1.5
 """A car that has moved and stands for so long, or is out for so long, is put on the start, s."""
 MOST_BEHIND = 0.25
 """A computer that is further behind lets the time pass unsimulated, s."""
 FIRMWARE = Path(__file__).resolve().parents[3] / "firmware" / "mini4wd" / "build"
-"""Where `make -C firmware/mini4wd all emulator` puts its files, in a checkout."""
+"""Output folder of `make -C firmware/mini4wd all emulator`, in a checkout."""
 
 
 def built_for_another(folder: Path, profile: Profile) -> list[str]:
-    """What a built program was told otherwise than this profile says, such as `kReverseLimitMs is 100, not 60`.
+    """Differences between a built program and this profile, such as `kReverseLimitMs is 100, not 60`.
 
     Args:
         folder: where `make` built it.
@@ -66,7 +66,7 @@ class ProgramPort:
 
     @property
     def drive(self) -> Drive:
-        """What the motor gets."""
+        """Command that the motor gets."""
         return self.program.drive
 
     def tick(self, until: float) -> None:
@@ -100,7 +100,7 @@ class ChipPort:
 
     @property
     def drive(self) -> Drive:
-        """What the motor gets."""
+        """Command that the motor gets."""
         return self.chip.pins.drive
 
     def tick(self, until: float) -> None:

@@ -19,7 +19,7 @@ from asobiba.envs.mini4wd.hardware.transport import LinkError, SerialTransport
 
 @dataclass(frozen=True)
 class Pins:
-    """What the motor pins did in a while: the shares of it, and when they last changed, s of the chip's clock."""
+    """Activity of the motor pins over a while: their shares of it, and when they last changed, s of the chip's clock."""
 
     forward: float
     reverse: float
@@ -29,7 +29,7 @@ class Pins:
 
     @property
     def drive(self) -> Drive:
-        """What the motor got: an H-bridge between pulses shorts it."""
+        """Command that the motor got: an H-bridge between pulses shorts it."""
         if self.forward or self.reverse:
             mode = DriveMode.FORWARD if self.forward >= self.reverse else DriveMode.REVERSE
             return Drive(mode, abs(self.forward - self.reverse))
@@ -115,7 +115,7 @@ class EmulatedTransport(SerialTransport):
     """
 
     PATIENCE = 20.0
-    """How long bytes may take through the operating system, s of the wall clock."""
+    """Longest time that bytes may take through the operating system, s of the wall clock."""
 
     def __init__(self, chip: EmulatedChip, body: Body, tick: float = 0.001):
         super().__init__(chip.port)

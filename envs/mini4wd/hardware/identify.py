@@ -34,7 +34,7 @@ from asobiba.envs.mini4wd.profile import load_profile
 PARAMETERS = (
     "torque_constant", "resistance", "no_load_current", "roller_drag", "voltage", "battery_resistance",
 )  # fmt: skip
-"""What is fitted by default. The wheels' rolling resistance acts as the motor's own friction (`no_load_current`) does and is
+"""Parameters fitted by default. The wheels' rolling resistance acts as the motor's own friction (`no_load_current`) does and is
 a tenth of it: one run cannot tell the two apart, so it keeps the car file's value."""
 HEADING_NOISE, VOLTAGE_NOISE, DISTANCE_NOISE = 0.02, 0.005, 0.03
 """Weights of the residuals, rad, V and m: what a good sensor leaves; to the voltage's the profile's own noise is added."""
@@ -52,7 +52,7 @@ _FIELDS = {field.name: field for field in CAR_FIELDS}
 UNITS_OF_ADDED = {
     "speed_drag": 0.01, "rolling_resistance": 0.02, "gear_efficiency": 0.8, "mass": 0.15, "brake_friction": 0.3,
 }  # fmt: skip
-"""What else can be fitted, and in which steps where the car file has 0."""
+"""Other parameters that can be fitted, with the step to use where the car file has 0."""
 FITTABLE = (*PARAMETERS, *UNITS_OF_ADDED)
 FACTOR = 3.0
 """A fitted value stays within this factor of the car file's, and within the field's legal range."""
@@ -97,7 +97,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Identification:
-    """What was found: the car, each fitted value with its standard error, and the residuals' rms before and after.
+    """Result of a fit: the car, each fitted value with its standard error, and the residuals' rms before and after.
 
     `errors` are standard errors (infinite where the run does not depend on a value), in which the residuals of one quantity count
     as as many independent ones as their correlation from frame to frame leaves, and which include how far apart about equally

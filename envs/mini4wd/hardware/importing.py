@@ -153,7 +153,7 @@ def _run_log(path: Path) -> Recording:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a recording says of a car's sensors; `values` by name, in the unit that the name's entry in `UNITS` gives.
+    """Properties of a car's sensors found in a recording; `values` by name, in the unit that `UNITS` gives.
 
     NaN where the recording holds nothing of the kind.
     """

@@ -53,7 +53,7 @@ class Governor:
         self._exhausted = False
 
     def allow(self, wanted: Drive, now: float, lasts: float) -> Drive:
-        """What the car may do from `now` on for `lasts` seconds.
+        """Limits on the command from `now` on for `lasts` seconds.
 
         A reverse pulse that would outlast the limit is a short-brake, and so is every further reverse until another
         mode has been asked for.

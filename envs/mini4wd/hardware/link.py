@@ -13,7 +13,7 @@ from asobiba.envs.mini4wd.hardware.transport import LinkError, Transport
 
 @dataclass
 class LinkCounts:
-    """What has happened on a link since it was opened."""
+    """Counts of a link since it was opened."""
 
     sent: int = 0
     send_failures: int = 0

@@ -1,4 +1,4 @@
-"""What a real run has come to, as far as the car's sensors tell: distance, laps, and whether the car is still running.
+"""Progress of a real run, as far as the car's sensors tell: distance, laps, and whether the car is still running.
 
 A real course has no lap gate and no simulator. With a tachometer the distance is that of the wheels; without one it is
 read from the gyro: the heading of a course is known, so that the heading that the car has turned through says where it

@@ -50,7 +50,7 @@ class Wire:
             self._queue.append((now + self.delay, data))
 
     def get(self, now: float) -> bytes:
-        """What has arrived by now."""
+        """Bytes that have arrived by now."""
         pieces = []
         while self._queue and self._queue[0][0] <= now + 1e-9:
             pieces.append(self._queue.popleft()[1])
@@ -58,7 +58,7 @@ class Wire:
 
 
 class Sensed(Protocol):
-    """What a body's sensors say: six raw integers (acceleration, angular rate), degrees Celsius, V, pulses, and how long
+    """Readings of a body's sensors: six raw integers (acceleration, angular rate), degrees Celsius, V, pulses, and how long
     ago the last pulse came, s (`None`: there was none)."""
 
     raw: tuple[int, ...]
@@ -69,7 +69,7 @@ class Sensed(Protocol):
 
 
 class Body(Protocol):
-    """What the car's program is built into."""
+    """The body that the car's program is built into."""
 
     def advance(self, seconds: float, drive: Drive) -> None:
         """Time passes while the motor is driven so."""
@@ -222,7 +222,7 @@ class CarProgram:
         self._number += 1
 
     def take(self) -> bytes:
-        """What the car has sent since this was last called."""
+        """Bytes that the car has sent since the last call."""
         return b"".join(self.take_pieces())
 
     def take_pieces(self) -> list[bytes]:

@@ -11,7 +11,7 @@ from asobiba.envs.mini4wd.hardware.runlog import ReplayTransport, read_log
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of it: steps, observations and messages to the car that are not the recorded ones, how it ended."""
+    """Result of a replay: steps, observations and messages to the car that differ from the recorded ones, and how it ended."""
 
     steps: int
     differing: int

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -27,7 +28,7 @@ import numpy as np
 
 from asobiba.api.render import picture_seat
 from asobiba.arena.person import move_text, read_action
-from asobiba.core import Agent, AsobibaError, GameParameterError, IllegalAction, Ruleset, make_agent
+from asobiba.core import Agent, AsobibaError, Game, GameParameterError, IllegalAction, Ruleset, make_agent
 from asobiba.core.answers import read_answer
 from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
 
@@ -48,6 +49,7 @@ class PageGame:
         position: where to begin, in the game's notation; `None` is a starting position.
         ponder: whether the agent is told to think while the person does.
         seed: of the game's chance and of the agent; each new game takes the next one.
+        build: makes the agent of its text; another one may contain it.
 
     All methods may be called from several threads.
     """
@@ -58,6 +60,7 @@ class PageGame:
     position: str | None = None
     ponder: bool = True
     seed: int = 0
+    build: Callable[[Game, str], Agent] = make_agent
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +72,7 @@ class PageGame:
         self._agents: dict[int, Agent] = {}
         for k in range(self.ruleset.num_players):
             if self.seat not in (-1, k):
-                self._agents[k] = make_agent(game, self.agent) if isinstance(self.agent, str) else self.agent
+                self._agents[k] = self.build(game, self.agent) if isinstance(self.agent, str) else self.agent
         self._thinker: threading.Thread | None = None
         self._thinking = False
         self._trouble = ""
@@ -473,11 +476,12 @@ def serve(
     ponder: bool = True,
     open_page: bool = True,
     seed: int = 0,
+    build: Callable[[Game, str], Agent] = make_agent,
 ) -> None:
     """Serves the page until interrupted (Ctrl-C), and opens it in the browser where there is one."""
     import webbrowser
 
-    server = PageServer(PageGame(ruleset, agent, seat, position, ponder, seed), port)
+    server = PageServer(PageGame(ruleset, agent, seat, position, ponder, seed, build), port)
     print(f"{ruleset.game.title} on {server.url} (Ctrl-C ends it)", flush=True)
     if open_page:
         threading.Timer(0.3, webbrowser.open, (server.url,)).start()

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from asobiba.arena.executors import Executor
     from asobiba.arena.results import Results
     from asobiba.arena.store import Store
+    from asobiba.arena.trust import Trust
     from asobiba.core import Ruleset
+    from asobiba.protocols.sandbox import Sandbox
 
 GameName = Annotated[str, typer.Argument(help="The game, as `asobiba games` lists it.")]
 Parameters = Annotated[
@@ -89,14 +91,14 @@ def make_runner(
     return found
 
 
-def say_containment(ruleset: Ruleset, agents: list[str], runner: Executor) -> None:
+def say_containment(ruleset: Ruleset, agents: list[str], trust: Trust, containment: Sandbox) -> None:
     """Says which agents are contained and how, on the standard error stream."""
     from asobiba.arena.trust import contained
 
-    inside = [text for text in dict.fromkeys(agents) if contained(ruleset.game, text, runner.terms.trust)]
+    inside = [text for text in dict.fromkeys(agents) if contained(ruleset.game, text, trust)]
     if not inside:
         return
-    kind = runner.terms.containment.name
+    kind = containment.name
     print(f"Contained by {kind}: {', '.join(inside)} (--trust AGENT runs one without)", file=sys.stderr)
     if kind == "limits":
         print(
@@ -147,7 +149,7 @@ def match(
     if len(agents) != ruleset.num_players:
         raise AsobibaError(f"{ruleset.game.name} has {ruleset.num_players} seats, {len(agents)} agents were given")
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
-    say_containment(ruleset, agents, runner)
+    say_containment(ruleset, agents, runner.terms.trust, runner.terms.containment)
     check_agents(ruleset, agents, runner)
     wanted = list(meetings(ruleset, agents, games, seed))
     kept = open_store(ruleset, store, create=True) if store else None
@@ -204,7 +206,7 @@ def league_run(
         minutes = minutes or _DEMO
         publish = publish or Path("runs") / "league" / f"{ruleset.game.name}-demo"
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
-    say_containment(ruleset, names, runner)
+    say_containment(ruleset, names, runner.terms.trust, runner.terms.containment)
     with open_store(ruleset, store, create=True) as kept:
         if kept.upgraded:
             print(f"The store was of an older format; a copy of it is {kept.upgraded}", file=sys.stderr)
@@ -346,9 +348,9 @@ def play(
     import secrets
 
     from asobiba.arena.person import Person, Quit, play_person
-    from asobiba.arena.trust import Trust, contained, make_player
+    from asobiba.arena.trust import Trust, make_player
     from asobiba.core import AsobibaError
-    from asobiba.protocols.sandbox import Sandbox, programs_in
+    from asobiba.protocols.sandbox import Sandbox
 
     ruleset = ruleset_of(game, param)
     seats = ruleset.num_players
@@ -358,15 +360,12 @@ def play(
         texts *= seats - 1
     if len(texts) != seats - 1:
         raise AsobibaError(f"{game} needs {seats - 1} opponents, {len(texts)} were given")
-    if browser:
-        _play_in_browser(ruleset, place, texts, seed, store, port)
-        return
     trusted = Trust.of(trust)
-    opponents = []
-    for text in texts:
-        inside = Sandbox() if contained(ruleset.game, text, trusted) else None
-        with programs_in(inside):
-            opponents.append(make_player(ruleset.game, text, trusted))
+    say_containment(ruleset, texts, trusted, Sandbox())
+    if browser:
+        _play_in_browser(ruleset, place, texts, seed, store, port, trusted)
+        return
+    opponents = [make_player(ruleset.game, text, trusted) for text in texts]
     kept = open_store(ruleset, store, create=True) if store else None
     names = [*texts[:place], f"person:{name}", *texts[place:]]
     try:
@@ -385,11 +384,12 @@ def play(
 
 
 def _play_in_browser(
-    ruleset: Ruleset, seat: int, texts: list[str], seed: int | None, store: str | None, port: int
+    ruleset: Ruleset, seat: int, texts: list[str], seed: int | None, store: str | None, port: int, trust: Trust
 ) -> None:
     import secrets
 
     from asobiba.arena.browser import serve
+    from asobiba.arena.trust import make_player
     from asobiba.core import AsobibaError
 
     if store is not None:
@@ -397,7 +397,8 @@ def _play_in_browser(
     if len(set(texts)) > 1:
         raise AsobibaError(f"on the page all others are one agent, not {', '.join(texts)}")
     agent = texts[0] if texts else "random"
-    serve(ruleset, agent, seat, port=port, seed=secrets.randbelow(2**48) if seed is None else seed)
+    chosen = secrets.randbelow(2**48) if seed is None else seed
+    serve(ruleset, agent, seat, port=port, seed=chosen, build=lambda game, text: make_player(game, text, trust))
 
 
 def _seat(ruleset: Ruleset, text: str) -> int:

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from asobiba.core import Game, Ruleset, agent_declarations, game, game_names
-from asobiba.core.cache import cache_folder
+from asobiba.core.folders import cache_folder
 
 
 def console() -> Console:

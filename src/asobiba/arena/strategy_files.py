@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 
-from asobiba.core import Agent, Game, GameParameterError
+from asobiba.core import Agent, Game, GameParameterError, agent_loader
 from asobiba.core.agents import agent_packages
 
 
+@agent_loader(starts="nothing")
 def load_agent(game: Game, argument: str) -> Agent:
     """The loader behind `rules:FILE` (entry point of the group `asobiba.agent_loaders`).
 

@@ -16,16 +16,24 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from asobiba.core import Agent, AgentDeclaration, Game, GameParameterError, agent_declarations, make_agent
-from asobiba.core.agents import parse_agent, random_agent, random_box_agent
+from asobiba.core import (
+    Agent,
+    AgentDeclaration,
+    AsobibaError,
+    Game,
+    GameParameterError,
+    agent_declarations,
+    make_agent,
+)
+from asobiba.core.agents import LOADERS, Starts, parse_agent, random_agent, random_box_agent
 from asobiba.protocols import sandbox
 from asobiba.protocols.hosted import HostedAgent
 
 _OWN = "asobiba"
-PROGRAMS = ("usi", "process")
-"""Loaders whose own code is trusted and whose program is not."""
-CODE = ("file",)
-"""Loaders that run what is in a file."""
+
+
+class UncontainedProgram(AsobibaError, RuntimeError):
+    """A loader that says that it starts programs, and does not say how it contains them."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +60,23 @@ EVERYBODY = Trust(everybody=True)
 def trusted(game: Game, text: str, trust: Trust = NOBODY) -> bool:
     """Whether this agent may think inside the referee's process.
 
-    Of a program that is spoken to over pipes (`usi:`, `process:`), what thinks is outside in any case.
+    Of a program that a loader starts (`asobiba.core.agent_loader`), what thinks is outside in any case.
     """
     if trust.includes(text):
         return True
     loader = _loader(text)
     if loader is not None:
-        return _distribution(loader) == _OWN and loader.name not in CODE
+        return _starts(loader) != "code"
     name = text.partition(":")[0]
     return name in _declared(game) or not _strangers(game)
 
 
 def contained(game: Game, text: str, trust: Trust = NOBODY) -> bool:
     """Whether this agent, or the program that it speaks for, thinks in a contained process."""
-    return not trust.includes(text) and (text.partition(":")[0] in PROGRAMS or not trusted(game, text))
+    if trust.includes(text):
+        return False
+    loader = _loader(text)
+    return _starts(loader) != "nothing" if loader is not None else not trusted(game, text)
 
 
 def make_trusted(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
@@ -90,7 +101,22 @@ def make_trusted(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
 
 def make_player(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
     """The agent that sits at the table: the agent itself, or the one that speaks to its contained process."""
-    return make_trusted(game, text, trust) if trusted(game, text, trust) else HostedAgent(game, text)
+    if not trusted(game, text, trust):
+        return HostedAgent(game, text)
+    agent = make_trusted(game, text, trust)
+    if _loader(text) is not None and contained(game, text, trust) and getattr(agent, "sandbox", None) is None:
+        agent.close()
+        raise UncontainedProgram(
+            f"{text!r} starts a program, but its loader keeps no `sandbox` (asobiba.protocols.sandbox.current()) that would "
+            "contain it; --trust runs it without"
+        )
+    return agent
+
+
+@cache
+def _starts(loader: EntryPoint) -> Starts:
+    """What a loader starts: what it declares, if it is asobiba's own; others are not imported here to ask them."""
+    return getattr(loader.load(), "starts", "code") if _distribution(loader) == _OWN else "code"
 
 
 def is_loaded(text: str) -> bool:
@@ -100,7 +126,7 @@ def is_loaded(text: str) -> bool:
 
 def _loader(text: str) -> EntryPoint | None:
     name, colon, _ = text.partition(":")
-    entries = entry_points(group="asobiba.agent_loaders") if colon else ()
+    entries = entry_points(group=LOADERS) if colon else ()
     return next((entry for entry in entries if entry.name == name), None)
 
 

@@ -24,7 +24,14 @@ from asobiba.core.game import Game, Layout, Ruleset
 from asobiba.core.registry import game, game_names, games, register_game
 
 if TYPE_CHECKING:
-    from asobiba.core.agents import Agent, AgentDeclaration, KernelAgent, agent_declarations, make_agent
+    from asobiba.core.agents import (
+        Agent,
+        AgentDeclaration,
+        KernelAgent,
+        agent_declarations,
+        agent_loader,
+        make_agent,
+    )
     from asobiba.core.kernels import compiled, kernel
     from asobiba.core.random import (
         mix64,
@@ -38,7 +45,8 @@ if TYPE_CHECKING:
 
 _LAZY = {
     **dict.fromkeys(
-        ("Agent", "AgentDeclaration", "KernelAgent", "agent_declarations", "make_agent"), "asobiba.core.agents"
+        ("Agent", "AgentDeclaration", "KernelAgent", "agent_declarations", "agent_loader", "make_agent"),
+        "asobiba.core.agents",
     ),
     **dict.fromkeys(("compiled", "kernel"), "asobiba.core.kernels"),
     **dict.fromkeys(
@@ -65,6 +73,7 @@ __all__ = [
     "UnknownGame",
     "UnknownParameter",
     "agent_declarations",
+    "agent_loader",
     "compiled",
     "game",
     "game_names",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import yaml
@@ -32,6 +32,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "None": ((type(None),), "null"),
 }
 """What the annotations of agents' parameters take, and how to say it."""
+_Loader = TypeVar("_Loader", bound=Callable[..., "Agent"])
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
 
@@ -362,17 +363,38 @@ def _value_for(what: str, annotation: str, value: Any) -> Any:
     raise GameParameterError(f"{what} is {' or '.join(_KINDS[kind][1] for kind in kinds)}, not {value!r}")
 
 
+LOADERS = "asobiba.agent_loaders"
+Starts = Literal["nothing", "program", "code"]
+
+
+def agent_loader(starts: Starts) -> Callable[[_Loader], _Loader]:
+    """Declares what a loader of agents starts. One that declares nothing is taken for one that runs code.
+
+    Args:
+        starts: "nothing": it reads data only. "program": it starts a program, contained by
+            `asobiba.protocols.sandbox.current()`, which the agent keeps as `sandbox`. "code": it runs what it is given in
+            its own process, so that leagues run all of it in a contained one.
+    """
+
+    def declare(loader: _Loader) -> _Loader:
+        loader.starts = starts  # type: ignore[attr-defined]
+        return loader
+
+    return declare
+
+
 def make_agent(game: Game, text: str) -> Agent:
     """Builds the agent described by `text`: `name`, `name:key=value,...`, or `loader:argument` such as `sb3:PATH`.
 
-    Loaders are entry points of the group `asobiba.agent_loaders`: functions `(game, argument) -> Agent`.
+    Loaders are entry points of the group `asobiba.agent_loaders`: functions `(game, argument) -> Agent`, declared by
+    `agent_loader`.
 
     Raises:
         UnknownAgent: with the nearest names.
         GameParameterError: for a parameter that the agent does not have, or a value that it refuses.
     """
     prefix, colon, argument = text.partition(":")
-    for entry in entry_points(group="asobiba.agent_loaders"):
+    for entry in entry_points(group=LOADERS):
         if colon and entry.name == prefix:
             agent = entry.load()(game, argument)
             agent.name = text

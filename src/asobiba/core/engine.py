@@ -13,7 +13,8 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-from asobiba.core.cache import bind_module, python_function
+from asobiba.core.cache import bind_module
+from asobiba.core.identity import python_function
 from asobiba.core.loops import placeholder
 
 LOOPS = "asobiba.core.loops.games"

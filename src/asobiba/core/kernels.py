@@ -56,7 +56,7 @@ def compiled(parallel: bool = False, **options: Any) -> Callable[[Callable[..., 
         form: dict[str, Any] = {"pipeline_class": ThreadedCompiler} if parallel else {}
         dispatcher = njit(error_model="numpy", nogil=True, parallel=parallel, **form, **options)(function)
         if COMPILES:
-            dispatcher._cache = LateCache(function)
+            dispatcher._cache = LateCache(dispatcher)
         return dispatcher
 
     return decorate

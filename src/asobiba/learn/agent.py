@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent, agent_packages, parse_agent
+from asobiba.core.agents import Agent, agent_loader, agent_packages, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.learn.policy_file import PolicyFileError, load_policy
@@ -144,6 +144,7 @@ def _few_threads(games: int) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+@agent_loader(starts="nothing")
 def load_agent(game: Game, argument: str) -> Agent:
     """The loader behind `sb3:PATH` and `sb3:PATH,key=value` (entry point of the group `asobiba.agent_loaders`).
 

@@ -1,4 +1,4 @@
-"""A strategy in a file of its own: `file:PATH`. A league runs it contained, unless somebody vouches for it.
+"""A strategy in a file of its own: `file:PATH`. It runs in a contained process, unless somebody vouches for it.
 
 The file defines an `Agent` subclass that is built without arguments, or a function `agent()` that returns an agent.
 """
@@ -10,13 +10,15 @@ import inspect
 import sys
 from pathlib import Path
 
-from asobiba.core import Agent, AsobibaError, Game
+from asobiba.core import Agent, AsobibaError, Game, agent_loader
+from asobiba.protocols import sandbox
 
 
 class StrategyError(AsobibaError, ValueError):
     """A file that holds no strategy."""
 
 
+@agent_loader(starts="code")
 def load_agent(game: Game, argument: str) -> Agent:
     """The loader behind `file:PATH` (entry point of the group `asobiba.agent_loaders`).
 
@@ -27,6 +29,10 @@ def load_agent(game: Game, argument: str) -> Agent:
     path = Path(argument)
     if not path.is_file():
         raise FileNotFoundError(f"no strategy file at {path}")
+    if not sandbox.consented():
+        from asobiba.protocols.hosted import HostedAgent
+
+        return HostedAgent(game, f"file:{argument}")
     name = f"asobiba_strategy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent
+from asobiba.core.agents import Agent, agent_loader
 from asobiba.core.errors import AsobibaError, GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.states import legal_actions, new_state, step
+from asobiba.protocols import sandbox
 from asobiba.protocols.gomocup import HOOKS
 from asobiba.protocols.process import EngineError, EngineProcess, EngineTimeout, split_command
 
@@ -31,7 +32,7 @@ class GomocupAgent(Agent):
         seconds: time for a move (`INFO timeout_turn`).
         handshake: seconds that it has to answer START.
         grace: seconds that it may be late with a move.
-        memory: bytes that it may use (`INFO max_memory`); 0 for no limit. The program is trusted with it.
+        memory: bytes that it may use (`INFO max_memory`); 0 for no limit but the sandbox's.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class GomocupAgent(Agent):
         self.name = f"gomocup:{command}"
         self.seconds, self.handshake, self.grace, self.memory = seconds, handshake, grace, int(memory)
         self._words = split_command(command)
+        self.sandbox = sandbox.current()
         self._process: EngineProcess | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class GomocupAgent(Agent):
         self._state: np.void | None = new_state(ruleset, 0)
         try:
             self.close()
-            process = self._process = EngineProcess(self._words)
+            process = self._process = EngineProcess(self._words, sandbox=self.sandbox)
             width = max(ruleset.notation.gomocup_square(ruleset, ruleset.num_actions - 1)) + 1
             process.send(f"START {width}")
             self._expect(lambda line: line.strip().upper() == "OK", self.handshake)
@@ -140,6 +142,7 @@ def _board_fields(view: np.void) -> list[str]:
     return [name for name in view.dtype.names or () if name not in skipped]
 
 
+@agent_loader(starts="program")
 def load_agent(game: Game, argument: str) -> GomocupAgent:
     """The loader behind `gomocup:COMMAND` (entry point of the group `asobiba.agent_loaders`).
 

@@ -7,22 +7,26 @@ runs. The two know the game's dtypes, so that views travel as bytes.
 from __future__ import annotations
 
 import base64
+import contextlib
 import importlib.util
 import json
 import os
 import shutil
 import sys
 import tempfile
-import weakref
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from asobiba.core import AsobibaError, Game, Ruleset
+from asobiba.core import AsobibaError, Game, GameParameterError, Ruleset
 from asobiba.core.engine import engine_for
+from asobiba.protocols import sandbox
 from asobiba.protocols.json_lines import JsonLinesAgent
 from asobiba.protocols.process import EngineError, HostedFault, IllegalAnswer
+
+_ENGINE = "ASOBIBA_HOSTED_ENGINE"
 
 
 class RefusedAgent(AsobibaError, ValueError):
@@ -38,19 +42,24 @@ class HostedAgent(JsonLinesAgent):
     """
 
     def __init__(self, game: Game, text: str):
-        self._cache = tempfile.mkdtemp(prefix="asobiba-cache-")
-        weakref.finalize(self, shutil.rmtree, self._cache, ignore_errors=True)
-        os.chmod(self._cache, 0o777)
-        _copy_engine(game, Path(self._cache))
-        path = os.pathsep.join(_import_path())
+        engine = _engine_folder(game)
         environment = {
-            "PYTHONPATH": path, "PYTHONNOUSERSITE": "1", "ASOBIBA_CACHE_DIR": self._cache, "NUMBA_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(_import_path()), "PYTHONNOUSERSITE": "1", "NUMBA_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+            _ENGINE: str(engine or ""),
         }  # fmt: skip
         command = [sys.executable, "-m", "asobiba.protocols.hosted", game.name, _absolute(text)]
-        super().__init__(command, readable=_readable(text), environment=environment)
+        readable = [*_readable(text), *([engine] if engine else [])]
+        super().__init__(command, readable=readable, environment=environment)
         self.name = text
-        self.writable = (self._cache,)
+
+    def begin(self, ruleset: Ruleset, seats: Sequence[int], seeds: Sequence[int]) -> None:
+        if len(seats) != 1:
+            raise GameParameterError(
+                f"agent {self.name!r} thinks in a contained process, where it plays one game at a time, not {len(seats)}; "
+                "if you trust it, build it inside `with asobiba.protocols.sandbox.consent(True):`"
+            )
+        super().begin(ruleset, seats, seeds)
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         super().reset(ruleset, seat, seed)
@@ -74,14 +83,19 @@ def _absolute(text: str) -> str:
     return f"{loader}:{os.path.abspath(path)}{comma}{settings}" if colon and os.path.exists(path) else text
 
 
-def _copy_engine(game: Game, place: Path) -> None:
-    """The compiled rules, so that the process need not compile them again."""
+def _engine_folder(game: Game) -> Path | None:
+    """Where the compiled rules lie, so that the process need not compile them again."""
     file = getattr(engine_for(game), "__file__", None)
-    if file is not None:
-        source = Path(file).parent
-        shutil.copytree(source, place / source.name, dirs_exist_ok=True)
-        for path in [place / source.name, *(place / source.name).rglob("*")]:
-            path.chmod(0o777 if path.is_dir() else 0o666)
+    return None if file is None else Path(file).parent
+
+
+def _take_engine() -> None:
+    """Copies the compiled rules into this process's own cache, which is bounded and ends with it."""
+    source = os.environ.get(_ENGINE)
+    if source and os.path.isdir(source):
+        os.environ["ASOBIBA_CACHE_DIR"] = place = os.path.join(tempfile.gettempdir(), "cache")
+        with contextlib.suppress(OSError, shutil.Error):  # without it the rules are compiled
+            shutil.copytree(source, os.path.join(place, os.path.basename(source)), copy_function=shutil.copyfile)
 
 
 def _import_path() -> list[str]:
@@ -147,7 +161,13 @@ def main(name: str, text: str) -> None:
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
+    _take_engine()
     answerer = _Answerer(name, text)
+    with sandbox.consent(True):  # this process is the containment
+        _answer(answerer, output)
+
+
+def _answer(answerer: _Answerer, output: IO[str]) -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if message["type"] == "quit":

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent
+from asobiba.core.agents import Agent, agent_loader
 from asobiba.core.errors import AsobibaError, GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.protocols import sandbox
@@ -55,8 +55,7 @@ class JsonLinesAgent(Agent):
         self.name = f"process:{command if isinstance(command, str) else ' '.join(self.command)}"
         self.limit = seconds
         self.readable, self.environment = tuple(readable), dict(environment or {})
-        self.writable: tuple[str, ...] = ()
-        self._sandbox = sandbox.current()
+        self.sandbox = sandbox.current()
         self._process: EngineProcess | None = None
 
     @property
@@ -74,7 +73,7 @@ class JsonLinesAgent(Agent):
             if fresh:
                 self.close()
                 self._process = EngineProcess(
-                    self.command, None, self.environment, self._sandbox, self.readable, self.writable
+                    self.command, None, self.environment, sandbox=self.sandbox, readable=self.readable
                 )
             answer = self._say(self._beginning(ruleset, seat, seed), START_SECONDS if fresh else self.limit)
         except (EngineTimeout, EngineDied):
@@ -178,6 +177,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
+@agent_loader(starts="program")
 def load_agent(game: Game, argument: str) -> Agent:
     """The loader behind `process:COMMAND` (entry point of the group `asobiba.agent_loaders`).
 

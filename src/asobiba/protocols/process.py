@@ -86,8 +86,9 @@ class EngineProcess:
         command: the program and its arguments.
         cwd: its working folder.
         env: variables added to its environment; all of it in a sandbox.
-        sandbox: contains the program; `None` for none.
-        readable, writable: files and folders that it may read and write in the sandbox, beside what `command` names.
+        sandbox: contains the program; `None`, for one that somebody has vouched for, does not. An agent takes
+            `asobiba.protocols.sandbox.current()` when it is built.
+        readable: files and folders that it may read in the sandbox, beside what `command` names.
 
     Raises:
         EngineMissing: if it cannot be started.
@@ -98,9 +99,9 @@ class EngineProcess:
         command: str | Sequence[str],
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
-        sandbox: Sandbox | None = None,
+        *,
+        sandbox: Sandbox | None,
         readable: Sequence[str | os.PathLike[str]] = (),
-        writable: Sequence[str] = (),
     ):
         self.command = split_command(command)
         self._stderr: deque[bytes] = deque(maxlen=32)
@@ -109,7 +110,7 @@ class EngineProcess:
         options: dict = {"process_group": 0} if os.name == "posix" else {"creationflags": 0x200}
         try:
             self._process = (
-                sandbox.start(self.command, readable, writable, env)
+                sandbox.start(self.command, readable, env)
                 if sandbox
                 else subprocess.Popen(
                     self.command,

@@ -1,13 +1,15 @@
 """Containment of programs that nobody has vouched for.
 
-A contained program gets an empty environment, a temporary home, no network, a read-only view of the few folders that it
-needs, limits on memory, processes, files and processor time, and a process group and session of its own, all of which
-ends with whoever started it. Three tools do it, whichever is there:
+A contained program gets an empty environment, a bounded temporary home, no network, a read-only view of the few folders
+that it needs, limits on memory, processes, files and processor time, and a process group and session of its own, all of
+which ends with whoever started it. Three kinds of containment do it, whichever works here:
 
 * "bubblewrap": `bwrap` (Debian's package bubblewrap), namespaces of its own for files, processes and network.
 * "landlock": `unshare` of util-linux for processes and network, and Landlock (the package `landlock`, Linux 5.13) for
   files.
 * "limits": the environment, home, group and limits only; no protection of files and network. Leagues say so.
+
+`PROMISES` says what each of them keeps; the tests hold them to it.
 """
 
 from __future__ import annotations
@@ -19,28 +21,59 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from asobiba.protocols import bubblewrap
+from asobiba.protocols.cgroups import Group, make_group
+from asobiba.protocols.scratch import scratch_folder
 
 Kind = Literal["bubblewrap", "landlock", "limits"]
-_SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc/alternatives",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What containment keeps a program to.
+
+    Args:
+        name: what the tests call it.
+        text: for the table in docs/programs.md.
+        kept: which kinds keep it.
+    """
+
+    name: str
+    text: str
+    kept: tuple[Kind, ...]
+
+
+_ALL: tuple[Kind, ...] = get_args(Kind)
+_WALLS: tuple[Kind, ...] = ("bubblewrap", "landlock")
+PROMISES = (
+    Promise("environment", "sees no variable of its surroundings", _ALL),
+    Promise("reading", "reads the system's folders and its own only; neither the store nor other files", _WALLS),
+    Promise("writing", "writes to its temporary home only (bubblewrap: to `/dev/shm` too)", _WALLS),
+    Promise("disk", "writes 64 MB there, in all its files together (limits: in each file)", _WALLS),
+    Promise("network", "reaches no network, not even this machine's own, and no socket of a service", _WALLS),
+    Promise("processes", "sees no process but its own, nor their command lines", _WALLS),
+    Promise("namespaces", "makes no user namespaces", _WALLS),
+    Promise("count", "has 64 processes and threads (the superuser's: as nobody, or in a control group)", _WALLS),
+    Promise("memory", "has 8 GB of memory in each process", _ALL),
+    Promise("end", "ends with its game, and all that it has started", _WALLS),
 )
-_NOBODY = 65534
+
+
+def promise_table() -> str:
+    """What each kind of containment keeps, as Markdown."""
+    lines = [f"| a program | {' | '.join(_ALL)} |", f"| --- |{' --- |' * len(_ALL)}"]
+    for promise in PROMISES:
+        lines.append(f"| {promise.text} | {' | '.join('yes' if kind in promise.kept else 'no' for kind in _ALL)} |")
+    return "\n".join(lines) + "\n"
+
 
 _consent: ContextVar[bool] = ContextVar("consent", default=False)
 _current: ContextVar[Sandbox | None] = ContextVar("sandbox", default=None)
@@ -63,7 +96,8 @@ def consented() -> bool:
 
 @contextlib.contextmanager
 def programs_in(sandbox: Sandbox | None) -> Iterator[None]:
-    """Programs that are started inside, and agents that are built there and start them later, are contained by this."""
+    """Programs that are started inside, and agents that are built there and start them later, are contained by this one;
+    `None`: by the usual one."""
     token = _current.set(sandbox)
     try:
         yield
@@ -72,41 +106,51 @@ def programs_in(sandbox: Sandbox | None) -> Iterator[None]:
 
 
 def current() -> Sandbox | None:
-    """The containment of programs of agents that are built now; `None` outside of leagues, and for trusted ones."""
-    return None if _consent.get() else _current.get()
+    """The containment of programs of agents that are built now; `None` for those that somebody has vouched for."""
+    return None if _consent.get() else _current.get() or Sandbox()
+
+
+def works(kind: Kind) -> bool:
+    """Whether this machine has what this kind of containment needs."""
+    return {"bubblewrap": lambda: bool(bubblewrap.manners()), "landlock": _landlock_works, "limits": lambda: True}[
+        kind
+    ]()
 
 
 @cache
 def best_kind() -> Kind:
     """The strongest containment that works on this machine."""
-    probes: dict[Kind, list[str] | None] = {
-        "bubblewrap": [*_bwrap("bwrap"), "--ro-bind", "/", "/", "true"] if shutil.which("bwrap") else None,
-        "landlock": [*_UNSHARE, "true"] if shutil.which("unshare") and _has_landlock() else None,
-    }
-    for kind, command in probes.items():
-        if command is None:
-            continue
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            if subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0:
-                return kind
-    return "limits"
+    return next(kind for kind in _ALL if works(kind))
 
 
-_UNSHARE = ["unshare", "--user", "--map-root-user", "--net", "--ipc", "--pid", "--fork", "--kill-child", "--"]
+_OVERHEAD = 256 << 20
+"""Bytes of memory that a group may use beyond what one process may, so that a process meets its own limit first."""
+_UNSHARE = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--net",
+    "--ipc",
+    "--pid",
+    "--mount",
+    "--fork",
+    "--kill-child",
+    "--",
+]
 
 
-def _has_landlock() -> bool:
-    if importlib.util.find_spec("landlock") is None:
+@cache
+def _landlock_works() -> bool:
+    if shutil.which("unshare") is None or importlib.util.find_spec("landlock") is None:
         return False
     import landlock
 
-    with contextlib.suppress(OSError, landlock.LandlockError):
-        return landlock.landlock_abi_version() > 0
+    with contextlib.suppress(OSError, landlock.LandlockError, subprocess.TimeoutExpired):
+        if landlock.landlock_abi_version() > 0:
+            process = Sandbox(kind="landlock").start(["true"])
+            process.communicate(timeout=30)
+            return process.returncode == 0
     return False
-
-
-def _bwrap(program: str) -> list[str]:
-    return [program, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
 
 
 @dataclass(frozen=True)
@@ -131,51 +175,43 @@ class Sandbox:
 
     @property
     def name(self) -> Kind:
-        """Which of the tools does it."""
+        """Which of the kinds it is."""
         return self.kind or best_kind()
 
     def start(
         self,
         words: Sequence[str],
         readable: Sequence[str | os.PathLike[str]] = (),
-        writable: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen:
         """Starts a program with its three standard streams as pipes.
 
         Args:
             words: the program and its arguments; those that are files, and the folder of the program, can be read.
-            readable, writable: further files and folders that it may read, or write.
-            environment: all of its environment but `PATH`, `HOME`, `LANG`.
+            readable: further files and folders that it may read.
+            environment: all of its environment but `PATH`, `HOME`, `TMPDIR`, `LANG`.
         """
-        home = tempfile.mkdtemp(prefix="asobiba-home-")
-        inside = "/tmp" if self.name == "bubblewrap" else home
+        folders = list(dict.fromkeys(os.path.abspath(path) for path in [*_named(words), *readable]))
+        words = [os.path.abspath(word) if os.path.exists(word) else word for word in _found(words)]
+        home = None if self.name == "bubblewrap" else scratch_folder("home")
+        inside = str(home or bubblewrap.HOME)
         variables = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": inside, "TMPDIR": inside}
         variables |= environment or {}
-        folders = [str(path) for path in [*_named(words), *readable]]
-        words = [os.path.abspath(word) if os.path.exists(word) else word for word in _found(words)]
-        limits = self._limits()
-        if self.name == "bubblewrap":
-            prlimit = shutil.which("prlimit")
-            command = (
-                self._bubble(folders, writable, variables) + ([prlimit, *limits, "--"] if prlimit else []) + list(words)
-            )
-            popen_environment = {"PATH": variables["PATH"]}
+        options: dict[str, Any] = {}
+        if home is None:
+            command = self._bubble(folders, variables, words)
         else:
-            confine = [sys.executable, "-I", str(Path(__file__).with_name("confine.py")), *limits]
-            if self.name == "landlock":
-                confine = [
-                    *_UNSHARE,
-                    *confine,
-                    *(f"--read={f}" for f in [*_SYSTEM, "/proc", "/dev", *folders, *_python()]),
-                ]
-                confine += [f"--write={path}" for path in [home, *writable, "/dev/null"]]
-            command, popen_environment = [*confine, "--", *words], dict(variables)
+            command = self._confined(folders, home, words)
+            options = _nobody([*folders, *_python()], home)
+        group = None
+        if os.name == "posix" and os.geteuid() == 0 and not options:
+            group = make_group(self.processes, self.memory + 3 * self.disk + _OVERHEAD)
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-            cwd=home, env=popen_environment, start_new_session=True, **self._nobody(folders, home),
+            group.enter(command) if group else command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, bufsize=0, cwd=home or "/", start_new_session=True,
+            env={"PATH": variables["PATH"]} if home is None else variables, **options,
         )  # fmt: skip
-        weakref.finalize(process, shutil.rmtree, home, ignore_errors=True)
+        weakref.finalize(process, _tidy, home, group)
         return process
 
     def _limits(self) -> list[str]:
@@ -184,41 +220,68 @@ class Sandbox:
             "--core=0",
         ]  # fmt: skip
 
-    def _bubble(self, folders: Sequence[str], writable: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-        command = _bwrap(shutil.which("bwrap") or "bwrap")
-        for name, value in variables.items():
-            command += ["--setenv", name, value]
-        for folder in _SYSTEM:
-            command += ["--ro-bind-try", folder, folder]
-        command += ["--proc", "/proc", "--dev", "/dev", "--size", str(self.disk), "--tmpfs", "/tmp"]
-        for folder in dict.fromkeys(folders):
-            command += ["--ro-bind-try", folder, folder]
-        for folder in writable:
-            command += ["--bind", folder, folder]
-        for path in self.hidden:
-            if os.path.exists(path) and any(Path(path).is_relative_to(folder) for folder in folders):
-                command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-        return [*command, "--chdir", "/tmp"]
+    def _bubble(self, folders: Sequence[str], variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
+        manner, *others = bubblewrap.manners() or ("same",)
+        if others and not all(_open_to_all(Path(folder)) for folder in folders):
+            manner = others[0]  # nobody cannot read what the superuser keeps to itself
+        view = bubblewrap.View(folders, self.hidden, variables, self.disk)
+        return bubblewrap.command(view, self._limits(), words, manner)
 
-    def _nobody(self, folders: Sequence[str], home: str) -> dict[str, Any]:
-        """The superuser's programs run as nobody, to whom limits apply, where nobody can read what they need."""
-        if os.name != "posix" or os.geteuid() != 0 or not all(_open_to_all(Path(f)) for f in folders):
-            return {}
-        os.chown(home, _NOBODY, _NOBODY)
-        return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+    def _confined(self, folders: Sequence[str], home: Path, words: Sequence[str]) -> list[str]:
+        command = [sys.executable, "-I", str(Path(__file__).with_name("confine.py")), *self._limits()]
+        if self.name == "landlock":
+            readable = [*bubblewrap.SYSTEM, "/dev", *folders, *_python()]
+            walls = [f"--home={home}", f"--size={self.disk}", *(f"--read={folder}" for folder in readable)]
+            command = [*_UNSHARE, *command, *walls]
+        return [*command, "--", *words]
+
+
+def _tidy(home: Path | None, group: Group | None) -> None:
+    if home is not None:
+        shutil.rmtree(home, ignore_errors=True)
+    if group is not None:
+        group.remove()
+
+
+def _nobody(folders: Sequence[str], home: Path) -> dict[str, Any]:
+    """The superuser's programs run as nobody, to whom limits apply, where nobody can read what they need."""
+    if os.name != "posix" or os.geteuid() != 0:
+        return {}
+    closed = [path for folder in folders for path in (Path(folder), *Path(folder).parents) if not _open_to_all(path)]
+    if closed:
+        return {}
+    os.chown(home, bubblewrap.NOBODY, bubblewrap.NOBODY)
+    return {"user": bubblewrap.NOBODY, "group": bubblewrap.NOBODY, "extra_groups": []}
 
 
 def _named(words: Sequence[str]) -> list[Path]:
-    """What a command line names: its files, and the folder of each, unless that is a home, the root or the present one."""
+    """What a command line names: its files, and the folder of each, unless that is a home, the root or the present one.
+
+    Of a program in a folder `bin` also the libraries beside it, and where a link leads, so that interpreters start.
+    """
     found = []
-    for word in _found(words):
+    words = _found(words)
+    started = [*_interpreter(words[0]), words[0]]
+    for word in [*started, *words[1:]]:
         path = Path(os.path.abspath(word))
-        if os.path.exists(word):
+        if not path.exists():
+            continue
+        for place in dict.fromkeys((path, path.resolve())):
             alone = path.parent in (Path.home(), Path("/"), Path.cwd()) or path.is_dir()
-            found += [path if alone else path.parent]
-            if path.resolve() != path:
-                found.append(path.resolve() if alone else path.resolve().parent)
+            found += [place if alone else place.parent]
+            if word in started and place.parent.name == "bin" and not alone:
+                beside = (place.parent.parent / name for name in ("lib", "lib64", "libexec", "pyvenv.cfg"))
+                found += [other for other in beside if other.exists()]
     return found
+
+
+def _interpreter(program: str) -> list[str]:
+    """The program that runs a script, by its first line."""
+    with contextlib.suppress(OSError), open(program, "rb") as file:
+        first = file.readline(1000).decode("utf-8", "replace").split()
+        if first and first[0].startswith("#!/") and os.path.exists(first[0][2:]):
+            return [first[0][2:]]
+    return []
 
 
 def _found(words: Sequence[str]) -> list[str]:
@@ -237,11 +300,12 @@ def _python() -> list[str]:
     return [sys.prefix, sys.base_prefix, str(Path(__file__).parent)]
 
 
-@cache
 def _open_to_all(path: Path) -> bool:
-    path = path.resolve()
+    """Whether everybody may read this file, or enter and read this folder."""
     with contextlib.suppress(OSError):
-        return all(folder.stat().st_mode & 0o001 for folder in path.parents) and bool(path.stat().st_mode & 0o004)
+        mode = path.stat().st_mode
+        wanted = 0o005 if path.is_dir() or os.access(path, os.X_OK) else 0o004
+        return mode & wanted == wanted
     return True  # what is not there cannot be closed
 
 

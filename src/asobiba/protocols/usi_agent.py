@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent
+from asobiba.core.agents import Agent, agent_loader
 from asobiba.core.errors import AsobibaError, GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.states import is_over, legal_actions, new_state, step
@@ -73,7 +73,7 @@ class UsiAgent(Agent):
         """Its last line of information about the last move."""
         self._process: EngineProcess | None = None
         self._words = split_command(command)
-        self._sandbox = sandbox.current()
+        self.sandbox = sandbox.current()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_process": None}
@@ -95,7 +95,7 @@ class UsiAgent(Agent):
 
     def _start(self) -> None:
         self.close()
-        process = self._process = EngineProcess(self._words, sandbox=self._sandbox)
+        process = self._process = EngineProcess(self._words, sandbox=self.sandbox)
         process.send("usi")
         lines: list[str] = []
         process.wait_for("usiok", timeout=self.handshake, others=lines)
@@ -204,6 +204,7 @@ class UsiAgent(Agent):
             self._process = None
 
 
+@agent_loader(starts="program")
 def load_agent(game: Game, argument: str) -> UsiAgent:
     """The loader behind `usi:COMMAND` (entry point of the group `asobiba.agent_loaders`).
 
