@@ -1,6 +1,8 @@
 # make demo   plays the battleship league and prints its table
 # make test   installs what the tests need and runs them all
+# make ptx    installs numba-cuda (550 MB) and compiles every game for GPUs
 # make bench  measures speed beside the peers that are installed
+# make pages  plays leagues and pages again that are older than their code
 # make lint   what pre-commit checks
 
 PYTHON ?= python3
@@ -17,10 +19,13 @@ DEMO ?=
 # Hundreds of processes import the same packages, which pip has not compiled: Python shall keep what the first compiles.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow bench lint format clean
+# Further options of the pages, such as PAGES=--list.
+PAGES ?=
+
+.PHONY: help demo test test-slow ptx bench pages lint format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -4
+	@sed -n 's/^# //p' Makefile | head -6
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
@@ -52,8 +57,15 @@ test: $(VENV)/.dev
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
 
+ptx: $(VENV)/.dev
+	$(PIP) --constraint constraints.txt --editable '.[gpu]'
+	$(BIN)/python -m pytest -n 2 tests/test_ptx.py
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
+
+pages: $(VENV)/.dev
+	$(BIN)/asobiba publish $(PAGES)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import arithmetic
 import bare
 import compiling
 import curling
@@ -122,6 +123,15 @@ def curling_cases() -> list[Case]:
     return cases
 
 
+def arithmetic_cases() -> list[Case]:
+    """Simulators with the core's elementary functions and with the C library's, 1024 games on one thread."""
+    return [
+        Case(f"{case}, {text}", lambda case=case, whose=whose: arithmetic.burst(case, whose))
+        for case in arithmetic.GAMES
+        for whose, text in (("own", "the core's functions"), ("library", "the C library's"))
+    ]
+
+
 TABLES: dict[str, Callable[[], list[Case]]] = {
     "aec": aec_cases,
     "single": single_cases,
@@ -130,6 +140,7 @@ TABLES: dict[str, Callable[[], list[Case]]] = {
     "sb3": sb3_cases,
     "games": game_cases,
     "curling": curling_cases,
+    "arithmetic": arithmetic_cases,
     "tactics": tactics_search.cases,
 }
 

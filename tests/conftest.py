@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core.caching import CompileResultCacheImpl
 from xdist.scheduler import LoadScopeScheduling
 
 # Tiny games, found through their entry points as any other package's games are.
@@ -23,6 +24,82 @@ _FIRST = (
 )
 _BY_GAME = ("test_conformance.py", "test_ptx.py")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+
+# What a machine's C library computes in its own way; `log10` is left out: Numba writes numbers into messages with it.
+_LIBRARY = [
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sincos",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "exp",
+    "exp2",
+    "exp10",
+    "expm1",
+    "log",
+    "log2",
+    "log1p",
+    "pow",
+    "cbrt",
+    "hypot",
+    "erf",
+    "erfc",
+    "tgamma",
+    "lgamma",
+    "fmod",
+    "remainder",
+    "fma",
+    "ldexp",
+    "frexp",
+    "numba_cpow",
+    "numba_frexp",
+    "numba_ldexp",
+    "numba_gamma",
+    "numba_lgamma",
+    "__powidf2",
+    "__powisf2",
+]
+_CALLED = re.compile(b"(?<=\0)(?:" + "|".join(f"{name}f?" for name in _LIBRARY).encode() + b")(?=\0)")
+
+
+def library_functions(machine_code: bytes) -> set[str]:
+    """The functions of the C library, other than exact ones, that an object file calls."""
+    return {name.decode() for name in _CALLED.findall(machine_code)}
+
+
+def _require_own_arithmetic(kept) -> None:
+    """Functions of asobiba, as the cache keeps them, must give the same bytes on every machine."""
+    (_, _, (machine_code, *_)), description, *_ = kept
+    if description.modname.startswith("asobiba"):
+        called = library_functions(machine_code)
+        assert not called, f"{description.qualname} calls the C library: {called}; use asobiba.core.elementary"
+
+
+_reduce, _rebuild = CompileResultCacheImpl.reduce, CompileResultCacheImpl.rebuild
+
+
+def _read_what_is_kept(cache, compiled):
+    kept = _reduce(cache, compiled)
+    _require_own_arithmetic(kept)
+    return kept
+
+
+def _read_what_is_found(cache, target, kept):
+    _require_own_arithmetic(kept)
+    return _rebuild(cache, target, kept)
+
+
+CompileResultCacheImpl.reduce, CompileResultCacheImpl.rebuild = _read_what_is_kept, _read_what_is_found
 
 
 class _ByFileAndGame(LoadScopeScheduling):

@@ -64,6 +64,12 @@ CHANGES = {
     "another reason": "UPDATE matches SET reason = 'crash', culprit = 0 WHERE id = 3",
     "a reason that is none": "UPDATE matches SET reason = 'weather' WHERE id = 3",
     "no digest": "UPDATE matches SET seal = NULL WHERE id = 3",
+    "another time": "UPDATE matches SET played_at = '2020-01-01T00:00:00+00:00' WHERE id = 3",
+    "a time in letters of elsewhere": "UPDATE matches SET played_at = '２０２０' WHERE id = 3",
+    "another secret": (
+        "INSERT INTO secrets VALUES (9, 1, '00112233445566778899aabbccddeeff', NULL, 'now', NULL); "
+        "UPDATE matches SET secret = 9 WHERE id = 3"
+    ),
 }
 
 
@@ -78,25 +84,75 @@ def test_a_changed_match_is_found_and_refused(store, change):
         assert 3 not in kept.results(NIM, undamaged=True).number
         with pytest.raises(DamagedStore):
             kept.record(3)
-        assert [number for number, _ in verify_store(NIM, kept).faults] == [3]
+        assert [what for what, _ in verify_store(NIM, kept).faults] == ["match 3"]
+
+
+LISTS = {
+    "a deleted match": (
+        "DELETE FROM seats WHERE match = 3; DELETE FROM matches WHERE id = 3",
+        ["the match at place 3 of 12 is missing"], [], 11,
+    ),
+    "the last ones deleted": (
+        "DELETE FROM seats WHERE match > 10; DELETE FROM matches WHERE id > 10",
+        ["the match at place 11 of 12 is missing", "the match at place 12 of 12 is missing"], [], 10,
+    ),
+    "a match twice": (
+        "INSERT INTO matches SELECT 20, substr(key, 2) || '0', ruleset, seed, reason, culprit, detail, moves, winner, "
+        "actions, digest, played_at, contained, secret, sequence, content, seal FROM matches WHERE id = 3; "
+        'INSERT INTO seats SELECT 20, seat, agent, "return", decisions, seconds, tie_break, team FROM seats WHERE match = 3',
+        [], [20], 12,
+    ),
+    "two that changed places": (
+        "UPDATE matches SET sequence = 100 WHERE id = 3; UPDATE matches SET sequence = 2 WHERE id = 5; "
+        "UPDATE matches SET sequence = 4 WHERE id = 3",
+        [], [3, 5], 10,
+    ),
+    "another list": (
+        "UPDATE asobiba_meta SET value = '12 5' WHERE name = 'list 1'",
+        ["the list of matches does not agree with its digest: a match was put in the place of another"], [], 12,
+    ),
+    "a shorter list": ("UPDATE asobiba_meta SET value = '11 5' WHERE name = 'list 1'", [], [12], 11),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", LISTS)
+def test_a_changed_list_is_found_and_refused(store, change):
+    """A match that is deleted, added or moved is found by the table and by verify, without playing anything."""
+    script, faults, damaged, left = LISTS[change]
+    with sqlite3.connect(store) as connection:
+        connection.executescript(script)
+    with Store(store, create=False) as kept:
+        found = kept.examine(NIM)
+        assert (list(found.faults), list(found.damaged)) == (faults, damaged)
+        with pytest.raises(DamagedStore, match=faults[0] if faults else "do not agree"):
+            kept.results(NIM)
+        assert len(kept.results(NIM, undamaged=True)) == left
+        told = verify_store(NIM, kept, sample=1).faults
+        assert [what for what, _ in told] == ["list"] * len(faults) + [f"match {k}" for k in damaged]
 
 
 def test_what_only_a_replay_shows_is_found_by_verify(store, played):
     """Whoever changes the actions and works the digests out anew is found by playing again."""
     from dataclasses import replace
 
+    from asobiba.arena.ledger import ListSeal
+    from asobiba.arena.record_seals import Entry, record_seal
     from asobiba.arena.schema import MATCHES
     from asobiba.arena.seals import content
-    from asobiba.arena.store import _seal
 
     forged = replace(played[2], actions=played[2].actions[:-1], moves=played[2].moves - 1)
     engine = sa.create_engine(f"sqlite:///{store}")
     with engine.begin() as connection:
+        here = MATCHES.c.key == forged.match.key
+        row = connection.execute(sa.select(MATCHES).where(here)).one()
         values = {
-            "actions": forged.actions, "moves": forged.moves, "seal": _seal(forged),
+            "actions": forged.actions, "moves": forged.moves,
+            "seal": record_seal(forged, Entry(row.sequence, row.played_at)),
             "content": content(forged.actions, forged.detail, forged.digest, forged.contained),
         }  # fmt: skip
-        connection.execute(MATCHES.update().where(MATCHES.c.key == forged.match.key).values(**values))
+        connection.execute(MATCHES.update().where(here).values(**values))
+        seals = list(connection.execute(sa.select(MATCHES.c.seal)).scalars())
+        ListSeal().extended(seals).write(connection, row.ruleset)
     engine.dispose()
     with Store(store, create=False) as kept:
         assert len(kept.results(NIM)) == 12
@@ -131,12 +187,20 @@ def test_seals_of_many_are_seals_of_each(played):
     assert len(set(alone)) == 12
 
 
+FIRST_FORMAT = """
+CREATE TABLE first (id INTEGER NOT NULL PRIMARY KEY, key VARCHAR(32) NOT NULL UNIQUE, ruleset INTEGER NOT NULL REFERENCES
+rulesets (id), seed BIGINT NOT NULL, reason VARCHAR(20) NOT NULL, culprit INTEGER, detail TEXT NOT NULL, moves INTEGER NOT
+NULL, winner INTEGER NOT NULL, actions BLOB NOT NULL, digest VARCHAR(16) NOT NULL, played_at VARCHAR(25) NOT NULL);
+INSERT INTO first SELECT id, key, ruleset, seed, reason, culprit, detail, moves, winner, actions, digest, played_at FROM matches;
+DROP TABLE matches; DROP TABLE secrets; ALTER TABLE first RENAME TO matches; ALTER TABLE seats DROP COLUMN team;
+DELETE FROM asobiba_meta WHERE name <> 'format'; UPDATE asobiba_meta SET value = '1';
+"""
+
+
 def older(path: Path) -> None:
     """Makes a store of the first format out of a present one."""
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        for table, column in (("matches", "contained"), ("matches", "content"), ("matches", "seal"), ("seats", "team")):
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        connection.execute("UPDATE asobiba_meta SET value = '1'")
+        connection.executescript(FIRST_FORMAT)
 
 
 def test_an_older_store_is_upgraded_and_a_copy_kept(store):
@@ -181,12 +245,17 @@ def test_a_store_on_a_medium_that_cannot_be_written_is_read(store, tmp_path):
     assert done.stdout.strip() == "12", done.stderr
 
 
-def _open(place, barrier, found):
+def _open(place, number, barrier, found):
     sys.path[:0] = [str(Path(__file__).parent / "toys")]
     barrier.wait()
     try:
         with Store(place) as kept:
-            found.put(kept.write(records(2)))
+            new = kept.write(records(2))
+            secret = kept.secret(NIM)
+            for deal in range(20):
+                match = secret.deal(Match.of(NIM, ("random", "bouton"), 1000 * number + deal))
+                kept.write([play_match(match, [make_agent(NIM.game, text) for text in match.seats])], secret)
+            found.put(new)
     except Exception as error:
         found.put(repr(error))
 
@@ -194,12 +263,16 @@ def _open(place, barrier, found):
 def start_together(place):
     context = multiprocessing.get_context("spawn")
     barrier, found = context.Barrier(2), context.Queue()
-    processes = [context.Process(target=_open, args=(place, barrier, found)) for _ in range(2)]
+    processes = [context.Process(target=_open, args=(place, k, barrier, found)) for k in range(2)]
     for process in processes:
         process.start()
     outcome = [found.get(timeout=120) for _ in processes]
     for process in processes:
         process.join()
+    with Store(place) as kept:  # neither has lost an entry of the list, and both took the same secret
+        assert kept.examine(NIM).sound
+        assert len(kept.results(NIM)) == 2 + 2 * 20
+        assert [used.games for used in kept.secrets(NIM)] == [2, 40]
     return outcome
 
 
@@ -221,7 +294,7 @@ def test_postgresql_from_start_to_table(played):
         with Store(url) as kept:
             kept.write(played)
             assert kept.write(played) == 0
-            assert len(kept.results(NIM)) == 12
+            assert len(kept.results(NIM)) == 12 + 2 * 20
             found = kept.record(played[5].match.key)
             assert found == played[5]
             assert verify_store(NIM, kept, sample=3).faults == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import mpmath as mp
@@ -14,8 +15,8 @@ from numba import njit
 from asobiba.core import approximation, coefficients, elementary
 
 INF, NAN = math.inf, math.nan
-ONE_ARGUMENT = ("sin", "cos", "exp", "log", "atan", "asin", "acos", "erf")
-EXACT = {"sqrt", *(f"llvm.{name}.f{bits}" for name in ("sqrt", "fabs", "copysign") for bits in (32, 64))}
+ONE_ARGUMENT = ("sin", "cos", "exp", "log", "atan", "asin", "acos", "erf", "tanh")
+EXACT = {"sqrt", *(f"llvm.{name}.f{bits}" for name in ("sqrt", "fabs", "copysign", "floor") for bits in (32, 64))}
 TWO_ARGUMENTS = ("atan2", "hypot", "power")
 
 
@@ -59,6 +60,7 @@ def arguments(count, seed=1):
         "asin": to_one,
         "acos": to_one,
         "erf": [draw.uniform(-6.2, 6.2, count), draw.uniform(-1, 1, count), spread(1e-310, 1)],
+        "tanh": [draw.uniform(-23, 23, count), draw.uniform(-1, 1, count), spread(1e-310, 1)],
         "atan2": ([up], [across]),
         "hypot": ([up], [across]),
         "power": ([bases, draw.uniform(0, 300, count)], [powers, draw.choice([0.4, 0.5, -1.0, 2.0, 3.0], count)]),
@@ -114,6 +116,7 @@ SPECIAL = {
     "asin": [((0.0,), 0.0), ((-0.0,), -0.0), ((1.0,), math.pi / 2), ((-1.0,), -math.pi / 2), ((1.0000001,), NAN), ((NAN,), NAN)],
     "acos": [((1.0,), 0.0), ((-1.0,), math.pi), ((1.0000001,), NAN), ((-INF,), NAN), ((NAN,), NAN)],
     "erf": [((0.0,), 0.0), ((-0.0,), -0.0), ((INF,), 1.0), ((-INF,), -1.0), ((NAN,), NAN)],
+    "tanh": [((0.0,), 0.0), ((-0.0,), -0.0), ((INF,), 1.0), ((-INF,), -1.0), ((NAN,), NAN)],
     "hypot": [
         ((0.0, 0.0), 0.0), ((-0.0, -0.0), 0.0), ((3.0, -4.0), 5.0), ((-INF, NAN), INF), ((NAN, INF), INF), ((NAN, 1.0), NAN),
         ((1e308, 1e308), 1e308 * math.sqrt(2.0)), ((5e-324, 0.0), 5e-324), ((1.7e308, 1.7e308), INF),
@@ -158,6 +161,7 @@ def compiled_values(one, two, three, out):
         out[k, 8], out[k, 9] = elementary.atan2(x, y), elementary.hypot(x, y)
         out[k, 10] = elementary.power(x, y)
         out[k, 11], out[k, 12] = elementary.sincos(y)
+        out[k, 15], out[k, 16] = elementary.tanh(y), elementary.modulo(y, 1.5)
         out[k, 13], out[k, 14] = elementary.exp(three[k]), elementary.power(three[k], np.float32(0.4))
     return out
 
@@ -168,14 +172,24 @@ def test_compiled_and_interpreted_give_the_same_bytes():
     one[:300] = draw.normal(size=300) * np.exp(draw.uniform(-40, 40, 300))
     one[:9] = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 5e-324, 2.0**19]
     two = draw.normal(size=600) * np.exp(draw.uniform(-20, 8, 600))
-    two[:9] = draw.permutation(one[:9])
+    two[:5] = [0.0, -0.0, 1.0, -1.0, 5e-324]
     three = two.astype(np.float32)
-    out = np.zeros((600, 15))
+    out = np.zeros((600, 17))
     compiled = compiled_values(one, two, three, out.copy())
     with np.errstate(all="ignore"):
         plain = compiled_values.py_func(one, two, three, out)
     assert compiled.tobytes() == plain.tobytes()
     assert np.isnan(compiled).sum() < 2000
+
+
+def test_modulo_is_the_exact_rest():
+    draw = np.random.default_rng(4)
+    given = zip(
+        (draw.normal(size=2000) * np.exp(draw.uniform(-5, 20, 2000))).tolist(), draw.uniform(0.1, 9, 2000).tolist()
+    )
+    for x, y in [*given, (7.5, 2.5), (-7.5, 2.5), (0.0, 1.0), (-1e-20, 1.0)]:
+        exact = Fraction(x) % Fraction(y)
+        assert elementary.modulo(x, y) in (float(exact), 0.0 if float(exact) == y else float(exact))
 
 
 def test_the_compiled_functions_call_no_library():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections import defaultdict
+from importlib import resources
 from pathlib import Path
 
 import curling_reference
@@ -15,7 +17,8 @@ import pytest
 import asobiba
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game
 from asobiba.core import states as core_states
-from asobiba.envs.curling import draw, rules, simulation
+from asobiba.envs.curling import draw, rules, simulation, tables
+from asobiba.envs.curling.mirror import mirror_action, mirror_observation, mirror_state
 from asobiba.envs.curling.shots import create_shot, draw_shot, hit_shot, pass_shot
 from asobiba.envs.curling.simulate import Shot, deliver, simulate
 from asobiba.envs.curling.simulators import SIMULATORS
@@ -24,6 +27,15 @@ from asobiba.envs.curling.win_table import LEAD, win_table
 CS2, FCV1 = SIMULATORS["cs2"], SIMULATORS["fcv1"]
 SHOTS = Path(__file__).parent / "data" / "curling_fcv1_shots.csv"
 FAR = 1e9
+
+
+def test_the_shipped_tables_are_what_the_quadrature_gives():
+    with resources.files("asobiba.envs.curling").joinpath("fcv1.json").open(encoding="utf-8") as file:
+        shipped = json.load(file)
+    made = tables.tables()
+    assert list(shipped) == list(made)
+    for name, values in made.items():
+        assert np.allclose(shipped[name], values, rtol=1e-9, atol=1e-12), name
 
 
 @compiled()
@@ -387,29 +399,19 @@ def test_rewards_of_an_end_and_concession():
     assert int(lost["conceded"]) == 0
 
 
-def mirror_state(state):
-    """The state seen in a mirror along the centre line. The generator is the same: noise is not mirrored."""
-    other = state.copy()
-    for name in ("stones", "before", "last_stones"):
-        other[name][:, 0] = -other[name][:, 0] + 0.0
-    for name in ("asked", "run"):
-        other[name][0], other[name][2] = -other[name][0] + 0.0, -other[name][2] + 0.0
-    return other
-
-
 def test_the_mirror_image_of_a_shot_is_the_shot_of_the_mirror_image():
     ruleset = exactly(image=True)
     state = position(ruleset, {0: (0.31, -0.2), 1: (-0.9, -2.4), 2: (1.3, 0.7)})
     action = np.array([0.31, 0.1, 1.0], np.float32)
-    one = mirror_state(core_states.step(ruleset, state, action))
-    two = core_states.step(ruleset, mirror_state(state), action * np.array([-1, 1, -1], np.float32))
+    one = mirror_state(ruleset, core_states.step(ruleset, state, action))
+    two = core_states.step(ruleset, mirror_state(ruleset, state), mirror_action(ruleset, action))
     assert np.abs(one["stones"] - two["stones"]).max() < 1e-9
     assert (one["in_play"] == two["in_play"]).all()
-    seen = core_states.observation(ruleset, one, 0)
-    parts = ruleset.channels(seen)
-    parts["stones"][..., 0] *= -1
-    parts["image"][...] = parts["image"][..., ::-1].copy()
-    assert np.abs(seen - core_states.observation(ruleset, mirror_state(one), 0)).max() < 1e-6
+    seen = mirror_observation(ruleset, core_states.observation(ruleset, one, 0))
+    assert np.abs(seen - core_states.observation(ruleset, mirror_state(ruleset, one), 0)).max() < 1e-6
+    numbers = game("curling_discrete").ruleset()
+    for number in (0, 77, 831):
+        assert mirror_action(numbers, mirror_action(numbers, number)) == number
 
 
 def test_valid_refuses_what_cannot_be():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from asobiba.baselines.curling import cs2, dc3
+from asobiba.arena.secret import Secret
+from asobiba.baselines.curling import commands, cs2, dc3
 from asobiba.baselines.curling.hosting import AgentSeat, Messages, ProtocolError
 from asobiba.baselines.curling.player import CurlingPlayer
 from asobiba.core import game
@@ -401,3 +404,29 @@ def test_rules_that_belong_to_another_server_are_refused():
         cs2.host(FCV1, agents)
     with pytest.raises(ValueError, match="fcv1"):
         dc3.host(CS2, agents)
+
+
+@pytest.mark.parametrize("command", ["host-dc3", "host-cs2"])
+def test_a_host_commits_to_its_noise_and_tells_the_secret_at_the_end(command, tmp_path, monkeypatch):
+    """The shots of its log follow from the secret that it tells, whose SHA-256 it told before anybody came."""
+    doors, seeds = dc3.listen((0, 0)), []
+    monkeypatch.setattr(dc3, "listen", lambda ports, address="127.0.0.1": doors)
+    module = dc3 if command == "host-dc3" else cs2
+    usual = module.host
+    monkeypatch.setattr(
+        module, "host", lambda ruleset, seats, seed, *more: (seeds.append(seed), usual(ruleset, seats, seed, *more))[1]
+    )
+    address = doors[0].getsockname()
+    log = tmp_path / "game.dcl"
+    with ThreadPoolExecutor(1) as pool:
+        if module is dc3:
+            client = pool.submit(dc3.play, address, Draws(), "client")
+        else:
+            client = pool.submit(cs2.play, address, Draws(), CS2, "client")
+        done = CliRunner().invoke(commands.app, [command, "--against", "tee_draw", "--ends", "1", "--log", str(log)])
+        client.result()
+    assert done.exit_code == 0, done.output
+    secret = Secret.of_text(re.search(r"--secret ([0-9a-f]{32})", done.output)[1])
+    assert done.output.index(secret.commitment) < done.output.index("waiting")
+    assert seeds == [secret.number("game")]
+    assert log.is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from dataclasses import replace
@@ -9,22 +10,44 @@ from pathlib import Path
 
 import pytest
 
-from asobiba import pages
+from asobiba import pages, publishing
+from asobiba.arena.commands import ruleset_of
 from asobiba.arena.executors import Executor
-from asobiba.arena.league import play_missing
+from asobiba.arena.league import league_agents, play_missing
 from asobiba.arena.publish import publish
 from asobiba.arena.schedule import round_robin
 from asobiba.arena.store import MIXED, Store
 from asobiba.core import game
 from asobiba.pages import Page, all_pages, stamp_written
+from asobiba.publishing import commands_of
 from asobiba.sources import league_digest, source_files, sources_digest
 
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("page", all_pages(ROOT), ids=lambda page: page.path)
-def test_a_committed_page_is_as_the_code_writes_it(page):
-    assert page.trouble(ROOT) is None
+def test_committed_pages_are_well_formed():
+    """Which are older than their code is listed by `asobiba publish --list`: they are written again together."""
+    assert [page.malformed(ROOT) for page in all_pages(ROOT) if page.malformed(ROOT) is not None] == []
+
+
+def test_every_published_league_has_commands_that_make_it_again():
+    leagues = [page for page in all_pages(ROOT) if page.league]
+    assert {page.path for page in leagues} == {
+        f"leaderboards/{f.name}/README.md" for f in (ROOT / "leaderboards").iterdir()
+    }
+    for page in leagues:
+        runs = [words for words in commands_of(page) if words[:2] == ["league", "run"]]
+        assert len(runs) == 1
+        (words,) = runs
+        folder = page.path.removesuffix("/README.md")
+        assert words[words.index("--publish") + 1] == folder
+        assert page.sources() in words[words.index("--store") + 1]
+        played = json.loads((ROOT / folder / "results.json").read_text(encoding="utf-8"))
+        ruleset = ruleset_of(words[2], [words[k + 1] for k, word in enumerate(words) if word == "-p"])
+        assert json.loads(json.dumps(ruleset.parameters)) == played["parameters"]
+        agents = words[words.index("--agents") + 1].split() if "--agents" in words else league_agents(ruleset.game)
+        agents += [words[k + 1] for k, word in enumerate(words) if word == "-a"]
+        assert {line["agent"] for line in played["standings"]} == set(agents)
 
 
 PLAY = """def f(n):
@@ -95,6 +118,75 @@ def test_a_stale_page_is_found(tmp_path, monkeypatch):
     assert page.trouble(tmp_path) is None, "its probe gives what it gave"
     assert "run `write it`" in replace(page, probe=lambda: [1, 3]).trouble(tmp_path)
     assert "run `write it`" in replace(page, probe=None).trouble(tmp_path)
+
+
+COMMANDS = ("asobiba write cheap.md", "asobiba write dear.md", "asobiba write fails.md")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository of pages, and a command line that writes them: that of `fails.md` ends with 1 as long as `broken` is there."""
+    cli = tmp_path / "asobiba" / "cli.py"
+    cli.parent.mkdir()
+    (cli.parent / "__init__.py").touch()
+    cli.write_text(
+        "import sys, pathlib\n"
+        "name = sys.argv[2]\n"
+        "with open('log', 'a') as log: log.write(name + '\\n')\n"
+        "if name == 'fails.md' and pathlib.Path('broken').exists(): sys.exit(1)\n"
+        "pathlib.Path(name).write_text('# Written\\n\\n<!-- digest of its sources: ' + 'f' * 16 + ' -->\\n')\n"
+    )
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "durations.json").write_text('{"dear.md": 7200, "cheap.md": 60}')
+    (tmp_path / "broken").touch()
+    found = [Page(command.split()[-1], command, MODULES) for command in COMMANDS]
+    monkeypatch.setattr(publishing, "all_pages", lambda root: found)
+    monkeypatch.setattr(pages, "sources_digest", lambda modules: "f" * 16)
+    return tmp_path
+
+
+def test_publish_writes_stale_pages_the_cheapest_first_and_goes_on(repository):
+    jobs = publishing.stale_pages(repository)
+    assert [(job.page.path, job.estimate) for job in jobs] == [
+        ("cheap.md", "1 min"), ("dear.md", "2.0 h"), ("fails.md", "nobody knows how long"),
+    ]  # fmt: skip
+    told = []
+    failed = publishing.publish(repository, jobs, told.append)
+    assert [job.page.path for job in failed] == ["fails.md"]
+    assert (repository / "log").read_text().split() == ["cheap.md", "dear.md", "fails.md"]
+    (left,) = publishing.stale_pages(repository)
+    assert left.page.path == "fails.md"
+    (repository / "broken").unlink()
+    assert publishing.publish(repository, [left], told.append) == []
+    assert publishing.stale_pages(repository) == []
+    assert (repository / "log").read_text().split() == ["cheap.md", "dear.md", "fails.md", "fails.md"]
+    assert set(publishing.durations(repository)) == {"cheap.md", "dear.md", "fails.md"}
+    assert publishing.durations(repository)["dear.md"] < 7200
+    assert publishing.stale_pages(repository, ["che"]) == []
+    with pytest.raises(publishing.NoRepository, match=r"cheap\.md"):
+        publishing.stale_pages(repository, ["nothing"])
+
+
+def test_a_page_whose_probe_gives_the_same_is_stamped_and_not_written_again(repository, monkeypatch):
+    page = Page("cheap.md", COMMANDS[0], MODULES, probe=lambda: 1)
+    (repository / page.path).write_text(pages.stamped("# Old", "0" * 16, page.digest()))
+    monkeypatch.setattr(publishing, "all_pages", lambda root: [page])
+    (job,) = publishing.stale_pages(repository)
+    assert job.why == "its sources have changed"
+    assert publishing.publish(repository, [job], lambda text: None) == []
+    assert not (repository / "log").exists()
+    assert publishing.stale_pages(repository) == []
+
+
+def test_a_league_without_records_is_stale(tmp_path):
+    page = Page("leaderboards/go/README.md", "asobiba league run go", MODULES, league=True)
+    folder = tmp_path / "leaderboards" / "go"
+    folder.mkdir(parents=True)
+    assert page.stale(tmp_path) == "it was never written"
+    (folder / "README.md").write_text(pages.stamped("# Go", page.sources()))
+    assert "records" in page.stale(tmp_path)
+    (folder / "records.xz").touch()
+    assert page.stale(tmp_path) is None
 
 
 def test_a_command_stamps_the_pages_that_it_has_written(tmp_path):

@@ -5,12 +5,18 @@ No GPU and no driver is needed: a device that only knows its compute capability 
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from types import SimpleNamespace
 
+import cuda_simulator
 import pytest
 from numba import from_dtype, types
 
 from asobiba import game, game_names
+from asobiba.api.batch import Batch
 from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import Stream, random_legal, seed_record
 
@@ -20,11 +26,15 @@ GAME_STREAM = int(Stream.GAME)
 
 @pytest.fixture
 def cuda(monkeypatch):
-    """numba-cuda with the device that stands in for a real one."""
+    """numba-cuda with the device that stands in for a real one; its compiler may not contract products and sums, which
+    it does unless it is told not to."""
     pytest.importorskip("numba_cuda", reason="pip install 'asobiba[gpu]'")
     found = pytest.importorskip("numba.cuda")
     dispatcher = pytest.importorskip("numba.cuda.dispatcher")
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=CAPABILITY))
+    nvvm = pytest.importorskip("numba.cuda.cudadrv.nvvm")
+    compile_ir = nvvm.compile_ir
+    monkeypatch.setattr(nvvm, "compile_ir", lambda text, **options: compile_ir(text, **{**options, "fma": False}))
     return found
 
 
@@ -95,4 +105,28 @@ def test_the_kernels_of_a_game_compile_to_ptx(name, cuda):
     for what, (function, arguments) in functions(game(name).ruleset()).items():
         ptx, _ = cuda.compile(function, types.void(*arguments), device=True, cc=CAPABILITY, abi="numba")
         assert ".visible .func" in ptx, what
+        assert not re.search(r"\bfma\.", ptx), what
+        assert not re.search(r"__nv_\w+", ptx), what  # functions of NVIDIA's library
         assert f".target sm_{CAPABILITY[0]}{CAPABILITY[1]}" in ptx, what
+
+
+def test_the_cuda_simulator_plays_the_same_bytes():
+    """Numba's simulator runs a CUDA kernel in Python, a thread a game; the states are those of the compiled engine."""
+    steps, names = 3, list(game_names())
+    expected = []
+    for name in names:
+        batch = Batch(game(name).ruleset(), cuda_simulator.THREADS, autoreset="disabled")
+        batch.reset(seed=1)
+        for _ in range(steps):
+            batch.step(batch.sample_actions())
+        expected.append(f"{name} {cuda_simulator.digest(batch.states)}")
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", cuda_simulator.__file__, str(steps), *names],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines() == expected

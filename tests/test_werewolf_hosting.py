@@ -1,6 +1,7 @@
 """Hosting and joining AIWolf games over loopback: our own client, and clients that behave badly."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -8,16 +9,20 @@ import threading
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from asobiba import game
 from asobiba.arena.commands import ruleset_of
+from asobiba.arena.replay import verify
+from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
-from asobiba.baselines.werewolf import basic
+from asobiba.baselines.werewolf import basic, commands
 from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set
 from asobiba.baselines.werewolf.joining import join
 from asobiba.protocols.aiwolf import ClientError
 
 WEREWOLF = game("werewolf")
+SECRET = Secret.of_seed(11)
 REPLIES = {"TALK": "Over", "WHISPER": "Over", "VOTE": "", "DIVINE": "", "GUARD": "", "ATTACK": "", "ROLE": "none"}
 
 
@@ -31,7 +36,7 @@ def host(clients, rules="0.6", games=1, players=5, reply=5.0):
         for thread in threads:
             thread.start()
         peers = accept_peers(server, len(clients), reply, 20.0, lambda text: None)
-    play_set(ruleset, peers, basic, "basic", games, 11, lambda number, result: hosted.append(result))
+    play_set(ruleset, peers, basic, "basic", games, SECRET, lambda number, result: hosted.append(result))
     for peer in peers:
         peer.close()
     for thread in threads:
@@ -113,7 +118,7 @@ def test_requests_come_in_the_platforms_order_with_its_keys(rules):
 def test_hosted_games_go_into_the_leagues_store(tmp_path):
     hosted = host([PlainClient()])
     store = Store(tmp_path / "league.sqlite")
-    assert store.write([hosted[0].record]) == 1
+    assert store.write([hosted[0].record], SECRET) == 1
     log = [line.split(",") for line in hosted[0].log]
     assert {line[1] for line in log} >= {"status", "talk", "vote", "divine", "execute", "result"}
     assert sum(line[1] == "status" and line[0] == "0" for line in log) == 5
@@ -272,3 +277,19 @@ def test_clients_are_not_told_the_seed_that_deals_the_roles():
     client = PlainClient()
     host([client])
     assert client.packets[1]["gameSetting"]["randomSeed"] == 0
+
+
+def test_the_host_commits_to_a_secret_and_tells_it_at_the_end(tmp_path):
+    store = tmp_path / "games.sqlite"
+    words = ["serve", "--clients", "0", "--players", "5", "-n", "2", "--port", "0", "--store", str(store)]
+    done = CliRunner().invoke(commands.app, words)
+    assert done.exit_code == 0, done.output
+    secret = Secret.of_text(re.search(r"--secret ([0-9a-f]{32})", done.output)[1])
+    assert done.output.index(secret.commitment) < done.output.index("game 1:")
+    with Store(store, create=False) as kept:
+        for number in (1, 2):
+            record = kept.record(number)
+            assert record.match.seeds == secret.seeds(record.match)
+            verify(record)
+    public = CliRunner().invoke(commands.app, [*words, "--seed", "3"])
+    assert "The seeds are public: they follow from --seed 3" in public.output

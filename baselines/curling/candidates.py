@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from asobiba.core import kernel, random_below
+from asobiba.core.elementary import sincos
 from asobiba.envs.curling.motion import fcv1_speed, fcv1_tau_at_distance
 from asobiba.envs.curling.rules import tee_distance
 from asobiba.envs.curling.shots import draw_shot, hit_shot, pass_shot
@@ -125,8 +126,8 @@ def _put_against(p, stones, in_play, kinds, k, rank, out, n):
     if kinds & (1 << FREEZE) and house and rank < 2:
         for gap in _FREEZE_GAPS:
             for angle in _FREEZE_ANGLES:
-                turn = angle * math.pi / 180.0
-                n = _put_draws(p, out, n, x + gap * math.sin(turn), y - gap * math.cos(turn), float(FREEZE))
+                s, c = sincos(angle * math.pi / 180.0)
+                n = _put_draws(p, out, n, x + gap * s, y - gap * c, float(FREEZE))
     if kinds & (1 << PEEL) and not house and y < p.fgz_tee:
         for aside in (-RADIUS, RADIUS):
             n = _put_passes(p, out, n, x + aside, y, float(PEEL))
@@ -205,8 +206,8 @@ def candidates(p, stones, in_play, shot, kinds, out):
     if kinds & (1 << RING_DRAW):
         for eighth in range(8):
             if eighth != 6:  # not the front
-                turn = eighth * math.pi / 4.0
-                n = _put_draws(p, out, n, _RING * math.cos(turn), _RING * math.sin(turn), float(RING_DRAW))
+                s, c = sincos(eighth * math.pi / 4.0)
+                n = _put_draws(p, out, n, _RING * c, _RING * s, float(RING_DRAW))
     if kinds & (1 << PASS):
         vx, vy = through_shot(p, stones, in_play)
         n = _put(out, n, vx, vy, 1.0, float(PASS))

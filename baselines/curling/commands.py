@@ -291,6 +291,12 @@ def play_cs2(
     typer.echo(play((host, port), make_agent(game("curling"), agent), ruleset, name, seed=seed))
 
 
+HostSeed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Play with noise that clients may foresee.  [default: a secret that is told at the end]"),
+]
+
+
 @app.command("host-dc3")
 def host_dc3(
     against: Against = "",
@@ -300,13 +306,16 @@ def host_dc3(
     extra_seconds: Annotated[float, typer.Option(min=0, help="For an extra end.")] = 21.9,
     address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     log: Log = None,
-    seed: int = 0,
+    seed: HostSeed = None,
 ) -> None:
     """Hosts a game for Digital Curling 3 clients: team0's client on the first port, team1's on the next."""
+    from asobiba.arena.secret import Secret
     from asobiba.baselines.curling.dc3 import Dc3Seat, host, listen
     from asobiba.baselines.curling.hosting import AgentSeat, Seat
     from asobiba.core import game, make_agent
 
+    secret = Secret.chosen(seed)
+    typer.echo(secret.announced)
     ruleset = game("curling").ruleset(simulator="fcv1", ends=ends, thinking_time=seconds)
     doors = listen((first_port, first_port + 1), address)
     seats: list[Seat] = []
@@ -317,7 +326,8 @@ def host_dc3(
             typer.echo(f"waiting for team{team} on port {first_port + team}")
             seats.append(Dc3Seat(door.accept()[0], team, ruleset, seconds, extra_seconds))
         door.close()
-    _report(host(ruleset, seats, seed, seconds, extra_seconds), log)
+    _report(host(ruleset, seats, secret.number("game"), seconds, extra_seconds), log)
+    typer.echo(secret.told)
 
 
 @app.command("host-cs2")
@@ -329,14 +339,17 @@ def host_cs2(
     seconds: Annotated[float, typer.Option(min=0, help="Of each player; 0: unlimited.")] = 438.0,
     address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     log: Log = None,
-    seed: int = 0,
+    seed: HostSeed = None,
 ) -> None:
     """Hosts a game for clients of the cs2 text protocol; who connects first throws first."""
+    from asobiba.arena.secret import Secret
     from asobiba.baselines.curling.cs2 import Cs2Seat, host
     from asobiba.baselines.curling.dc3 import listen
     from asobiba.baselines.curling.hosting import AgentSeat, Seat
     from asobiba.core import game, make_agent
 
+    secret = Secret.chosen(seed)
+    typer.echo(secret.announced)
     ruleset = game("curling").ruleset(ends=ends, noise=noise, thinking_time=seconds)
     door, spare = listen((port, 0), address)
     spare.close()
@@ -344,7 +357,8 @@ def host_cs2(
     seats: list[Seat] = [Cs2Seat(door.accept()[0])]
     seats.append(AgentSeat(make_agent(game("curling"), against), against) if against else Cs2Seat(door.accept()[0]))
     door.close()
-    _report(host(ruleset, seats, seed, seconds), log)
+    _report(host(ruleset, seats, secret.number("game"), seconds), log)
+    typer.echo(secret.told)
 
 
 def _report(record, log: Path | None) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from asobiba.arena.match import agent_seed
 from asobiba.core import Agent, AsobibaError, Ruleset
 from asobiba.core.states import is_over, new_state, view_of
 from asobiba.envs.curling import rules
@@ -149,7 +150,7 @@ class HostedGame:
     """A game that a host keeps: state, clocks, record.
 
     Args:
-        ruleset: continuous; its noise is drawn from `seed`.
+        ruleset: continuous; its noise is drawn from `seed`, which players must not know.
         seconds: of each player for the game; 0: unlimited. extra_seconds: for each extra end, anew.
     """
 
@@ -244,7 +245,7 @@ class AgentSeat(Seat):
 
     def ask(self, game: HostedGame, seat: int) -> Shot | None:
         if not self._begun:
-            self.agent.reset(game.ruleset, seat, game.seed)
+            self.agent.reset(game.ruleset, seat, agent_seed(game.seed, seat))
             self._begun = True
         tell_time(self.agent, game.remaining[seat] if game.seconds else 0.0)
         view = view_of(game.ruleset, game.state, seat)

@@ -25,6 +25,7 @@ from asobiba.baselines.curling.masks import ALL, PATHS, load, longest_run, mask_
 from asobiba.baselines.curling.player import CurlingPlayer, end_values, whole
 from asobiba.baselines.curling.self_play import completed_table
 from asobiba.core import compiled, kernel
+from asobiba.core.elementary import erf
 from asobiba.envs.curling.layout import is_cs2
 from asobiba.envs.curling.rules import end_score, tee_distance, throw
 from asobiba.envs.curling.shots import draw_shot
@@ -230,7 +231,7 @@ def weight_at(offset, step, deviation):
     if deviation <= 0.0:
         return 1.0 if offset == 0 else 0.0
     root = deviation * math.sqrt(2.0)
-    return 0.5 * (math.erf((offset + 0.5) * step / root) - math.erf((offset - 0.5) * step / root))
+    return 0.5 * (erf((offset + 0.5) * step / root) - erf((offset - 0.5) * step / root))
 
 
 REACH = 8

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import Agent, GameParameterError, Ruleset, compiled, kernel
+from asobiba.core.elementary import atan2, sincos
 from asobiba.core.random import seed_record
 from asobiba.core.record import SAMPLER
 from asobiba.core.states import as_seed
@@ -73,15 +74,16 @@ def _free_stop(model, release, vx, vy, spin):
 @kernel
 def free_stop_of(model, release, vx, vy, spin):
     """`free_stop` for kernels."""
-    speed, heading = math.sqrt(vx * vx + vy * vy), math.atan2(vy, vx)
+    speed, heading = math.sqrt(vx * vx + vy * vy), atan2(vy, vx)
     if model == CS2:
         way, heading = CS2_KAPPA * speed * speed, heading + spin * CS2_ALPHA
     else:
         tau = fcv1_tau(speed) - 0.5 * FCV1_FRAME
         along, across = fcv1_way(tau)
         way = math.sqrt(along * along + across * across)
-        heading += spin * fcv1_turn(tau) - spin * math.atan2(across, along)
-    return way * math.cos(heading), way * math.sin(heading) - release
+        heading += spin * fcv1_turn(tau) - spin * atan2(across, along)
+    sine, cosine = sincos(heading)
+    return way * cosine, way * sine - release
 
 
 def to_action(ruleset: Ruleset, vx: float, vy: float, spin: float) -> Any:

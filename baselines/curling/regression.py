@@ -23,6 +23,7 @@ from asobiba.baselines.curling.candidates import ALL_KINDS, MOST, candidates
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, number
 from asobiba.baselines.curling.tree import list_candidates, play_out
 from asobiba.core import compiled, kernel
+from asobiba.core.elementary import atan2, exp, log, sincos
 from asobiba.core.random import random_normal
 from asobiba.envs.curling.rules import throw
 from asobiba.envs.curling.simulation import STONES
@@ -44,7 +45,7 @@ def place_of(p, row, first, second):
         row[B] = row[VY] / (0.407 * second)
     else:
         row[A] = math.sqrt(row[VX] * row[VX] + row[VY] * row[VY]) / first
-        row[B] = math.atan2(row[VY], row[VX]) / second
+        row[B] = atan2(row[VY], row[VX]) / second
 
 
 @kernel
@@ -52,7 +53,7 @@ def likeness(a, b):
     """K of two shots."""
     if a[SPIN] != b[SPIN]:
         return 0.0
-    return math.exp(-0.5 * ((a[A] - b[A]) * (a[A] - b[A]) + (a[B] - b[B]) * (a[B] - b[B])))
+    return exp(-0.5 * ((a[A] - b[A]) * (a[A] - b[A]) + (a[B] - b[B]) * (a[B] - b[B])))
 
 
 @kernel
@@ -87,7 +88,7 @@ def select(rows, n, exploration):
     best, found = -1e30, 0
     for k in range(n):
         mean = rows[k, KERNEL_SUM] / rows[k, KERNEL_VISITS]
-        score = mean + exploration * math.sqrt(math.log(total + 1.0) / rows[k, KERNEL_VISITS])
+        score = mean + exploration * math.sqrt(log(total + 1.0) / rows[k, KERNEL_VISITS])
         if score > best:
             best, found = score, k
     return found
@@ -134,7 +135,7 @@ def search(
             least = 1e30
             for _ in range(SAMPLES):
                 new[:] = root[chosen]
-                reach = math.sqrt(-2.0 * math.log(GAMMA))
+                reach = math.sqrt(-2.0 * log(GAMMA))
                 a, b = random_normal(record), random_normal(record)
                 length = max(math.sqrt(a * a + b * b) / reach, 1.0)
                 vx, vy = shifted(p, root[chosen], a / length, b / length, units[0], units[1])
@@ -180,8 +181,9 @@ def shifted(p, row, a, b, first, second):
     if p.model == CS2:
         return row[VX] + a * 0.812 * first, row[VY] + b * 0.407 * second
     speed = math.sqrt(row[VX] * row[VX] + row[VY] * row[VY]) + a * first
-    angle = math.atan2(row[VY], row[VX]) + b * second
-    return speed * math.cos(angle), speed * math.sin(angle)
+    angle = atan2(row[VY], row[VX]) + b * second
+    sine, cosine = sincos(angle)
+    return speed * cosine, speed * sine
 
 
 @compiled()

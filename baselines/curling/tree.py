@@ -13,6 +13,7 @@ import numpy as np
 
 from asobiba.baselines.curling.candidates import ALL_KINDS, candidates, simple_shot
 from asobiba.core import compiled, kernel
+from asobiba.core.elementary import log, power
 from asobiba.core.random import mix64, random_below
 from asobiba.envs.curling.rules import end_score, throw, with_noise
 from asobiba.envs.curling.simulation import STONES
@@ -67,12 +68,12 @@ def _inner_choice(rows, levels, visits, sums, count, sign):
         for level in range(levels):
             n = visits[rows[level], j]
             if n > 0:
-                share = (level + 1.0) ** 4 * n**0.4
+                share = (level + 1.0) * (level + 1.0) * (level + 1.0) * (level + 1.0) * power(n, 0.4)
                 weight += share
                 value += share * sums[rows[level], j] / n
         n = visits[rows[0], j] + 1.0
         mean = sign * value / weight if weight > 0.0 else 0.0
-        score = mean + INNER_C * math.sqrt(math.log(total + 2.0) / n)
+        score = mean + INNER_C * math.sqrt(log(total + 2.0) / n)
         if score > best:
             best, found = score, j
     return found
@@ -137,7 +138,7 @@ def search(
             if root_visits[j] == 0.0:
                 first = j
                 break
-            score = root_sums[j] / root_visits[j] + ROOT_C * math.sqrt(math.log(total + 1.0) / root_visits[j])
+            score = root_sums[j] / root_visits[j] + ROOT_C * math.sqrt(log(total + 1.0) / root_visits[j])
             if score > best:
                 best, first = score, j
         board[:] = stones

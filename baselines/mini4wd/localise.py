@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from asobiba.core import kernel
+from asobiba.core.elementary import exp
 
 CELL = 0.1
 CELLS = 2000
@@ -49,7 +50,7 @@ def weigh_belief(m, bend, pitch):
     for i in range(m.cells):
         off_bend = (bend - m.bend[i]) / 0.35
         off_pitch = (pitch - m.climb[i]) / 1.0
-        weight = math.exp(-0.5 * min(off_bend * off_bend + off_pitch * off_pitch, 40.0)) + _MIXED
+        weight = exp(-0.5 * min(off_bend * off_bend + off_pitch * off_pitch, 40.0)) + _MIXED
         m.belief[i] = (m.belief[i] + 1e-9) * weight
         total += m.belief[i]
     for i in range(m.cells):

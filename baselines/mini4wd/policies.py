@@ -15,6 +15,7 @@ from asobiba.baselines.mini4wd.localise import localise
 from asobiba.baselines.mini4wd.predict import predict
 from asobiba.baselines.mini4wd.stopping import PULSE_AGE, nominal_pull, stop_at_mark
 from asobiba.core import kernel
+from asobiba.core.elementary import asin
 from asobiba.envs.mini4wd.profile import LATENCY, TACHOMETER_FILTER
 
 CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT, STOP = range(10)
@@ -104,7 +105,7 @@ def climb(s, p, k, m):
 def slope(s, p, k, m, out):
     """Tilt from the accelerometer, told from acceleration; an upward slope lowers the duty for a while."""
     share = min(p.control_step / m.setting[3], 1.0)
-    tilt = math.asin(min(max(climb(s, p, k, m), -0.9), 0.9))
+    tilt = asin(min(max(climb(s, p, k, m), -0.9), 0.9))
     m.filter[0] += share * (tilt - m.filter[0])
     # Before a tachometer's first pulses, and while the pseudo-speed is still small, pulling away would pass for a slope.
     if m.filter[0] > m.setting[2] and m.filter[1] > _UNDER_WAY:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import compiled, make_agent, states
+from asobiba.core.elementary import sincos
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import GRIP, ROLLER_OFFSET, TREAD, load_car
 from asobiba.envs.mini4wd.course import KINDS
@@ -132,11 +133,12 @@ def _fly(states, params, speed, angle):
     s, p = states[0], params[0]
     reset(s, p)
     s.airborne[0] = 1
-    s.v[0] = speed * math.cos(angle)
-    s.vz[0] = speed * math.sin(angle)
+    sine, cosine = sincos(angle)
+    s.v[0] = speed * cosine
+    s.vz[0] = speed * sine
     s.w[0] = speed
     s.pitch[0] = angle
-    while s.airborne[0] != 0 and s.vz[0] <= speed * math.sin(angle) and s.cause[0] == 0 and s.knock_z[0] == 0.0:
+    while s.airborne[0] != 0 and s.vz[0] <= speed * sine and s.cause[0] == 0 and s.knock_z[0] == 0.0:
         drive(s, p, 0, 0.0, FREE, 1)
     return s.progress[0]
 

@@ -9,6 +9,7 @@ turns so fast. Distances are along the mean of all lanes, as the mark's.
 from __future__ import annotations
 
 from asobiba.core import kernel
+from asobiba.core.elementary import modulo
 from asobiba.envs.mini4wd.car import (
     EFFICIENCY,
     GEAR,
@@ -44,7 +45,7 @@ _CORNER = 0.4
 @kernel
 def piece_at(p, distance):
     """The piece of the course at this distance from the start line, m."""
-    at = (distance + p.start_distance) % p.lap_length
+    at = modulo(distance + p.start_distance, p.lap_length)
     piece = 0
     while piece < p.pieces - 1 and p.track[piece + 1, 0, START] <= at:
         piece += 1
@@ -64,7 +65,7 @@ def bend_of_piece(p, piece):
 def way_to_bend(p, distance):
     """Metres to the next curve and its bend."""
     piece = piece_at(p, distance)
-    way = p.track[piece, 0, START] + p.track[piece, 0, BASE] - (distance + p.start_distance) % p.lap_length
+    way = p.track[piece, 0, START] + p.track[piece, 0, BASE] - modulo(distance + p.start_distance, p.lap_length)
     for _ in range(p.pieces):
         piece = piece + 1 if piece + 1 < p.pieces else 0
         bend = bend_of_piece(p, piece)

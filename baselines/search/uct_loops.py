@@ -6,7 +6,7 @@ counts, no positions.
 
 from __future__ import annotations
 
-from math import ceil, log, sqrt
+from math import ceil, sqrt
 
 from numba import njit
 from numpy import int64
@@ -15,6 +15,7 @@ from numpy import int64
 from asobiba.baselines.search.uct_placeholder import generate, load, play, playout, prior
 
 # end of bind
+from asobiba.core.elementary import log, power
 from asobiba.core.random import random_below
 from asobiba.core.targets import CALLED, KERNEL, part
 
@@ -67,7 +68,7 @@ def select(tree, at, options, generator):
     n = tree[at]
     allowed = int64(n.children)
     if options.widen > 0:
-        allowed = min(allowed, int64(ceil(options.widen * (n.visits + 1.0) ** options.power)))
+        allowed = min(allowed, int64(ceil(options.widen * power(n.visits + 1.0, options.power))))
     counted = tree[0].visits if options.root_count != 0 else n.visits
     scale = options.exploration * sqrt(log(float(max(1, counted))))
     best = -1

@@ -19,8 +19,8 @@ from zlib import crc32
 import numpy as np
 import yaml
 
+from asobiba.arena.pairs import Score, score_of
 from asobiba.baselines.tactics.agents import LABELS
-from asobiba.baselines.tactics.pairs import Score, score_of
 from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step, view_of
 from asobiba.envs.tactics.maps import SIDES, SIZES, load_map, shipped_maps
@@ -529,7 +529,7 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         f"shipped maps, colours swapped; {len(results):,} games on {len({m.map for m in results})} maps.",
         "Points in percent of the row's agent against the column's, a draw counting half, with the 95 % interval from pairs",
         "of games (same map and round, colours swapped): Wilson's with the number of games divided by Kish's design effect and",
-        "Student's quantile (`baselines/tactics/pairs.py`, with sources); a game without its counterpart stands for itself.",
+        "Student's quantile (`src/asobiba/arena/pairs.py`, with sources); a game without its counterpart stands for itself.",
         "The intervals are about these maps, not about others. The labels behind F-UCT's fuzzy sets were derived by deep search",
         "(`baselines/tactics/labels/made.yml`), before some maps were made fairer to the colours; the authors' own, made by a",
         "person, are not public. Corrected, the enemy is an enemy, and F-UCT follows the paper where its program does not:",

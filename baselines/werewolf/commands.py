@@ -58,7 +58,8 @@ def roles(
 
     ruleset = ruleset_of("werewolf", param)
     with open_store(ruleset, store, create=False) as kept:
-        games = games_of(ruleset, kept.results(ruleset))
+        results = kept.results(ruleset)
+        games = games_of(ruleset, results, kept.game_seeds(ruleset, results.number))
     if not len(games.seats):
         typer.echo(f"Error: the league holds no finished game of {ruleset!r}", err=True)
         raise typer.Exit(1)
@@ -124,13 +125,17 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 10000,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the clients.")] = 60.0,
     reply: Annotated[float, typer.Option(help="Seconds that a reply may take.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first game.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Deal games that clients may foresee.  [default: a secret that is told at the end]"),
+    ] = None,
     log: Annotated[Path | None, typer.Option(help="Folder for the platform's game logs.")] = None,
     store: Annotated[str | None, typer.Option(help="The league's store that receives the games.")] = None,
 ) -> None:
     """Host AIWolf clients over TCP; our agents take the empty seats."""
     import socket
 
+    from asobiba.arena.secret import Secret
     from asobiba.arena.store import Store
     from asobiba.baselines.werewolf.hosting import Hosted, accept_peers, in_short, play_set
     from asobiba.core import AsobibaError, game, make_agent
@@ -139,8 +144,12 @@ def serve(
         declared = game("werewolf")
         ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
         # A game of our own comes first: what is compiled then costs no client his time.
-        play_set(ruleset, [], lambda: make_agent(declared, fill), fill, 1, seed, lambda number, hosted: None)
+        play_set(
+            ruleset, [], lambda: make_agent(declared, fill), fill, 1, Secret.of_seed(0), lambda number, hosted: None
+        )
         results = Store(store) if store is not None else None
+        given = None if seed is None else Secret.of_seed(seed)
+        secret = results.secret(ruleset, given) if results else given or Secret.draw()
         if clients > players:
             raise typer.BadParameter(f"{clients} clients do not fit into a village of {players}")
         server = socket.create_server((host, port))
@@ -149,6 +158,7 @@ def serve(
         raise typer.Exit(1) from None
     with server:
         typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
+        typer.echo(secret.announced)
         peers = accept_peers(server, clients, reply, wait, typer.echo)
     if log is not None:
         log.mkdir(parents=True, exist_ok=True)
@@ -157,12 +167,15 @@ def serve(
         if log is not None:
             (log / f"{number:06d}.log").write_text("\n".join(hosted.log) + "\n", encoding="utf-8")
         if results is not None:
-            results.write([hosted.record])
+            results.write([hosted.record], secret)
         typer.echo(f"game {number + 1}: {hosted.log[-1]}")
         for seat, faults in hosted.faults.items():
             typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {in_short(faults)}")
 
-    play_set(ruleset, peers, lambda: make_agent(declared, fill), fill, games, seed, done)
+    play_set(ruleset, peers, lambda: make_agent(declared, fill), fill, games, secret, done)
+    typer.echo(secret.told)
+    if results is not None:
+        results.publish_secrets(ruleset)
     for peer in peers:
         peer.close()
 

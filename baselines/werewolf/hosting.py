@@ -6,6 +6,7 @@ hangs up is out and replaced from then on, and the reason stands on record. The 
 
 from __future__ import annotations
 
+import secrets
 import socket
 import time
 from collections import Counter
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.arena.match import Match, Record, Table, action_dtype, agent_seed, finished_record
+from asobiba.arena.match import Match, Record, Table, action_dtype, finished_record
+from asobiba.arena.secret import Secret
 from asobiba.baselines.werewolf.packets import GameLog, game_info, game_setting, is_contest
 from asobiba.core import Agent, NotationError, Ruleset
 from asobiba.envs.werewolf.layout import ATTACK, BODYGUARD, DIVINATION, GUARD, NIGHT, SEER, TALK, VOTE, VOTING, WHISPER
@@ -50,11 +52,15 @@ class HostedGame:
         ruleset: the game; with `talk="turn"` the requests come in the platform's order.
         players: a `Peer` or an `Agent` for each seat.
         names: what they are called on record.
-        seed: of the game and of the agents.
+        number: of the deal.
+        secret: that the seeds of the game and of the agents follow from.
     """
 
-    def __init__(self, ruleset: Ruleset, players: Sequence[Peer | Agent], names: Sequence[str], seed: int):
-        self.ruleset, self.players, self.names, self.seed = ruleset, list(players), tuple(names), seed
+    def __init__(
+        self, ruleset: Ruleset, players: Sequence[Peer | Agent], names: Sequence[str], number: int, secret: Secret
+    ):
+        self.ruleset, self.players, self.names = ruleset, list(players), tuple(names)
+        self.match = secret.deal(Match.of(ruleset, self.names, number))
         self.table = Table(ruleset)
         self.contest = is_contest(ruleset)
         self.log = GameLog(ruleset, self.names)
@@ -71,11 +77,11 @@ class HostedGame:
     def play(self) -> Hosted:
         """Plays the game to its end."""
         table, count = self.table, self.ruleset.num_players
-        match = Match.of(self.ruleset, self.names, self.seed)
-        table.begin(self.seed)
+        match = self.match
+        table.begin(match.game_seed)
         for seat, player in enumerate(self.players):
             if isinstance(player, Agent):
-                player.begin(self.ruleset, (seat,), (agent_seed(self.seed, seat),))
+                player.begin(self.ruleset, (seat,), (match.agent_seed(seat),))
             else:
                 setting = game_setting(self.ruleset, player.reply_seconds)
                 player.tell(packet("INITIALIZE", self._info(seat), setting))
@@ -258,15 +264,19 @@ def play_set(
     make_filler: Callable[[], Agent],
     filler: str,
     games: int,
-    seed: int,
+    secret: Secret,
     done: Callable[[int, Hosted], Any],
 ) -> None:
-    """Plays `games` games of the same players; seats are drawn anew for each, and empty ones filled with our agents."""
-    generator = np.random.default_rng(seed)
+    """Plays `games` games of the same players; seats are drawn anew for each, and empty ones filled with our agents.
+
+    All that is drawn follows from the secret, but for the numbers of the deals: a secret may serve for many sets.
+    """
+    first = secrets.randbelow(2**48) if secret.seed is None else 0
+    generator = np.random.default_rng(secret.number("seats", first))
     for number in range(games):
         seats = generator.permutation(ruleset.num_players)[: len(peers)]
         players: list[Peer | Agent] = [make_filler() for _ in range(ruleset.num_players)]
         names = [filler] * ruleset.num_players
         for seat, peer in zip(seats, peers, strict=True):
             players[int(seat)], names[int(seat)] = peer, f"aiwolf:{peer.name}"
-        done(number, HostedGame(ruleset, players, names, seed + number).play())
+        done(number, HostedGame(ruleset, players, names, first + number, secret).play())

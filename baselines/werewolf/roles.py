@@ -48,11 +48,12 @@ class Strength:
     half: float
 
 
-def games_of(ruleset: Ruleset, results: Sequence[Result]) -> Games:
-    """The games that the rules ended, with the roles that their seeds dealt."""
+def games_of(ruleset: Ruleset, results: Sequence[Result], seeds: np.ndarray | None = None) -> Games:
+    """The games that the rules ended, with the roles that the games' seeds, `(n,)`, dealt; by default their deals' numbers."""
     found = Results.of(results)
-    dealt = {int(seed): states.new_state(ruleset, int(seed))["role"][: ruleset.num_players] for seed in set(found.seed)}
-    roles = np.array([dealt[int(seed)] for seed in found.seed], np.int64).reshape(len(found), -1) - 1
+    seeds = (found.seed if seeds is None else seeds).tolist()
+    dealt = {seed: states.new_state(ruleset, seed)["role"][: ruleset.num_players] for seed in set(seeds)}
+    roles = np.array([dealt[seed] for seed in seeds], np.int64).reshape(len(found), -1) - 1
     played = (found.returns != 0).all(1)
     games = Games(found.agents, found.seats[played], roles[played], found.returns[played])
     assert not played.any() or (found.teams[played] == WOLVES).sum() == games.wolf_side.sum()

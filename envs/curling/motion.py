@@ -5,25 +5,28 @@ place to its stop depends on `tau` and the sign of its spin alone. In cs2 that i
 
     stop - P(v) = kappa v^2 exp(i (theta0 + s alpha + s w ln(v0/v))),   v = a tau,
 
-kappa = 1/(a sqrt(4 + w^2)), alpha = atan(w/2). In fcv1 it is a table, made once by quadrature, of cubic pieces in
-`tau`: speed and heading depend on the speed only, so all stones slide on the end of one curve and its mirror image. The
+kappa = 1/(a sqrt(4 + w^2)), alpha = atan(w/2). In fcv1 it is a table of cubic pieces in `tau`, made by
+quadrature in `tables`: speed and heading depend on the speed only, so all stones slide on the end of one curve and its mirror image. The
 pieces are equally long in the root of `tau`: motion changes fastest where it ends. They are few, because every compiled
 function that simulates holds them as constants.
 """
 
 from __future__ import annotations
 
+import json
 import math
+from importlib import resources
 
 import numpy as np
 
 from asobiba.core import kernel
+from asobiba.core.elementary import atan, log, sincos
 from asobiba.envs.curling import simulators as const
 from asobiba.envs.curling.simulators import CS2, CS2_DECELERATION, CS2_TURN
 
 CS2_KAPPA = 1.0 / (CS2_DECELERATION * math.sqrt(4.0 + CS2_TURN * CS2_TURN))
-CS2_ALPHA = math.atan(CS2_TURN / 2.0)
-_COS_ALPHA, _SIN_ALPHA = math.cos(CS2_ALPHA), math.sin(CS2_ALPHA)
+CS2_ALPHA = atan(CS2_TURN / 2.0)
+SIN_ALPHA, COS_ALPHA = sincos(CS2_ALPHA)
 _STRAIGHT = 1.0 / (2.0 * CS2_DECELERATION)
 
 ROOT_STEP = 1.0 / 40.0
@@ -32,52 +35,12 @@ TOP_SPEED = 6.0
 """m/s, the fastest stone that fcv1's tables know; nothing that the simulator plays is faster."""
 
 
-def friction(v):
-    """fcv1's deceleration (m/s2) at speed `v`."""
-    a, b, c = const.FCV1_FRICTION
-    return const.FCV1_GRAVITY * (a / (v + b) + c)
+def _read_tables():
+    with resources.files(__package__).joinpath("fcv1.json").open(encoding="utf-8") as file:
+        return [np.array(each) if isinstance(each, list) else each for each in json.load(file).values()]
 
 
-def _tables():
-    # Everything as a function of g = v**(1/5), in which every integrand is smooth down to standstill.
-    g = np.linspace(0.0, TOP_SPEED**0.2, 400_001)
-    v = g**5
-    slow = friction(v)
-
-    def integral(of):
-        steps = 0.5 * (of[1:] + of[:-1]) * (g[1] - g[0])
-        return np.concatenate([[0.0], np.cumsum(steps)])
-
-    tau = integral(5.0 * g**4 / slow)
-    turn = integral(5.0 * const.FCV1_YAW / slow)
-    spin = integral(const.FCV1_SPIN_LOSS * 5.0 * g**4 / (np.maximum(v, const.FCV1_SPIN_SPEED) * slow))
-    along = integral(v * np.cos(turn) * 5.0 * g**4 / slow)
-    across = integral(v * np.sin(turn) * 5.0 * g**4 / slow)
-    length = integral(v * 5.0 * g**4 / slow)
-    at = (np.arange(int(math.sqrt(tau[-1]) / ROOT_STEP)) * ROOT_STEP) ** 2
-    step = np.diff(at)
-
-    def pieces(values, slopes):
-        y, d = np.interp(at, tau, values), np.interp(at, tau, slopes)
-        jump = (y[1:] - y[:-1]) / step
-        square = (3.0 * jump - 2.0 * d[:-1] - d[1:]) / step
-        cube = (d[:-1] + d[1:] - 2.0 * jump) / step**2
-        return np.stack([y[:-1], d[:-1], square, cube], axis=1)
-
-    curve = np.concatenate([pieces(along, v * np.cos(turn)), pieces(across, v * np.sin(turn))], axis=1)
-    distance = np.hypot(along, across)
-    return (
-        np.ascontiguousarray(curve),
-        pieces(length, v),
-        np.interp(at, tau, turn),
-        np.interp(at, tau, spin),
-        np.interp(np.linspace(0.0, math.sqrt(TOP_SPEED), len(at)) ** 2, v, tau),
-        np.interp(np.linspace(0.0, math.sqrt(distance[-1]), len(at)) ** 2, distance, tau),
-        float(distance[-1]),
-    )
-
-
-_CURVE, _LENGTH, _TURN, _SPIN_LOST, _TAU_OF_SPEED, _TAU_OF_DISTANCE, FARTHEST = _tables()
+_CURVE, _LENGTH, _TURN, _SPIN_LOST, _TAU_OF_SPEED, _TAU_OF_DISTANCE, FARTHEST = _read_tables()
 """Rows every `ROOT_STEP`: cubic pieces of the way to the stop (along and across its last heading), of the length of the
 path; heading and spin lost from there to the stop. `tau` by the root of the speed, and of the distance to the stop."""
 _ROWS = _CURVE.shape[0]
@@ -183,7 +146,7 @@ def launch(model, m, i, t, x, y, first):
         way = _STRAIGHT * speed * speed
         if spin != 0.0:
             way = CS2_KAPPA * speed * speed
-            c, s = c * _COS_ALPHA - s * spin * _SIN_ALPHA, s * _COS_ALPHA + c * spin * _SIN_ALPHA
+            c, s = c * COS_ALPHA - s * spin * SIN_ALPHA, s * COS_ALPHA + c * spin * SIN_ALPHA
         m[i, STOP_X] = x + way * c
         m[i, STOP_Y] = y + way * s
         end = t + tau
@@ -194,7 +157,7 @@ def launch(model, m, i, t, x, y, first):
         end = t + tau
         if spin != 0.0:
             turn = spin * fcv1_turn(tau)
-            a, b = math.cos(turn), math.sin(turn)
+            b, a = sincos(turn)
             c, s = c * a - s * b, s * a + c * b
             along, across = fcv1_way(tau)
             across *= -spin
@@ -235,11 +198,11 @@ def at_time(model, m, i, t):
         if spin == 0.0:
             way = _STRAIGHT * v * v
             return m[i, STOP_X] - way * c, m[i, STOP_Y] - way * s, v * c, v * s
-        turn = spin * CS2_TURN * math.log(tau0 / tau)
-        a, b = math.cos(turn), math.sin(turn)
+        turn = spin * CS2_TURN * log(tau0 / tau)
+        b, a = sincos(turn)
         c, s = c * a - s * b, s * a + c * b
         way = CS2_KAPPA * v * v
-        ca, sa = _COS_ALPHA, -spin * _SIN_ALPHA
+        ca, sa = COS_ALPHA, -spin * SIN_ALPHA
         return m[i, STOP_X] - way * c, m[i, STOP_Y] - way * s, v * (c * ca - s * sa), v * (s * ca + c * sa)
     k, u = _row(tau)
     if spin == 0.0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from asobiba.core import kernel, random_normal
+from asobiba.core.elementary import atan2, sincos
 from asobiba.envs.curling.scratch import stack_rows
 from asobiba.envs.curling.shots import create_shot, draw_shot
 from asobiba.envs.curling.simulation import STONES, run_shot
@@ -109,12 +110,13 @@ def with_noise(record, p, vx, vy, spin):
         ax, ay = create_shot(p.release, 0.0, 0.0, spin)
         bx, by = create_shot(p.release, x, y, spin)
         return vx + ax - bx, vy + ay - by
-    speed, angle = math.sqrt(vx * vx + vy * vy), math.atan2(vy, vx)
+    speed, angle = math.sqrt(vx * vx + vy * vy), atan2(vy, vx)
     speed = min(speed, p.speed_limit)
     if p.noise_first != 0.0 or p.noise_second != 0.0:
         speed = max(speed + p.noise_first * random_normal(record), 0.0)
         angle += p.noise_second * random_normal(record)
-    return speed * math.cos(angle), speed * math.sin(angle)
+    sine, cosine = sincos(angle)
+    return speed * cosine, speed * sine
 
 
 @kernel

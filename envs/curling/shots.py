@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 
 from asobiba.core import kernel
+from asobiba.core.elementary import atan2, log, sincos
 from asobiba.envs.curling.motion import (
+    COS_ALPHA,
     CS2_ALPHA,
     CS2_KAPPA,
     FARTHEST,
+    SIN_ALPHA,
     TOP_SPEED,
     fcv1_speed,
     fcv1_tau,
@@ -35,15 +38,16 @@ from asobiba.envs.curling.simulators import (
 def _aimed(speed, bearing, offset):
     # A stone that leaves along heading 0 comes by at the bearing `offset`.
     heading = bearing - offset
-    return speed * math.cos(heading), speed * math.sin(heading)
+    s, c = sincos(heading)
+    return speed * c, speed * s
 
 
 @kernel
 def _cs2_pass(v0, v1, spin):
     """Position of a stone, sent along heading 0 at speed v0, when its speed is v1 (> 0)."""
-    turn = CS2_ALPHA + CS2_TURN * math.log(v0 / v1)
-    along = v0 * v0 * math.cos(CS2_ALPHA) - v1 * v1 * math.cos(turn)
-    across = spin * (v0 * v0 * math.sin(CS2_ALPHA) - v1 * v1 * math.sin(turn))
+    s, c = sincos(CS2_ALPHA + CS2_TURN * log(v0 / v1))
+    along = v0 * v0 * COS_ALPHA - v1 * v1 * c
+    across = spin * (v0 * v0 * SIN_ALPHA - v1 * v1 * s)
     return CS2_KAPPA * along, CS2_KAPPA * across
 
 
@@ -54,7 +58,7 @@ def _fcv1_pass(tau0, tau1, spin):
     later, aside = fcv1_way(tau1)
     along, across = along - later, -spin * (across - aside)
     turn = spin * fcv1_turn(tau0)
-    c, s = math.cos(turn), math.sin(turn)
+    s, c = sincos(turn)
     return along * c - across * s, along * s + across * c
 
 
@@ -69,7 +73,7 @@ def _fcv1_speed_of(tau):
 def draw_shot(model, release, x, y, spin):
     """The delivery that stops at (x, y)."""
     dy = y + release
-    distance, bearing = math.sqrt(x * x + dy * dy), math.atan2(dy, x)
+    distance, bearing = math.sqrt(x * x + dy * dy), atan2(dy, x)
     if model == CS2:
         return _aimed(math.sqrt(distance / CS2_KAPPA), bearing, spin * CS2_ALPHA)
     distance = min(distance, 0.99 * FARTHEST)
@@ -78,7 +82,7 @@ def draw_shot(model, release, x, y, spin):
         along, across = fcv1_way(tau)
         tau += (distance - math.sqrt(along * along + across * across)) / fcv1_speed(tau)
     ax, ay = _fcv1_pass(tau, 0.0, spin)
-    return _aimed(_fcv1_speed_of(tau), bearing, math.atan2(ay, ax))
+    return _aimed(_fcv1_speed_of(tau), bearing, atan2(ay, ax))
 
 
 @kernel
@@ -87,14 +91,14 @@ def hit_shot(model, release, x, y, spin, speed):
     if speed < 1e-6:
         return draw_shot(model, release, x, y, spin)
     dy = y + release
-    distance, bearing = math.sqrt(x * x + dy * dy), math.atan2(dy, x)
+    distance, bearing = math.sqrt(x * x + dy * dy), atan2(dy, x)
     if model == CS2:
         v = math.sqrt(distance / CS2_KAPPA + speed * speed)
         for _ in range(8):
             ax, ay = _cs2_pass(v, speed, spin)
             v += (distance - math.sqrt(ax * ax + ay * ay)) / (2.0 * CS2_KAPPA * v)
         ax, ay = _cs2_pass(v, speed, spin)
-        return _aimed(v, bearing, math.atan2(ay, ax))
+        return _aimed(v, bearing, atan2(ay, ax))
     tau1 = fcv1_tau(speed)
     along, across = fcv1_way(tau1)
     most = 0.98 * FARTHEST
@@ -104,14 +108,14 @@ def hit_shot(model, release, x, y, spin, speed):
         ax, ay = _fcv1_pass(tau, tau1, spin)
         tau = min(tau + (distance - math.sqrt(ax * ax + ay * ay)) / fcv1_speed(tau), fastest)
     ax, ay = _fcv1_pass(tau, tau1, spin)
-    return _aimed(_fcv1_speed_of(tau), bearing, math.atan2(ay, ax))
+    return _aimed(_fcv1_speed_of(tau), bearing, atan2(ay, ax))
 
 
 @kernel
 def pass_shot(model, release, x, y, spin, speed):
     """The delivery at this speed (m/s) that comes by (x, y); one that stops there if it would stop short of it."""
     dy = y + release
-    distance, bearing = math.sqrt(x * x + dy * dy), math.atan2(dy, x)
+    distance, bearing = math.sqrt(x * x + dy * dy), atan2(dy, x)
     if model == CS2:
         reach = speed * speed - distance / CS2_KAPPA
         if reach <= 1e-9:
@@ -121,7 +125,7 @@ def pass_shot(model, release, x, y, spin, speed):
             ax, ay = _cs2_pass(speed, v, spin)
             v = math.sqrt(max(v * v + (math.sqrt(ax * ax + ay * ay) - distance) / CS2_KAPPA, 1e-12))
         ax, ay = _cs2_pass(speed, v, spin)
-        return _aimed(speed, bearing, math.atan2(ay, ax))
+        return _aimed(speed, bearing, atan2(ay, ax))
     tau0 = fcv1_tau(speed) - 0.5 * FCV1_FRAME
     along, across = fcv1_way(tau0)
     rest = math.sqrt(along * along + across * across) - distance
@@ -132,7 +136,7 @@ def pass_shot(model, release, x, y, spin, speed):
         ax, ay = _fcv1_pass(tau0, tau, spin)
         tau = max(tau + (math.sqrt(ax * ax + ay * ay) - distance) / max(fcv1_speed(tau), 1e-3), 0.0)
     ax, ay = _fcv1_pass(tau0, tau, spin)
-    return _aimed(speed, bearing, math.atan2(ay, ax))
+    return _aimed(speed, bearing, atan2(ay, ax))
 
 
 @kernel

@@ -28,7 +28,8 @@ def win_table(
         extra_first: the win probability of who throws first when all ends are played and the score is tied.
     """
     weights = np.broadcast_to(np.asarray(scores, float), (ends + 1, 2 * LEAD + 1, 17))
-    weights = weights / weights.sum(axis=2, keepdims=True)
+    total = np.cumsum(weights, axis=2)[:, :, -1:]  # one after the other: NumPy's sum is in another order elsewhere
+    weights = weights / total
     table = np.zeros((ends + 1, 2 * LEAD + 1))
     table[0, LEAD + 1 :] = 1.0
     table[0, LEAD] = extra_first

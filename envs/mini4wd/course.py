@@ -7,7 +7,7 @@ pieces; inside a piece the lateral curvature, the vertical curvature and the can
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import yaml
-from scipy.optimize import brentq
 
 from asobiba.core import GameParameterError
+from asobiba.core.elementary import asin, atan, cos, hypot, sin, sincos
 from asobiba.envs.mini4wd.fields import Field, choice, read_fields, require_known, require_mapping
 
 MAX_PIECES, MAX_LANES = 160, 5
@@ -101,8 +101,8 @@ class Segment:
         """End of the segment: metres ahead, metres to the left, degrees to the left, metres up."""
         m = self.measures
         if self.kind in ("corner", "bank"):
-            angle, radius = math.radians(m["angle"]), m["radius"]
-            return radius * math.sin(angle), self.sign * radius * (1 - math.cos(angle)), self.sign * m["angle"], 0.0
+            (sine, cosine), radius = sincos(math.radians(m["angle"])), m["radius"]
+            return float(radius * sine), float(self.sign * radius * (1 - cosine)), self.sign * m["angle"], 0.0
         if self.kind == "table_top":
             return 2 * m["length"] + m["flat"], 0.0, 0.0, 0.0
         rise = {"slope_up": 1.0, "slope_down": -1.0}.get(self.kind, 0.0) * m.get("rise", 0.0)
@@ -148,7 +148,7 @@ class Course:
         height = np.zeros(self.lanes)
         for k, row in enumerate(table):
             row[:, HEIGHT] = height
-            row[:, BASE] = row[:, LENGTH].mean()
+            row[:, BASE] = _added(row[:, LENGTH]) / self.lanes
             height = height + rise_along(row[:, LENGTH], row[:, THETA], row[:, CURVE]) - row[:, DROP]
             if k + 1 < len(table):
                 changed = np.empty(self.lanes)
@@ -170,11 +170,11 @@ class Course:
     @property
     def lap_length(self) -> float:
         """Length of a lap along the mean of all lanes, m."""
-        return float(self.pieces[:, 0, BASE].sum())
+        return _added(self.pieces[:, 0, BASE])
 
     def lane_length(self, lane: int) -> float:
         """Length of the parts of one lane, m; a car that changes lanes drives parts of several."""
-        return float(self.pieces[:, lane, LENGTH].sum())
+        return _added(self.pieces[:, lane, LENGTH])
 
     @property
     def start_distance(self) -> float:
@@ -182,11 +182,24 @@ class Course:
         return self.segments[0].measures["length"] / 2
 
 
+def _added(values: np.ndarray) -> float:
+    """The sum, one after the other: NumPy adds in an order of its own, and Python from 3.12 on in another."""
+    return float(np.cumsum(values)[-1])
+
+
+def _sines(angles: Any) -> np.ndarray:
+    return np.array([sin(each) for each in np.ravel(angles)]).reshape(np.shape(angles))
+
+
+def _cosines(angles: Any) -> np.ndarray:
+    return np.array([cos(each) for each in np.ravel(angles)]).reshape(np.shape(angles))
+
+
 def rise_along(length: Any, theta: Any, curve: Any) -> Any:
     """Rise of the road over the next `length` metres, m, from its grade there and its vertical curvature."""
     bent = np.abs(curve) > 1e-9
     safe = np.where(bent, curve, 1.0)
-    return np.where(bent, (np.cos(theta) - np.cos(theta + curve * length)) / safe, length * np.sin(theta))
+    return np.where(bent, (_cosines(theta) - _cosines(theta + curve * length)) / safe, length * _sines(theta))
 
 
 def _row(
@@ -212,16 +225,36 @@ def lane_offsets(course: Course) -> np.ndarray:
     return ((course.lanes - 1) / 2 - np.arange(course.lanes)) * course.pitch
 
 
+def _root(function: Callable[[float], float], high: float) -> float:
+    """Where a function that is not positive at 0 and not negative at `high` passes 0, to the last bit, by halving."""
+    low = 0.0
+    while True:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            return high
+        if function(middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+
+
+@cache
 def _profile(length: float, rise: float, radius: float) -> list[tuple[float, float, float]]:
     """A slope of two arcs and a straight between them: (path length, first grade, vertical curvature) each."""
-    steepest = 2 * math.atan(rise / length)
-    largest = length / (2 * math.sin(steepest))
+    steepest = 2 * float(atan(rise / length))
+    largest = length / (2 * float(sin(steepest)))
     if radius > largest:
         raise ValueError(
             f"crest_radius is {radius:g}, but a rise of {rise:g} m over {length:g} m allows at most {largest:.3g} m"
         )
-    theta = brentq(lambda t: length * math.sin(t) - rise * math.cos(t) - 2 * radius * (1 - math.cos(t)), 0, steepest)
-    between = (length - 2 * radius * math.sin(theta)) / math.cos(theta)
+
+    def too_far(theta: float) -> float:
+        sine, cosine = sincos(theta)
+        return length * sine - rise * cosine - 2 * radius * (1 - cosine)
+
+    theta = _root(too_far, steepest)
+    sine, cosine = map(float, sincos(theta))
+    between = (length - 2 * radius * sine) / cosine
     return [(radius * theta, 0.0, 1 / radius), (between, theta, 0.0), (radius * theta, theta, -1 / radius)]
 
 
@@ -229,25 +262,27 @@ def _downhill(profile: list[tuple[float, float, float]]) -> list[tuple[float, fl
     return [(length, -(theta + curve * length), curve) for length, theta, curve in reversed(profile)]
 
 
+@cache
 def _ramp(length: float, rise: float, radius: float) -> list[tuple[float, float, float]]:
     """A jump ramp of half the part's length: a hollow arc, then straight up to the lip."""
     ramp = length / 2
 
     def height(theta: float) -> float:
-        between = (ramp - radius * math.sin(theta)) / math.cos(theta)
-        return radius * (1 - math.cos(theta)) + between * math.sin(theta) - rise
+        sine, cosine = sincos(theta)
+        return radius * (1 - cosine) + (ramp - radius * sine) / cosine * sine - rise
 
-    steepest = min(math.asin(min(1.0, ramp / radius)), math.radians(60))
+    steepest = min(float(asin(min(1.0, ramp / radius))), math.radians(60))
     if height(steepest) < 0:
         raise ValueError(f"rise is {rise:g}, which a ramp of {ramp:g} m with crest_radius {radius:g} cannot reach")
-    theta = brentq(height, 0, steepest)
-    return [(radius * theta, 0.0, 1 / radius), ((ramp - radius * math.sin(theta)) / math.cos(theta), theta, 0.0)]
+    theta = _root(height, steepest)
+    sine, cosine = map(float, sincos(theta))
+    return [(radius * theta, 0.0, 1 / radius), ((ramp - radius * sine) / cosine, theta, 0.0)]
 
 
 def _shift(length: float, aside: float) -> tuple[float, float]:
     """Two equal arcs that lead `aside`: radius and path length of each."""
-    radius = (length**2 + aside**2) / (4 * aside)
-    return radius, radius * 2 * math.atan(aside / length)
+    radius = (length * length + aside * aside) / (4 * aside)
+    return radius, radius * 2 * float(atan(aside / length))
 
 
 def _pieces(segment: Segment, course: Course) -> list[np.ndarray]:
@@ -291,10 +326,10 @@ def _bank(segment: Segment, course: Course) -> list[np.ndarray]:
     radii = m["radius"] - segment.sign * lane_offsets(course)
     rows = [_row(course, segment, approach, curve=tilt / approach)]
     parts = 8
-    grades = [math.asin(math.sin(tilt) * math.cos(k * math.pi / parts)) for k in range(parts + 1)]
+    grades = [asin(sin(tilt) * cos(k * math.pi / parts)) for k in range(parts + 1)]
     for k in range(parts):
         length = radii * math.pi / parts
-        middle = math.asin(math.sin(tilt) * math.sin((k + 0.5) * math.pi / parts))
+        middle = asin(sin(tilt) * sin((k + 0.5) * math.pi / parts))
         rows.append(
             _row(course, segment, length, kappa=segment.sign / radii, theta=grades[k],
                  curve=(grades[k + 1] - grades[k]) / length, cant=middle)
@@ -402,7 +437,7 @@ def _require_closed(course: Course, where: str) -> None:
     off = heading - 360 * (turned or math.copysign(1, heading))
     if abs(off) > _CLOSED_TO_DEGREES:
         reasons.append(f"it has turned {heading:g} degrees instead of a full turn")
-    if math.hypot(x, y) > _CLOSED_TO:
+    if hypot(x, y) > _CLOSED_TO:
         reasons.append(f"its end lies {x:+.3f} m ahead and {y:+.3f} m to the left of the start")
     if abs(z) > _CLOSED_TO:
         reasons.append(f"its end lies {z:+.3f} m above the start")
@@ -421,9 +456,9 @@ def poses(segments: tuple[Segment, ...] | list[Segment]) -> list[tuple[float, fl
     found = [(x, y, heading, z)]
     for segment in segments:
         ahead, left, degrees, up = segment.displacement
-        angle = math.radians(heading)
-        x += ahead * math.cos(angle) - left * math.sin(angle)
-        y += ahead * math.sin(angle) + left * math.cos(angle)
+        sine, cosine = map(float, sincos(math.radians(heading)))
+        x += ahead * cosine - left * sine
+        y += ahead * sine + left * cosine
         heading += degrees
         z += up
         found.append((x, y, heading, z))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import GameParameterError, compiled
+from asobiba.core.elementary import hypot, sincos
 from asobiba.core.random import random_below, random_uniform, seed_record
 from asobiba.core.record import SAMPLER
 from asobiba.envs.mini4wd.course import Course, build_course, final_pose, poses
@@ -86,21 +87,21 @@ def _free_of_itself(entries: list[dict[str, Any]]) -> bool:
     points, along, at = [], [], 0.0
     for (x, y, heading, _), segment in zip(poses(course.segments), course.segments):
         ahead, _, degrees, _ = segment.displacement
-        angle = math.radians(heading)
+        sine, cosine = map(float, sincos(math.radians(heading)))
         parts = 6
         radius = segment.measures.get("radius", 0.0) if degrees else 0.0
         length = abs(math.radians(degrees)) * radius if degrees else ahead
         for k in range(parts):
             share = k / parts
             if degrees:
-                turned = math.radians(degrees) * share
-                forward, left = radius * math.sin(abs(turned)), segment.sign * radius * (1 - math.cos(turned))
+                across, onwards = map(float, sincos(abs(math.radians(degrees) * share)))
+                forward, left = radius * across, segment.sign * radius * (1 - onwards)
             else:
                 forward, left = ahead * share, 0.0
             points.append(
                 (
-                    x + forward * math.cos(angle) - left * math.sin(angle),
-                    y + forward * math.sin(angle) + left * math.cos(angle),
+                    x + forward * cosine - left * sine,
+                    y + forward * sine + left * cosine,
                 )
             )
             along.append(at + length * share)
@@ -108,8 +109,8 @@ def _free_of_itself(entries: list[dict[str, Any]]) -> bool:
     place, distance = np.array(points), np.array(along)
     gaps = np.abs(distance[:, None] - distance[None, :])
     gaps = np.minimum(gaps, at - gaps)
-    apart = np.hypot(*(place[:, None, :] - place[None, :, :]).transpose(2, 0, 1))
-    return bool(np.all(apart[gaps > 1.0] > _WIDTH))
+    across, up = (place[:, None, :] - place[None, :, :]).transpose(2, 0, 1)
+    return bool(np.all((across * across + up * up)[gaps > 1.0] > _WIDTH * _WIDTH))
 
 
 def _runs(plan: list[str]) -> list[tuple[int, int]]:
@@ -229,4 +230,4 @@ def _closes(entries: list[dict[str, Any]]) -> bool:
     except GameParameterError:
         return False
     x, y, _, _ = final_pose(course.segments)
-    return math.hypot(x, y) < 1e-6
+    return bool(hypot(x, y) < 1e-6)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from asobiba.core import kernel, random_uniform
+from asobiba.core.elementary import cos, sin, sincos
 from asobiba.envs.mini4wd.car import (
     BATTERY_R,
     BRAKE,
@@ -95,8 +96,8 @@ def height_at(p, piece, lane, u):
     theta = p.track[piece, lane, THETA]
     curve = p.track[piece, lane, CURVE]
     if abs(curve) > 1e-9:
-        return p.track[piece, lane, HEIGHT] + (math.cos(theta) - math.cos(theta + curve * u)) / curve
-    return p.track[piece, lane, HEIGHT] + u * math.sin(theta)
+        return p.track[piece, lane, HEIGHT] + (cos(theta) - cos(theta + curve * u)) / curve
+    return p.track[piece, lane, HEIGHT] + u * sin(theta)
 
 
 @kernel
@@ -264,8 +265,9 @@ def take_off(s, p, k, theta, height, lip):
     s.airborne[k] = 1
     s.launch[k] = s.kind[k]
     s.z[k] = height
-    s.v[k] = speed * math.cos(theta)
-    s.vz[k] = speed * math.sin(theta)
+    sine, cosine = sincos(theta)
+    s.v[k] = speed * cosine
+    s.vz[k] = speed * sine
     s.y[k] = 0.0
     s.vy[k] = 0.0
     s.roll[k] = 0.0
@@ -296,7 +298,7 @@ def fly(s, p, k, force):
     s.vz[k] -= GRAVITY * DT
     piece, lane = s.piece[k], s.lane[k]
     slope = p.track[piece, lane, THETA] + p.track[piece, lane, CURVE] * s.u[k]
-    s.u[k] += s.v[k] * DT / math.cos(slope)
+    s.u[k] += s.v[k] * DT / cos(slope)
     s.vy[k] -= s.v[k] * s.v[k] * p.track[piece, lane, KAPPA] * DT
     s.y[k] += s.vy[k] * DT
     cross_pieces(s, p, k)
@@ -314,7 +316,7 @@ def fly(s, p, k, force):
     # The axle that hangs lower touches first: too steep an angle to the road then, and the car goes over.
     tilt = s.pitch[k] - theta
     arm = s.car[k, CG_REAR] if tilt > 0.0 else s.car[k, WHEELBASE] - s.car[k, CG_REAR]
-    if clearance < arm * math.sin(min(abs(tilt), 1.5)):
+    if clearance < arm * sin(min(abs(tilt), 1.5)):
         if abs(tilt) > s.car[k, LANDING_PITCH] * math.pi / 180.0:
             leave(s, k, True, AT_LANDING)
             return
@@ -322,7 +324,7 @@ def fly(s, p, k, force):
         s.pitch_rate[k] = 0.0
     if clearance > 0.0:
         return
-    sine, cosine = math.sin(theta), math.cos(theta)
+    sine, cosine = sincos(theta)
     into = s.v[k] * sine - s.vz[k] * cosine  # speed into the road
     if into < 0.0:
         return
@@ -393,8 +395,9 @@ def roll_on(s, p, k, force):
     normal = GRAVITY * cosine + v * v * curve
     outward = bend
     if cant != 0.0:
-        normal = GRAVITY * cosine * math.cos(cant) + v * v * curve + bend * math.sin(cant)
-        outward = bend * math.cos(cant) - GRAVITY * cosine * math.sin(cant)
+        across, upright = sincos(cant)
+        normal = GRAVITY * cosine * upright + v * v * curve + bend * across
+        outward = bend * upright - GRAVITY * cosine * across
     if normal <= 0.0:
         take_off(s, p, k, theta, height_at(p, piece, lane, s.u[k]), False)
         return 0.0, 0.0, 0.0, 0.0, 0.0

@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from asobiba.core import kernel, random_below, random_normal, random_uniform
+from asobiba.core.elementary import exp, log, sin, sincos
 from asobiba.envs.mini4wd.car import TYRE
 from asobiba.envs.mini4wd.profile import (
     ACC_BIAS,
@@ -64,18 +65,20 @@ def signed_uniform(s):
 def draw_sensors(s, p, k):
     """Mounting, scale and turn-on bias of this episode."""
     s.delay[k] = s.car[k, ACTION_DELAY]
-    s.smooth[k] = 1.0 - math.exp(-2.0 * math.pi * s.sensor[k, BANDWIDTH] * 0.001)
+    s.smooth[k] = 1.0 - exp(-2.0 * math.pi * s.sensor[k, BANDWIDTH] * 0.001)
     angle = s.sensor[k, MOUNTING] * _RADIANS
-    a, b, c = angle * signed_uniform(s), angle * signed_uniform(s), angle * signed_uniform(s)
+    sin_a, cos_a = sincos(angle * signed_uniform(s))
+    sin_b, cos_b = sincos(angle * signed_uniform(s))
+    sin_c, cos_c = sincos(angle * signed_uniform(s))
     for half in range(2):
         m = s.mix[k, half]
-        m[0, 0], m[0, 1], m[0, 2] = math.cos(b) * math.cos(c), -math.cos(b) * math.sin(c), math.sin(b)
-        m[1, 0] = math.cos(a) * math.sin(c) + math.sin(a) * math.sin(b) * math.cos(c)
-        m[1, 1] = math.cos(a) * math.cos(c) - math.sin(a) * math.sin(b) * math.sin(c)
-        m[1, 2] = -math.sin(a) * math.cos(b)
-        m[2, 0] = math.sin(a) * math.sin(c) - math.cos(a) * math.sin(b) * math.cos(c)
-        m[2, 1] = math.sin(a) * math.cos(c) + math.cos(a) * math.sin(b) * math.sin(c)
-        m[2, 2] = math.cos(a) * math.cos(b)
+        m[0, 0], m[0, 1], m[0, 2] = cos_b * cos_c, -cos_b * sin_c, sin_b
+        m[1, 0] = cos_a * sin_c + sin_a * sin_b * cos_c
+        m[1, 1] = cos_a * cos_c - sin_a * sin_b * sin_c
+        m[1, 2] = -sin_a * cos_b
+        m[2, 0] = sin_a * sin_c - cos_a * sin_b * cos_c
+        m[2, 1] = sin_a * cos_c + cos_a * sin_b * sin_c
+        m[2, 2] = cos_a * cos_b
         bias = s.sensor[k, ACC_BIAS] if half == 0 else s.sensor[k, GYRO_BIAS]
         for i in range(3):
             scale = 1.0 + s.sensor[k, SCALE_ERROR] * signed_uniform(s)
@@ -110,9 +113,9 @@ def filter_samples(s, k, ax, ay, az, roll_rate, nose_down, yaw):
 @kernel
 def two_normals(s):
     """Two independent standard normal floats (Box-Muller, two draws)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - random_uniform(s)))
-    angle = 2.0 * math.pi * random_uniform(s)
-    return radius * math.cos(angle), radius * math.sin(angle)
+    radius = math.sqrt(-2.0 * log(1.0 - random_uniform(s)))
+    sine, cosine = sincos(2.0 * math.pi * random_uniform(s))
+    return radius * cosine, radius * sine
 
 
 @kernel
@@ -126,7 +129,7 @@ def take_sample(s, p, k):
     band = s.sensor[k, BANDWIDTH]
     wheel_hz = speed / (math.pi * s.car[k, TYRE])
     broad = math.sqrt(min(band / _BROAD_BAND, 1.0)) * 0.7071
-    tone = math.sin(s.turned[k] * 2.0 / s.car[k, TYRE]) / math.sqrt(1.0 + (wheel_hz / band) * (wheel_hz / band))
+    tone = sin(s.turned[k] * 2.0 / s.car[k, TYRE]) / math.sqrt(1.0 + (wheel_hz / band) * (wheel_hz / band))
     for half in range(2):
         shake = speed * (s.sensor[k, VIBRATION] if half == 0 else s.sensor[k, GYRO_VIBRATION])
         noise = s.sensor[k, ACC_NOISE] if half == 0 else s.sensor[k, GYRO_NOISE]

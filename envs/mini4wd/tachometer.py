@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from asobiba.core import kernel
+from asobiba.core.elementary import exp
 
 LEAST_INTERVAL = 1e-4
 """s; two pulses that seem to lie closer are taken for so far apart."""
@@ -27,7 +26,7 @@ def wheel_speed(speed, pulses, edge, seen_pulses, seen_edge, now, per_pulse, tim
         measured = (pulses - seen_pulses) * per_pulse / between
         share = 1.0
         if time_constant > 0.0:
-            share = 1.0 - math.exp(-between / time_constant)
+            share = 1.0 - exp(-between / time_constant)
         return speed + share * (measured - speed)
     # No pulse since: the wheel has turned by less than one.
     return min(speed, per_pulse / max(now - seen_edge, LEAST_INTERVAL))

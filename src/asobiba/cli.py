@@ -24,7 +24,10 @@ from typer.core import TyperCommand, TyperGroup
 from asobiba.arena import commands
 
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
-_LATE = {"train": ("asobiba.learn.commands", "train")}
+_LATE = {
+    "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
+    "train": ("asobiba.learn.commands", "train"),
+}
 
 
 def _command(thing: Any, name: str) -> Any:
@@ -260,6 +263,31 @@ def doctor() -> None:
     from asobiba.arena.lists import print_doctor
 
     if not print_doctor():
+        raise typer.Exit(1)
+
+
+@app.command()
+def publish(
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="TEXT", help="Pages with this in their path; may be repeated.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Say what is stale, and play nothing.")] = False,
+) -> None:
+    """Plays the leagues and pages of the repository again that are older than their code, the cheapest first.
+
+    It can be stopped at any moment and goes on when called again.
+    """
+    from asobiba.publishing import publish, stale_pages
+
+    jobs = stale_pages(Path(), only or ())
+    for job in jobs:
+        print(f"{job.page.path} ({job.estimate}): {job.why}")
+    print(f"{len(jobs)} pages are older than their code" if jobs else "Every page is what its code writes.")
+    if listing or not jobs:
+        return
+    failed = publish(Path(), jobs, lambda text: print(text, file=sys.stderr, flush=True))
+    if failed:
+        print(f"Not written: {', '.join(job.page.path for job in failed)}", file=sys.stderr)
         raise typer.Exit(1)
 
 

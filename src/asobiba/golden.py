@@ -53,13 +53,13 @@ def playthrough(ruleset: Ruleset, seed: int, actions: list[Any]) -> str:
         "",
         *_board(ruleset, state),
         "",
-        f"start {_digest(ruleset, state)}",
+        f"start {_digest(state)}",
     ]
     for ply, action in enumerate(actions, 1):
         before, state = state, states.step(ruleset, state, action)
         rewards = " ".join(f"{x:g}" for x in state["rewards"])
         text = _action_text(ruleset, before, action)
-        lines.append(f"{ply} | {_who(ruleset, before)} | {text} | rewards {rewards} | {_digest(ruleset, state)}")
+        lines.append(f"{ply} | {_who(ruleset, before)} | {text} | rewards {rewards} | {_digest(state)}")
     lines += ["", *_board(ruleset, state), "", f"end: {END_REASONS[state['end_reason']]}"]
     text = "\n".join(line.rstrip() for line in lines) + "\n"
     if text.count("\n") > LINES:
@@ -113,18 +113,8 @@ def _read_action(ruleset: Ruleset, text: str) -> Any:
     return np.array([float(word) for word in words]).astype(ruleset.action_dtype).reshape(ruleset.actions_shape)
 
 
-def _digest(ruleset: Ruleset, state: np.void) -> str:
-    # Sines and powers may differ in the last bit between machines, so simulations are compared by what is observed.
-    if simulated(ruleset):
-        seen = np.concatenate([states.observation(ruleset, state, seat) for seat in range(ruleset.num_players)])
-        return " ".join(f"{x + 0.0:.2f}" for x in seen[:8])
+def _digest(state: np.void) -> str:
     return hashlib.sha256(state.tobytes()).hexdigest()[:16]
-
-
-def simulated(ruleset: Ruleset) -> bool:
-    """Whether the game's states hold results of floating-point arithmetic."""
-    own = (name for name in ruleset.dtype.names or () if name != "rewards")
-    return any(ruleset.dtype[name].base.kind == "f" for name in own)
 
 
 def main(arguments: list[str]) -> None:

@@ -1,7 +1,8 @@
 """Pages that a command writes, held to the code that writes them: `python -m asobiba.pages` in the repository.
 
 The pages are those of `docs/reproductions` and the leagues of `leaderboards`. Every one ends with the digest of its
-*sources* (see `asobiba.sources`). A page whose sources have changed is stale, and its command must be run again.
+*sources* (see `asobiba.sources`). A page whose sources have changed is stale, and its command must be run again, which
+`asobiba publish` does.
 
 A page is stamped by the command that writes it, at its end, if nothing of its sources was changed while it ran. A league
 is stamped with the code that played its games, which its store keeps. `--stamp` renews digests, for changes that
@@ -23,6 +24,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +74,7 @@ class Page:
 
     Args:
         path: from the repository's root.
-        command: what writes it.
+        command: what writes it; several lines are commands that run one after the other.
         modules: what it comes from.
         whole: the text that the command would write, without its stamp, where that is quick; given the root.
         probe: a small run of the code behind it, as JSON-ready values.
@@ -85,6 +87,11 @@ class Page:
     whole: Callable[[Path], str] | None = None
     probe: Callable[[], Any] | None = None
     league: bool = False
+
+    @property
+    def commands(self) -> list[str]:
+        """What writes it, in order."""
+        return self.command.splitlines()
 
     def sources(self) -> str:
         """The digest of the sources as they are now."""
@@ -103,6 +110,29 @@ class Page:
         """Writes the digests at the end of the page."""
         file = root / self.path
         file.write_text(self.stamped(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+    def stale(self, root: Path) -> str | None:
+        """Why the page is not that of the sources as they are now, without running anything, or `None`."""
+        file = root / self.path
+        if not file.is_file():
+            return "it was never written"
+        stamp = _STAMP.search(file.read_text(encoding="utf-8"))
+        if stamp is None:
+            return "it has no digest of its sources"
+        if self.league and not (file.parent / "records.xz").is_file():
+            return "the records of its games are not there"
+        return None if stamp[1] == self.sources() else "its sources have changed"
+
+    def malformed(self, root: Path) -> str | None:
+        """What is wrong with the page as a page, whatever its sources are, or `None`."""
+        text = (root / self.path).read_text(encoding="utf-8")
+        if not text.startswith("# "):
+            return f"{self.path} does not begin with a title"
+        if _STAMP.search(text) is None:
+            return f"{self.path} does not end with the digest of its sources"
+        if not all(command.startswith("asobiba ") for command in self.commands):
+            return f"{self.path} is written by {self.command!r}, which is no command of asobiba"
+        return None
 
     def trouble(self, root: Path) -> str | None:
         """Why the committed page is not what the code writes, or `None`."""
@@ -134,17 +164,38 @@ def all_pages(root: Path) -> list[Page]:
     for file in sorted(root.glob("docs/reproductions/*.md")):
         path = file.relative_to(root).as_posix()
         found.append(declared.get(path) or _reproduction(path))
-    found += [_league(root, file) for file in sorted(root.glob("leaderboards/*/README.md"))]
+    leagues = _leagues()
+    written = {file.parent.relative_to(root).as_posix() for file in root.glob("leaderboards/*/README.md")}
+    planned = leagues if (root / "leaderboards").is_dir() and (root / "baselines").is_dir() else {}
+    for folder in sorted(written | planned.keys()):
+        found.append(_league(root, folder, leagues.get(folder)))
     return found
 
 
-def _declared() -> list[Page]:
+def _leagues() -> dict[str, str]:
+    """The commands that write each published league, by its folder: from `league.yml` beside the agents."""
+    import yaml
+
+    found: dict[str, str] = {}
+    for package in _packages():
+        file = files(package).joinpath("league.yml") if hasattr(importlib.import_module(package), "__path__") else None
+        if file is not None and file.is_file():
+            for folder, commands in yaml.safe_load(file.read_text(encoding="utf-8")).items():
+                found[folder] = "\n".join(commands)
+    return found
+
+
+def _packages() -> list[str]:
+    """The packages of all games' agents."""
     from asobiba.core.agents import agent_packages
     from asobiba.core.registry import game_names
 
-    packages = dict.fromkeys(package for name in game_names() for package in agent_packages(name))
+    return list(dict.fromkeys(package for name in game_names() for package in agent_packages(name)))
+
+
+def _declared() -> list[Page]:
     found: list[Page] = []
-    for package in packages:
+    for package in _packages():
         module = importlib.import_module(package)
         if hasattr(module, "__path__") and importlib.util.find_spec(f"{package}.pages") is not None:
             found += importlib.import_module(f"{package}.pages").PAGES
@@ -156,14 +207,19 @@ def _reproduction(path: str) -> Page:
     return Page(path, f"asobiba reproduce {game}", reproduction_modules(game, "reproduction"))
 
 
-def _league(root: Path, file: Path) -> Page:
-    text = file.read_text(encoding="utf-8")
-    command = re.search(r"`(asobiba league publish (\w+)[^`]*)`", text)
-    if command is None:
-        raise ValueError(f"{file} does not say which command wrote it")
-    game, _, options = command[1].removeprefix("asobiba league publish ").partition(" ")
-    again = f"asobiba league run {game} {options}".rstrip() + f" --publish {file.parent.relative_to(root).as_posix()}"
-    return Page(file.relative_to(root).as_posix(), again, league_modules(game), league=True)
+def _league(root: Path, folder: str, commands: str | None) -> Page:
+    """A published league: written by these commands, or as its page says."""
+    path = f"{folder}/README.md"
+    if commands is None:
+        text = (root / path).read_text(encoding="utf-8")
+        told = re.search(r"`asobiba league publish (\w+ ?[^`]*)`", text)
+        if told is None:
+            raise ValueError(f"{path} does not say which command wrote it")
+        commands = f"asobiba league run {told[1]} --publish {folder}"
+    played = re.search(r"^asobiba league run (\w+)", commands, re.MULTILINE)
+    if played is None:
+        raise ValueError(f"the commands of {folder} run no league: {commands}")
+    return Page(path, commands, league_modules(played[1]), league=True)
 
 
 def stamp_written(root: Path, since: float) -> None:
@@ -176,7 +232,7 @@ def stamp_written(root: Path, since: float) -> None:
     if not any(file.stat().st_mtime >= since for file in files):
         return
     for page in all_pages(root):
-        if page.league or (root / page.path).stat().st_mtime < since:
+        if page.league or (root / page.path).stat().st_mtime < since or page.stale(root) is None:
             continue
         if all(file.stat().st_mtime < since for file in source_files(page.modules).values()):
             page.stamp(root)

@@ -19,7 +19,9 @@ from pathlib import Path
 from asobiba.core.trees import Definition, Tree, tree_of
 
 _DATA = {".csv", ".json", ".npz", ".safetensors", ".tbsmap", ".txt", ".yaml", ".yml"}
-_NO_SOURCES = re.compile(r"training.*\.yml|references\.yml|config\.yml|run\.json|(curve|practice|imitation)\.csv")
+_NO_SOURCES = re.compile(
+    r"league\.yml|training.*\.yml|references\.yml|config\.yml|run\.json|(curve|practice|imitation)\.csv"
+)
 """Data that says how an agent was made, not how it plays."""
 _SHARED = ("asobiba.core.laws", "asobiba.core.loops.games", "asobiba.core.random")
 """What every game is played by."""

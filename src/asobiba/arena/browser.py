@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.api.render import picture_seat
+from asobiba.arena.match import agent_seed
 from asobiba.arena.person import move_text, read_action
 from asobiba.core import Agent, AsobibaError, Game, GameParameterError, IllegalAction, Ruleset, make_agent
 from asobiba.core.answers import read_answer
@@ -91,7 +92,7 @@ class PageGame:
             self._chosen: list[int] = []  # the plies at which the person chose
             self._trouble = ""
             for seat, agent in self._agents.items():
-                agent.begin(self.ruleset, (seat,), (self.seed,))
+                agent.begin(self.ruleset, (seat,), (agent_seed(self.seed, seat),))
             self.seed += 1
         self._answer()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -42,7 +43,19 @@ StorePlace = Annotated[
     str | None,
     typer.Option("--store", help="SQLite file or postgresql:// URL.  [default: runs/league/GAME.sqlite]"),
 ]
+PublicSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        help="Play games that come out the same every time, and that everybody can foresee.  [default: a secret]",
+    ),
+]
+PublishedSecret = Annotated[
+    str | None, typer.Option("--secret", metavar="HEX", help="Play again what was played under this published secret.")
+]
 
+_FAULTS = 200
 _DEMO, _EXTENSION, _EXTENSIONS = 1.5, 0.5, 8  # minutes; how often they are prolonged at most
 
 league = typer.Typer(no_args_is_help=True, help="Plays and shows the league of a game.")
@@ -125,7 +138,8 @@ def match(
     game: GameName,
     agents: Annotated[list[str], typer.Argument(help="One agent per seat.")],
     games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games; seats are swapped in pairs.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of the series.")] = 0,
+    seed: PublicSeed = None,
+    secret: PublishedSecret = None,
     param: Parameters = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = 10.0,
@@ -137,10 +151,12 @@ def match(
 ) -> None:
     """Plays agents against each other and prints who wins how often, with intervals.
 
-    Each seed is played in all seatings; with more than four seats, in as many as there are seats. Example: asobiba match GAME random random -n 1000
+    Each deal is played in all seatings; with more than four seats, in as many as there are seats. Example: asobiba match
+    GAME random random -n 1000
     """
     from asobiba.arena.league import check_agents, play_series
     from asobiba.arena.schedule import meetings
+    from asobiba.arena.secret import Secret
     from asobiba.arena.standings import as_result, standings
     from asobiba.arena.terminal import Progress, print_series
     from asobiba.core import AsobibaError
@@ -148,20 +164,26 @@ def match(
     ruleset = ruleset_of(game, param)
     if len(agents) != ruleset.num_players:
         raise AsobibaError(f"{ruleset.game.name} has {ruleset.num_players} seats, {len(agents)} agents were given")
+    given = None if seed is None and secret is None else Secret.chosen(seed, secret)
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
     say_containment(ruleset, agents, runner.terms.trust, runner.terms.containment)
     check_agents(ruleset, agents, runner)
-    wanted = list(meetings(ruleset, agents, games, seed))
     kept = open_store(ruleset, store, create=True) if store else None
+    chosen = kept.secret(ruleset, given) if kept else given or Secret.draw()
+    wanted = chosen.deal_all(meetings(ruleset, agents, games, chosen.seed))
     with Progress(len(wanted), f"{ruleset.game.title}: {' - '.join(agents)}") as progress:
 
         def report(done: int, records: list) -> None:
             if kept:
-                kept.write(records)
+                kept.write(records, chosen)
             progress.show(done)
 
         records = play_series(ruleset, wanted, runner, report)
     print_series(standings(ruleset, [as_result(record) for record in records]), agents, records, wide)
+    if kept:
+        kept.publish_secrets(ruleset)
+        kept.close()
+    print(chosen.told)
 
 
 @league.command("run")
@@ -177,7 +199,8 @@ def league_run(
         list[str] | None, typer.Option(help="This agent meets all others, who do not meet; may be repeated.")
     ] = None,
     games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games per pairing, seats swapped.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Of the league.")] = 0,
+    seed: PublicSeed = None,
+    secret: PublishedSecret = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time; go on another time.")] = None,
     param: Parameters = None,
     store: StorePlace = None,
@@ -193,13 +216,18 @@ def league_run(
     """Plays what the league lacks, then prints the table.
 
     It can be stopped at any moment and goes on when called again. More agents or more games play only what they add.
+
+    The seeds of the games follow from a secret that the store keeps until the league is published.
     """
     from asobiba.arena.league import league_agents, run_league
+    from asobiba.arena.ledger import seeds_note
+    from asobiba.arena.secret import Secret
     from asobiba.arena.standings import standings
     from asobiba.arena.terminal import LeagueProgress, print_standings
 
     started = time.monotonic()
     ruleset = ruleset_of(game, param)
+    given = None if seed is None and secret is None else Secret.chosen(seed, secret)
     names = agents.split() if agents is not None else league_agents(ruleset.game)
     names += [name for name in agent or () if name not in names]
     if demo:
@@ -212,15 +240,15 @@ def league_run(
             print(f"The store was of an older format; a copy of it is {kept.upgraded}", file=sys.stderr)
         with LeagueProgress(ruleset, kept.results(ruleset)) as progress:
             until = None if minutes is None else started + 60 * minutes
-            state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.advance)
+            state = run_league(ruleset, names, kept, runner, games, given, gauntlet or (), until, progress.advance)
             # On a busy machine compiling alone may take the time; a table that lacks agents shows less than a demo should.
             for _ in range(_EXTENSIONS):
                 if not demo or not state.left or set(names) <= set(kept.results(ruleset).agents):
                     break
                 until = time.monotonic() + 60 * _EXTENSION
-                state = run_league(ruleset, names, kept, runner, games, seed, gauntlet or (), until, progress.advance)
+                state = run_league(ruleset, names, kept, runner, games, given, gauntlet or (), until, progress.advance)
         results = kept.results(ruleset)
-        print_standings(standings(ruleset, results), wide)
+        print_standings(standings(ruleset, results, seeds=seeds_note(kept.secrets(ruleset))), wide)
         if state.left:
             print(f"{state.left} of {state.wanted} matches are left; the same command goes on with them.")
         print(f"Results: {kept.place}")
@@ -239,6 +267,7 @@ def league_table(
     undamaged: Undamaged = False,
 ) -> None:
     """Prints the table of the league."""
+    from asobiba.arena.ledger import seeds_note
     from asobiba.arena.standings import standings, to_csv, to_json, to_markdown
     from asobiba.arena.terminal import print_standings
     from asobiba.core import AsobibaError
@@ -253,7 +282,8 @@ def league_table(
         raise AsobibaError(f"no format is called {form!r}; there are: {', '.join(writers)}")
     ruleset = ruleset_of(game, param)
     with open_store(ruleset, store, create=False) as kept:
-        text = writers[form](standings(ruleset, stored_results(ruleset, kept, undamaged), level))
+        results, seeds = stored_results(ruleset, kept, undamaged), seeds_note(kept.secrets(ruleset))
+        text = writers[form](standings(ruleset, results, level, seeds))
     if text is not None:
         print(text, end="")
 
@@ -284,30 +314,70 @@ def league_publish(
     store: StorePlace = None,
     undamaged: Undamaged = False,
 ) -> None:
-    """Writes the league as README.md, results.csv, results.json and report.html."""
+    """Writes the league as README.md, results.csv, results.json and report.html, and its secret with it.
+
+    Games that are played later get another secret.
+    """
     ruleset = ruleset_of(game, param)
     with open_store(ruleset, store, create=False) as kept:
+        stored_results(ruleset, kept, undamaged)
+        ends = any(used.secret is None and used.commitment for used in kept.secrets(ruleset))
+    with open_store(ruleset, store, create=ends) as kept:
         _publish(ruleset, kept, folder or Path("leaderboards") / ruleset.game.name, undamaged)
+
+
+@league.command("close")
+def league_close(game: GameName, param: Parameters = None, store: StorePlace = None) -> None:
+    """Tells the secret that the games' seeds follow from; games that are played later get another one."""
+    from asobiba.arena.ledger import seeds_note
+
+    ruleset = ruleset_of(game, param)
+    with open_store(ruleset, store, create=False) as kept:
+        stored_results(ruleset, kept, undamaged=True)
+    with open_store(ruleset, store, create=True) as kept:
+        kept.publish_secrets(ruleset)
+        print(seeds_note(kept.secrets(ruleset)))
 
 
 @league.command("verify")
 def league_verify(
-    game: GameName,
+    league: Annotated[
+        str, typer.Argument(metavar="GAME|FOLDER", help="A game, or the folder of a published league (or records.xz).")
+    ],
     param: Parameters = None,
     store: StorePlace = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Only so many matches, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the sample.")] = 0,
+    jobs: Jobs = None,
 ) -> None:
-    """Plays the matches on record again and compares; ends with 1 if one does not agree."""
-    from asobiba.arena.verify import verify_store
+    """Plays the matches on record again and compares; ends with 1 if one does not agree.
+
+    What was changed, deleted, added or moved in the list is named without playing. Example: asobiba league verify
+    leaderboards/GAME
+    """
+    from asobiba.arena.executors import available_cores
+    from asobiba.arena.verify import verify_folder, verify_store
+    from asobiba.core import AsobibaError
     from asobiba.progress import progress_bar
 
-    ruleset = ruleset_of(game, param)
-    with open_store(ruleset, store, create=False) as kept, progress_bar(counted=True) as bar:
+    path = Path(league)
+    published = path.exists() and ("/" in league or "\\" in league or path.suffix == ".xz")
+    if published and (store is not None or param):
+        raise AsobibaError(f"{path} says itself what was played: give it without --store and --param")
+    with contextlib.ExitStack() as stack:
+        kept = None if published else stack.enter_context(open_store(ruleset_of(league, param), store, create=False))
+        bar = stack.enter_context(progress_bar(counted=True))
         task = bar.add_task("matches", total=None)
-        found = verify_store(ruleset, kept, sample, seed, lambda n, of: bar.update(task, completed=n, total=of))
-    for number, why in found.faults[:20]:
-        print(f"match {number}: {why}")
+        options: dict[str, Any] = {"sample": sample, "seed": seed, "jobs": jobs or available_cores()}
+        options["report"] = lambda n, of: bar.update(task, completed=n, total=of)
+        if kept is None:
+            found = verify_folder(path, **options)
+        else:
+            found = verify_store(ruleset_of(league, param), kept, **options)
+    for what, why in found.faults[:_FAULTS]:
+        print(f"{what}: {why}")
+    if len(found.faults) > _FAULTS:
+        print(f"... and {len(found.faults) - _FAULTS} others")
     print(f"{found.checked} of {found.present} matches were played again: {len(found.faults)} do not agree")
     if found.faults:
         raise typer.Exit(1)
@@ -321,14 +391,15 @@ def league_report(
     store: StorePlace = None,
 ) -> None:
     """Writes the league as one HTML page that needs nothing else."""
+    from asobiba.arena.ledger import seeds_note
     from asobiba.arena.report import write_report
     from asobiba.arena.standings import standings
 
     ruleset = ruleset_of(game, param)
     with open_store(ruleset, store, create=False) as kept:
-        results = stored_results(ruleset, kept)
+        results, seeds = stored_results(ruleset, kept), seeds_note(kept.secrets(ruleset))
         page = output or Path("runs") / "league" / f"{ruleset.game.name}.html"
-        write_report(page, standings(ruleset, results), results, kept)
+        write_report(page, standings(ruleset, results, seeds=seeds), results, kept)
     print(f"Report: {page.resolve()}")
 
 
@@ -345,9 +416,8 @@ def play(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of that page; 0 takes a free one.")] = 8000,
 ) -> None:
     """You against agents, in the terminal (type ? for help while playing) or, with --browser, on a page."""
-    import secrets
-
     from asobiba.arena.person import Person, Quit, play_person
+    from asobiba.arena.secret import Secret
     from asobiba.arena.trust import Trust, make_player
     from asobiba.core import AsobibaError
     from asobiba.protocols.sandbox import Sandbox
@@ -369,10 +439,11 @@ def play(
     kept = open_store(ruleset, store, create=True) if store else None
     names = [*texts[:place], f"person:{name}", *texts[place:]]
     try:
-        chosen = secrets.randbelow(2**48) if seed is None else seed
+        given = None if seed is None else Secret.of_seed(seed)
+        chosen = kept.secret(ruleset, given) if kept else given or Secret.draw()
         record = play_person(ruleset, Person(), place, opponents, chosen, names)
         if kept:
-            kept.write([record])
+            kept.write([record], chosen)
             print(f"On record in {kept.place}")
     except Quit:
         print("\nGame ended; nothing was put on record.")
@@ -397,7 +468,7 @@ def _play_in_browser(
     if len(set(texts)) > 1:
         raise AsobibaError(f"on the page all others are one agent, not {', '.join(texts)}")
     agent = texts[0] if texts else "random"
-    chosen = secrets.randbelow(2**48) if seed is None else seed
+    chosen = secrets.randbelow(2**62) if seed is None else seed
     serve(ruleset, agent, seat, port=port, seed=chosen, build=lambda game, text: make_player(game, text, trust))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from asobiba.arena.commands import (
     GameName,
     Jobs,
     Parameters,
+    PublicSeed,
     RayAddress,
     StorePlace,
     TimeLimit,
@@ -25,6 +26,11 @@ from asobiba.arena.commands import (
     stored_results,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asobiba.arena.match import Match, Record
+
 
 @league.command("test")
 def league_test(
@@ -36,7 +42,7 @@ def league_test(
     alpha: Annotated[float, typer.Option(help="Probability to accept the second though the first is true.")] = 0.05,
     beta: Annotated[float, typer.Option(help="The other way round.")] = 0.05,
     games: Annotated[int, typer.Option("--games", "-n", min=2, help="At most so many.")] = 20_000,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: PublicSeed = None,
     param: Parameters = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = 10.0,
@@ -44,13 +50,14 @@ def league_test(
 ) -> None:
     """Is A better than B? Plays pairs of games until it is decided (a sequential probability ratio test)."""
     from asobiba.arena.league import check_agents
+    from asobiba.arena.secret import Secret
     from asobiba.arena.sequential import SequentialTest, run_test
 
     ruleset = ruleset_of(game, param)
     runner = make_runner("local", jobs, time_limit, None, trust)
     check_agents(ruleset, [a, b], runner)
-    test = SequentialTest(elo0, elo1, alpha, beta)
-    for _ in run_test(ruleset, [a, b], runner, test, games, seed):
+    test, secret = SequentialTest(elo0, elo1, alpha, beta), Secret.chosen(seed)
+    for _ in run_test(ruleset, [a, b], runner, test, games, secret):
         low, high = test.bounds
         print(
             f"{test.games} games: {a} scores {100 * test.score:.1f} %, ratio {test.ratio:.2f} "
@@ -64,6 +71,7 @@ def league_test(
     else:
         print(f"Accepted after {test.games} games: {a} stands about {test.accepted:g} Elo above {b}.")
     print(f"Points of the pairs, 0 to 2: {pairs}")
+    print(secret.told)
 
 
 @league.command("submit")
@@ -72,7 +80,7 @@ def league_submit(
     file: Annotated[str, typer.Argument(help="A strategy (.py, .yaml), a policy (.safetensors, .zip), or a program.")],
     games: Annotated[int, typer.Option("--games", "-n", min=2, help="Against each opponent, seats swapped.")] = 20,
     opponents: Annotated[int, typer.Option(min=0, help="Of the league, after the reference agents.")] = 100,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: PublicSeed = None,
     param: Parameters = None,
     store: StorePlace = None,
     jobs: Jobs = None,
@@ -82,6 +90,7 @@ def league_submit(
     ray_address: RayAddress = None,
 ) -> None:
     """Enters an agent: checked, played against the reference agents at once, with its place."""
+    from asobiba.arena.secret import Secret
     from asobiba.arena.submit import agent_text, submit
     from asobiba.arena.terminal import Progress, print_standings
 
@@ -96,7 +105,8 @@ def league_submit(
         progress.show(done[0])
 
     with open_store(ruleset, store, create=True) as kept:
-        entry = submit(ruleset, text, kept, runner, games, opponents, seed, report)
+        secret = None if seed is None else Secret.of_seed(seed)
+        entry = submit(ruleset, text, kept, runner, games, opponents, secret, report)
         print_standings(entry.table)
         print(f"{entry.agent} takes place {entry.place} of {entry.of}. Results: {kept.place}")
 
@@ -107,7 +117,7 @@ def league_swiss(
     agents: Annotated[str | None, typer.Option(help="Instead of all agents: these, separated by spaces.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often everybody plays.")] = 5,
     games: Annotated[int, typer.Option("--games", "-n", min=2, help="Of each meeting, seats swapped.")] = 10,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: PublicSeed = None,
     param: Parameters = None,
     store: StorePlace = None,
     jobs: Jobs = None,
@@ -117,6 +127,7 @@ def league_swiss(
 ) -> None:
     """Plays a Swiss tournament: in every round those of about equal points meet. It goes on where it stopped."""
     from asobiba.arena.league import check_agents, league_agents, play_missing
+    from asobiba.arena.secret import Secret
     from asobiba.arena.standings import standings
     from asobiba.arena.swiss import play_swiss
     from asobiba.arena.terminal import print_standings
@@ -125,10 +136,13 @@ def league_swiss(
     names = agents.split() if agents is not None else league_agents(ruleset.game)
     runner = make_runner("local", jobs, time_limit, None, trust)
     check_agents(ruleset, names, runner)
+    secret = None if seed is None else Secret.of_seed(seed)
     with open_store(ruleset, store, create=True) as kept:
-        for number, points in enumerate(
-            play_swiss(ruleset, names, rounds, games, seed, lambda m: play_missing(ruleset, m, kept, runner), kept), 1
-        ):
+
+        def play(matches: list[Match]) -> Iterator[list[Record]]:
+            return play_missing(ruleset, matches, kept, runner, secret=secret)
+
+        for number, points in enumerate(play_swiss(ruleset, names, rounds, games, seed, play, kept), 1):
             best = ", ".join(f"{name} {points[name]:g}" for name in sorted(points, key=lambda n: -points[n])[:3])
             print(f"Round {number} of {rounds}: {best}", file=sys.stderr)
         print_standings(standings(ruleset, stored_results(ruleset, kept)), wide)
@@ -139,7 +153,7 @@ def league_simulate(
     agents: Annotated[int, typer.Option(min=2, max=100_000, help="Simulated agents.")] = 1000,
     games: Annotated[int, typer.Option("--games", "-n", min=2, help="That each plays in the mean.")] = 100,
     schedule: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture: .svg, .png or .pdf.")] = None,
 ) -> None:
     """How fast each schedule finds the true order: rank correlation against games played, for simulated agents."""

@@ -10,6 +10,7 @@ from asobiba.arena.costs import past_pairings
 from asobiba.arena.executors import Executor
 from asobiba.arena.match import Match, Record
 from asobiba.arena.schedule import gauntlet, round_robin
+from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
 from asobiba.arena.trust import is_loaded, make_trusted, trusted
 from asobiba.core import Game, Ruleset, agent_declarations
@@ -62,7 +63,7 @@ def run_league(
     store: Store,
     executor: Executor,
     games: int = 100,
-    seed: int = 0,
+    secret: Secret | None = None,
     newcomers: Sequence[str] = (),
     until: float | None = None,
     report: Callable[[LeagueRun, list[Record]], None] | None = None,
@@ -78,12 +79,14 @@ def run_league(
         store: where the results are and go.
         executor: who plays.
         games: per pairing (single agents: per agent), both seats together.
-        seed: of the league; the seeds of the matches follow from it.
+        secret: that the seeds of the matches follow from; if none is given, the store's own, which nobody knows until
+            the league is published. With the one of a public seed the league is another than without.
         newcomers: if given, only matches with one of these are played (a gauntlet).
         until: stop at this time of `time.monotonic()`.
         report: called at the start and with the records that have just been written.
     """
     store.require(ruleset)
+    seed = None if secret is None else secret.seed
     if newcomers:
         wanted = gauntlet(ruleset, newcomers, agents, games, seed)
     else:
@@ -94,7 +97,7 @@ def run_league(
     if report:
         report(state, [])
     if until is None or time.monotonic() < until:
-        for records in play_missing(ruleset, wanted, store, executor, until, present):
+        for records in play_missing(ruleset, wanted, store, executor, until, present, secret):
             state = LeagueRun(state.wanted, state.before, state.played + len(records))
             if report:
                 report(state, records)
@@ -108,8 +111,11 @@ def play_missing(
     executor: Executor,
     until: float | None = None,
     present: set[str] | None = None,
+    secret: Secret | None = None,
 ) -> Iterator[list[Record]]:
     """Plays the matches that the store lacks, and yields the records that have been written.
+
+    Their seeds follow from the store's secret, or from the one that is given.
 
     Records are written together a few times a second, which is much cheaper than one after another.
     """
@@ -117,25 +123,27 @@ def play_missing(
     missing = [match for match in wanted if match.key not in present]
     if not missing:
         return
+    secret = store.secret(ruleset, secret)
+    missing = secret.deal_all(missing)
     if store.is_file:
         executor.hide(store.place)
     code = league_digest(ruleset.game.name)
     if code is not None:
         store.played_by(ruleset, code)
-    before = past_pairings(store.examine(ruleset)[0]) if present else {}
+    before = past_pairings(store.examine(ruleset).results) if present else {}
     waiting: list[Record] = []
     written = time.monotonic()
     try:
         for records in executor.play(missing, until, before):
             waiting += records
             if time.monotonic() - written > _WRITE_EVERY:
-                store.write(waiting)
+                store.write(waiting, secret)
                 done, waiting = waiting, []
                 yield done
                 written = time.monotonic()
     finally:
         if waiting:
-            store.write(waiting)
+            store.write(waiting, secret)
     if waiting:
         yield waiting
 

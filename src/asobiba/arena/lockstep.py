@@ -13,7 +13,6 @@ from asobiba.arena.match import (
     Record,
     Thinking,
     action_dtype,
-    agent_seed,
     finished_record,
     refused,
 )
@@ -89,10 +88,9 @@ class _Games:
         self.ruleset = ruleset = matches[0].ruleset()
         count, seats = len(matches), ruleset.num_players
         self.seating = self._seating(count)
-        seeds = [match.seed for match in matches]
         self.seating.begin_games(
-            np.array(seeds, np.uint64),
-            np.array([[agent_seed(seed, seat) for seat in range(seats)] for seed in seeds], np.uint64),
+            np.array([match.game_seed for match in matches], np.uint64),
+            np.array([[match.agent_seed(seat) for seat in range(seats)] for match in matches], np.uint64),
         )
         self.alive = np.arange(count)
         self.running = np.ones(count, bool)

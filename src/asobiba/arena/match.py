@@ -43,7 +43,9 @@ class Match:
         version: the game's version when the match was made.
         parameters: the value of every parameter of the game.
         seats: the agents as text (`name:key=value,...`), first seat first.
-        seed: 0 or greater, below 2**63; the game's chance and each agent's generator follow from it.
+        seed: 0 or greater, below 2**63: the number of the deal, which everybody may know.
+        seeds: of the game's chance, and of each agent (`asobiba.arena.secret`); if there are none, they follow from
+            `seed`.
     """
 
     game: str
@@ -51,6 +53,7 @@ class Match:
     parameters: Mapping[str, Any]
     seats: tuple[str, ...]
     seed: int
+    seeds: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, ruleset: Ruleset, seats: Sequence[str], seed: int) -> Match:
@@ -67,7 +70,7 @@ class Match:
 
     @cached_property
     def key(self) -> str:
-        """32 hexadecimal digits that name this match and no other."""
+        """32 hexadecimal digits that name this match and no other, whatever its seeds are."""
         text = json.dumps([self.game, self.version, self.parameters_text, self.seats, self.seed])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -75,6 +78,15 @@ class Match:
     def parameters_text(self) -> str:
         """The parameters as JSON with sorted keys."""
         return parameters_text(self.parameters)
+
+    @property
+    def game_seed(self) -> int:
+        """The seed of the game's chance."""
+        return self.seeds[0] if self.seeds else self.seed
+
+    def agent_seed(self, seat: int) -> int:
+        """The seed of the agent at `seat`."""
+        return self.seeds[1 + seat] if self.seeds else agent_seed(self.seed, seat)
 
     def ruleset(self) -> Ruleset:
         """The ruleset that this match is played under.
@@ -221,7 +233,7 @@ def decode_actions(ruleset: Ruleset, data: bytes) -> np.ndarray:
 
 
 def agent_seed(seed: int, seat: int) -> int:
-    """The seed of the agent at `seat` in the match of this seed."""
+    """The seed of the agent at `seat` in a match that has no other seeds than this."""
     return int.from_bytes(hashlib.blake2b(f"{seed}/{seat}".encode(), digest_size=8).digest(), "big") >> 1
 
 
@@ -348,7 +360,7 @@ def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None 
     ruleset = match.ruleset()
     thinking = thinking or Thinking()
     table, dtype = Table(ruleset), action_dtype(ruleset)
-    table.begin(match.seed)
+    table.begin(match.game_seed)
     count = ruleset.num_players
     tally = _Tally([0] * count, [0.0] * count, np.zeros(count))
     ending: _Ending | None = None
@@ -379,9 +391,7 @@ def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None 
 def _begin(
     match: Match, agent: Agent, seat: int, ruleset: Ruleset, thinking: Thinking, tally: _Tally
 ) -> _Ending | None:
-    ending, _ = _think(
-        match, seat, agent, thinking, lambda: agent.begin(ruleset, (seat,), (agent_seed(match.seed, seat),))
-    )
+    ending, _ = _think(match, seat, agent, thinking, lambda: agent.begin(ruleset, (seat,), (match.agent_seed(seat),)))
     if isinstance(ending, _Ending):
         return replace(ending, detail=f"reset: {ending.detail}") if ending.reason == CRASH else ending
     return None
@@ -529,7 +539,7 @@ def killed_record(match: Match, seat: int, reason: str, detail: str, actions: by
     """The record of a game whose process had to be killed, or died, while `seat` was thinking after `actions`."""
     ruleset = match.ruleset()
     table = Table(ruleset)
-    table.begin(match.seed)
+    table.begin(match.game_seed)
     tally = _Tally([0] * ruleset.num_players, [0.0] * ruleset.num_players, np.zeros(ruleset.num_players))
     for action in decode_actions(ruleset, actions):
         for mover in table.movers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from gymnasium import spaces
 from asobiba.api.render import ansi
 from asobiba.arena.match import Match, Record, play_match
 from asobiba.arena.replay import replay
+from asobiba.arena.secret import Secret
 from asobiba.core import Agent, AsobibaError, NotationError, Ruleset
 from asobiba.protocols.process import EngineError
 
@@ -190,7 +192,7 @@ def play_person(
     person: Person,
     seat: int,
     opponents: Sequence[Agent],
-    seed: int,
+    secret: Secret,
     names: Sequence[str] | None = None,
 ) -> Record:
     """A game of a person against agents, told move by move.
@@ -198,6 +200,7 @@ def play_person(
     Args:
         seat: the person's.
         opponents: the other seats' agents, in order of the seats.
+        secret: that the seeds follow from.
         names: of all seats on record; those of the agents if not given.
 
     Raises:
@@ -208,7 +211,8 @@ def play_person(
         person.opponents = opponents
     agents: list[Agent] = [_Announced(agent, person.say) for agent in opponents]
     agents.insert(seat, person)
-    match = Match.of(ruleset, names or [agent.name for agent in agents], seed)
+    deal = secrets.randbelow(2**48) if secret.seed is None else secret.seed
+    match = secret.deal(Match.of(ruleset, names or [agent.name for agent in agents], deal))
     try:
         record = play_match(match, agents)
     except _Refusal as refusal:

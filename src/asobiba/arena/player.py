@@ -245,9 +245,9 @@ def _warm(match: Match, agent: Agent, seat: int, kind: str) -> None:
         if kind == "single":
             ruleset = match.ruleset()
             table = Table(ruleset)
-            table.begin(match.seed)
+            table.begin(0)  # not the game that is to be played
             mover = seat if seat in table.movers else table.movers[0]
-            agent.begin(ruleset, (mover,), (match.seed,))
+            agent.begin(ruleset, (mover,), (0,))
             agent.act(table.view(mover), table.legal(mover))
         else:
             agents: Any = [agent] * len(match.seats)

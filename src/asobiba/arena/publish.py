@@ -9,18 +9,29 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from asobiba.arena.ledger import seeds_note
+from asobiba.arena.records_file import NAME, write_records
 from asobiba.arena.report import write_report
-from asobiba.arena.standings import Standings, standings, to_csv, to_json, to_markdown
+from asobiba.arena.standings import PROVISIONAL, Standings, provisional, standings, to_csv, to_json, to_markdown
 from asobiba.arena.store import MIXED, Result, Store
 from asobiba.core import Game, Ruleset
 from asobiba.pages import stamped
 
 
 def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: Path) -> Path:
-    """Writes README.md, results.csv, results.json and report.html into `folder`; returns the path of the page."""
+    """Writes README.md, results.csv, results.json, records.xz and report.html into `folder`; returns the path of the page.
+
+    The secret that the games' seeds follow from is in them; further games of the store are played under a new one.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    table = standings(ruleset, results)
-    text, code = _readme(table, table.games if ruleset.chance else store.different_games(ruleset)), store.code(ruleset)
+    store.publish_secrets(ruleset)
+    table = standings(ruleset, results, seeds=seeds_note(store.secrets(ruleset)))
+    code = store.code(ruleset)
+    records = write_records(
+        folder / NAME, ruleset, list(store.listed(ruleset)), store.list_seal(ruleset),
+        {"sources": code, "public_seeds": _public_seeds(store, ruleset)},
+    )  # fmt: skip
+    text = _readme(table, table.games if ruleset.chance else store.different_games(ruleset), records)
     if code == MIXED:
         text += (
             "\nNot all of these games are known to have been played by the same edition of the game and its agents.\n"
@@ -32,7 +43,13 @@ def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: P
     return folder / "report.html"
 
 
-def _readme(table: Standings, different: int) -> str:
+def _public_seeds(store: Store, ruleset: Ruleset) -> dict[str, int]:
+    """The secrets that follow from a seed, with the seed."""
+    known = [used.secret for used in store.secrets(ruleset) if used.secret is not None]
+    return {secret.text: secret.seed for secret in known if secret.seed is not None}
+
+
+def _readme(table: Standings, different: int, records: str) -> str:
     game = table.ruleset.game
     repeated = ""
     if different < table.games:
@@ -40,6 +57,7 @@ def _readme(table: Standings, different: int) -> str:
             f" Only {different} of the games differ: where both agents are deterministic and the start is fixed, every "
             "further game repeats the first, and the intervals are narrower than what was learnt."
         )
+    marked = f" Ratings with ? are provisional, of fewer than {PROVISIONAL} games." if provisional(table) else ""
     ended = ", ".join(f"{name} {count}" for name, count in table.reasons.items() if count)
     alone = table.ruleset.num_players == 1
     rating = "the mean of the returns" if alone else "Elo points of a Davidson model with seat advantage (random = 0)"
@@ -49,8 +67,9 @@ def _readme(table: Standings, different: int) -> str:
         f"{game.name}{_options(table.ruleset)}`; do not edit. More in report.html, all figures in results.csv and results.json.\n\n"
         f"{to_markdown(table)}\n"
         f"Rating: {rating}, with {100 * table.level:.0f} % intervals. *Tied with* lists agents whose difference is not "
-        f"significant at that level. Games ended by: {ended}. Time per move was measured on the machine that played."
-        f"{repeated}\n"
+        f"significant at that level.{marked} Games ended by: {ended}. Time per move was measured on the machine that played."
+        f"{repeated}\n\n{table.seeds} All games are in {NAME} (SHA-256 of what is packed in it: `{records}`); "
+        "`asobiba league verify` and this folder's path plays them again.\n"
         f"{_rule(game) if alone else ''}"
     )
 

@@ -1,16 +1,17 @@
-"""Reads the results of a store into columns, and finds the matches that do not agree with themselves."""
+"""Reads the results of a store into columns, and finds the matches that do not agree with themselves or their list."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
+from asobiba.arena.ledger import ListSeal, out_of_place
 from asobiba.arena.match import REASONS
 from asobiba.arena.results import Results
-from asobiba.arena.schema import AGENTS, MATCHES, RULESETS, SEATS
+from asobiba.arena.schema import AGENTS, MATCHES, SEATS, SECRETS
 from asobiba.arena.seals import seals, text_hash
 
 _NONE = -(1 << 31)
@@ -20,6 +21,7 @@ _MATCH = np.dtype(
     [
         ("id", np.int64), ("key", "S32"), ("seed", np.int64), ("winner", np.int64), ("moves", np.int64),
         ("reason", np.int64), ("culprit", np.int64), ("content", np.int64), ("seal", np.int64),
+        ("sequence", np.int64), ("secret", np.int64), ("played_at", "S25"),
     ]
 )  # fmt: skip
 _SEAT = np.dtype(
@@ -30,31 +32,57 @@ _SEAT = np.dtype(
 )  # fmt: skip
 
 
-def read_results(connection: sa.Connection, ruleset: Sequence[Any], seats: int) -> tuple[Results, list[int]]:
-    """The results under a ruleset of so many seats, and the numbers of the matches that were left out as damaged.
+@dataclass(frozen=True)
+class Examined:
+    """What a store holds of a ruleset.
 
-    A match is damaged if it misses a seat, holds text where a number belongs, names a winner that its returns do not, or
-    does not agree with its seal.
+    Args:
+        results: of the matches that are sound, in the order of their list.
+        damaged: the numbers of the others.
+        faults: of the list: what is missing, or was put in another's place.
+    """
+
+    results: Results
+    damaged: tuple[int, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.damaged and not self.faults
+
+
+def read_results(connection: sa.Connection, ruleset: int, seats: int) -> Examined:
+    """The results under a ruleset of so many seats.
+
+    A match is damaged if it misses a seat, holds text where a number belongs, names a winner that its returns do not, has no
+    place in the list, or does not agree with its seal.
     """
     reasons = sa.case({name: k for k, name in enumerate(REASONS)}, value=MATCHES.c.reason, else_=_NONE)
     matches = sa.select(
         MATCHES.c.id, MATCHES.c.key, MATCHES.c.seed, MATCHES.c.winner, MATCHES.c.moves, reasons,
         sa.func.coalesce(MATCHES.c.culprit, -1), sa.func.coalesce(MATCHES.c.content, -1),
-        sa.func.coalesce(MATCHES.c.seal, -1),
-    ).where(MATCHES.c.ruleset.in_(sa.select(RULESETS.c.id).where(*ruleset))).order_by(MATCHES.c.id)  # fmt: skip
-    inside = MATCHES.c.ruleset.in_(sa.select(RULESETS.c.id).where(*ruleset))
+        sa.func.coalesce(MATCHES.c.seal, -1), sa.func.coalesce(MATCHES.c.sequence, -1),
+        sa.func.coalesce(MATCHES.c.secret, -1), MATCHES.c.played_at,
+    ).where(MATCHES.c.ruleset == ruleset).order_by(MATCHES.c.id)  # fmt: skip
     lines = (
         sa.select(
             SEATS.c.match, SEATS.c.seat, SEATS.c.agent, SEATS.c["return"], SEATS.c.decisions, SEATS.c.seconds,
             sa.func.coalesce(SEATS.c.tie_break, _NO_NUMBER), sa.func.coalesce(SEATS.c.team, SEATS.c.seat),
         )
-        .where(SEATS.c.match.in_(sa.select(MATCHES.c.id).where(inside)))
+        .where(SEATS.c.match.in_(sa.select(MATCHES.c.id).where(MATCHES.c.ruleset == ruleset)))
         .order_by(SEATS.c.match, SEATS.c.seat)
     )  # fmt: skip
     damaged: set[int] = set()
-    head = _rows(connection, matches, _MATCH, damaged)
+    unread: list[tuple] = []
+    head = _rows(connection, matches, _MATCH, damaged, unread)
     rows = _rows(connection, lines, _SEAT, damaged)
     names = {row.id: row.name for row in connection.execute(sa.select(AGENTS.c.id, AGENTS.c.name))}
+    secrets = {row.id: text_hash(row.bits) for row in connection.execute(sa.select(SECRETS.c.id, SECRETS.c.bits))}
+    listed = ListSeal.read(connection, ruleset)
+    places = np.array([*head["sequence"].tolist(), *(row[9] for row in unread if isinstance(row[9], int))], np.int64)
+    faults = listed.missing(places)
+    damaged |= set(head["id"][out_of_place(head["sequence"], listed.count)].tolist())
 
     rows["tie_break"][rows["tie_break"] == _NO_NUMBER] = np.nan
 
@@ -74,7 +102,7 @@ def read_results(connection: sa.Connection, ruleset: Sequence[Any], seats: int) 
     head, grid = head[whole], grid[whole]
     found = {name: rows[name][grid] for name in _SEAT.names or ()} if len(rows) else None
     if found is None or not len(head):
-        return Results.of([]), sorted(damaged)
+        return Examined(Results.of([]), tuple(sorted(damaged)), tuple(faults))
 
     ordered = sorted({names[k] for k in np.unique(found["agent"]).tolist()})
     place, hashes = np.zeros(max(names) + 1, np.int32), np.zeros(max(names) + 1, np.int64)
@@ -99,16 +127,28 @@ def read_results(connection: sa.Connection, ruleset: Sequence[Any], seats: int) 
     columns = [
         head["seed"], head["winner"], head["moves"], head["reason"], head["culprit"], head["content"],
         hashes[found["agent"]], found["return"], found["decisions"], found["seconds"], found["tie_break"], found["team"],
+        head["sequence"], _hashes(head["played_at"]), np.array([secrets.get(k, 0) for k in head["secret"].tolist()], np.int64),
     ]  # fmt: skip
     sound = seals(head["key"], columns) == head["seal"]
     won = results.won
     sound &= np.where(won.any(1), won.argmax(1), -1) == head["winner"]
     damaged |= set(head["id"][~sound].tolist())
-    return (results if sound.all() else results.take(sound)), sorted(damaged)
+    if not damaged and not faults:
+        faults = listed.disagreement(head["seal"])
+    order = np.argsort(head["sequence"], kind="stable")
+    return Examined(results.take(order[sound[order]]), tuple(sorted(damaged)), tuple(faults))
 
 
-def _rows(connection: sa.Connection, query: sa.Select, dtype: np.dtype, damaged: set[int]) -> np.ndarray:
-    """The rows of a query as records; where a row cannot be read, its match is added to `damaged` and it is left out."""
+def _hashes(texts: np.ndarray) -> np.ndarray:
+    """`text_hash` of many texts, of which many are the same: `(n,)` int64."""
+    values, where = np.unique(texts, return_inverse=True)
+    return np.array([text_hash(value) for value in values.tolist()], np.int64)[where.reshape(-1)]
+
+
+def _rows(
+    connection: sa.Connection, query: sa.Select, dtype: np.dtype, damaged: set[int], unread: list[tuple] | None = None
+) -> np.ndarray:
+    """The rows of a query as records; where a row cannot be read, its match is added to `damaged` and it goes to `unread`."""
     cursor: Any = connection.execute(query).cursor
     try:
         return np.fromiter((tuple(row) for row in cursor), dtype)
@@ -118,8 +158,14 @@ def _rows(connection: sa.Connection, query: sa.Select, dtype: np.dtype, damaged:
     cursor = connection.execute(query).cursor
     for row in (tuple(one) for one in cursor):
         kinds: dict[str, Any] = {"i": int, "f": (int, float), "S": str}
-        if all(isinstance(value, kinds[dtype[k].kind]) for k, value in enumerate(row)):
+        if all(_is(value, kinds[dtype[k].kind]) for k, value in enumerate(row)):
             kept.append(row)
         else:
             damaged.add(row[0] if isinstance(row[0], int) else -1)
+            if unread is not None:
+                unread.append(row)
     return np.array(kept, dtype)
+
+
+def _is(value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and (kind is not str or value.isascii())

@@ -30,7 +30,7 @@ def replay(record: Record) -> Iterator[tuple[np.void, Any]]:
     """
     ruleset = record.match.ruleset()
     table = Table(ruleset)
-    table.begin(record.match.seed)
+    table.begin(record.match.game_seed)
     actions = decode_actions(ruleset, record.actions)
     for action in actions:
         if table.over:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, combinations_with_replacement, permutations
 from math import comb, gcd
 
 import numpy as np
 
 from asobiba.arena.match import Match
-from asobiba.core import AsobibaError, Ruleset
+from asobiba.arena.trust import contained
+from asobiba.core import AsobibaError, Game, Ruleset
 
 MOST_GROUPS = 2000
 """Where more groups of agents can fill the seats, a balanced sample of them plays."""
@@ -70,16 +71,19 @@ def balanced_groups(agents: Sequence[str], seats: int, rounds: int, seed: int = 
     return [tuple(dealt[k : k + seats]) for k in range(0, len(dealt), seats)]
 
 
-def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int, index: int) -> int:
-    """The seed (below 2**48) of a group's game number `index`; it does not depend on who else is in the league.
+def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: int | str) -> int:
+    """The number (below 2**48) of a group's deal `index`; it does not depend on who else is in the league.
 
-    Agents that play alone all get the same seeds, so that their results differ by what they do.
+    Agents that play alone all get the same deals, so that their results differ by what they do.
+
+    Args:
+        seed: of a league whose seed is public; `None` where a secret decides what is dealt (`asobiba.arena.secret`).
     """
     text = json.dumps([ruleset.game.name, sorted(group) if len(group) > 1 else [], seed, index])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
 
 
-def seatings(ruleset: Ruleset, group: Sequence[str], seed: int, index: int) -> list[tuple[str, ...]]:
+def seatings(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: int) -> list[tuple[str, ...]]:
     """How a group sits down under its seed number `index`: each agent equally often in each seat.
 
     Up to `MOST_SEATS_PERMUTED` seats these are all permutations. With more, an order round the table is drawn from the
@@ -109,24 +113,44 @@ def neighbour_orders(seats: int) -> list[list[int]]:
     return [[*range(ring, seats), *((step + first) % ring for step in zigzag)] for first in range(ring)]
 
 
-def meetings(ruleset: Ruleset, group: Sequence[str], games: int, seed: int) -> Iterator[Match]:
-    """At least `games` matches of one group, each seed in all of its `seatings`."""
-    played, index = 0, 0
+def strangers(game: Game, agents: Iterable[str]) -> frozenset[str]:
+    """The agents whose code is not ours: who meets them gets another deal in every seating.
+
+    They may remember the first game of a deal when they sit at the other seat, and know then what is hidden.
+    """
+    return frozenset(name for name in dict.fromkeys(agents) if contained(game, name))
+
+
+def meetings(
+    ruleset: Ruleset,
+    group: Sequence[str],
+    games: int,
+    seed: int | None,
+    apart: frozenset[str] | None = None,
+    first: int = 0,
+) -> Iterator[Match]:
+    """At least `games` matches of one group, each deal in all of its `seatings`.
+
+    Args:
+        seed, first: see `group_seed`; the deals are counted from `first`.
+        apart: the `strangers` among the agents, if known; with one of them no two seatings share their deal.
+    """
+    shared = len(group) == 1 or not set(group) & (strangers(ruleset.game, group) if apart is None else apart)
+    played, index = 0, first
     while played < games:
-        chosen = group_seed(ruleset, group, seed, index)
-        for seats in seatings(ruleset, group, seed, index):
-            yield Match.of(ruleset, seats, chosen)
+        for number, seats in enumerate(seatings(ruleset, group, seed, index)):
+            yield Match.of(ruleset, seats, group_seed(ruleset, group, seed, index if shared else f"{index}/{number}"))
             played += 1
         index += 1
 
 
-def round_robin(ruleset: Ruleset, agents: Sequence[str], games: int, seed: int = 0) -> list[Match]:
-    """Everybody meets everybody in `games` matches; two agents swap seats under the same seed."""
+def round_robin(ruleset: Ruleset, agents: Sequence[str], games: int, seed: int | None = None) -> list[Match]:
+    """Everybody meets everybody in `games` matches; two agents swap seats under the same deal."""
     return _by_index(ruleset, pairings(ruleset, agents), games, seed)
 
 
 def gauntlet(
-    ruleset: Ruleset, newcomers: Sequence[str], agents: Sequence[str], games: int, seed: int = 0
+    ruleset: Ruleset, newcomers: Sequence[str], agents: Sequence[str], games: int, seed: int | None = None
 ) -> list[Match]:
     """The newcomers meet everybody; the others do not meet each other."""
     fresh = set(newcomers)
@@ -134,14 +158,20 @@ def gauntlet(
     return _by_index(ruleset, groups, games, seed)
 
 
-def _by_index(ruleset: Ruleset, groups: Sequence[tuple[str, ...]], games: int, seed: int) -> list[Match]:
+def _by_index(ruleset: Ruleset, groups: Sequence[tuple[str, ...]], games: int, seed: int | None) -> list[Match]:
     if games < 1:
         raise AsobibaError(f"a pairing plays at least 1 game, not {games}")
-    return [match for group in groups for match in meetings(ruleset, group, games, seed)]
+    apart = strangers(ruleset.game, (name for group in groups for name in group))
+    return [match for group in groups for match in meetings(ruleset, group, games, seed, apart)]
 
 
 def swiss(
-    ruleset: Ruleset, scores: Mapping[str, float], met: Mapping[frozenset[str], int], games: int, seed: int, round_: int
+    ruleset: Ruleset,
+    scores: Mapping[str, float],
+    met: Mapping[frozenset[str], int],
+    games: int,
+    seed: int | None,
+    round_: int,
 ) -> list[Match]:
     """One round of a Swiss tournament between two: neighbours in the order of scores meet, preferably for the first
     time; with an odd number the last sits out.
@@ -159,9 +189,7 @@ def swiss(
         least = min(met.get(frozenset((first, other)), 0) for other in order)
         second = next(other for other in order if met.get(frozenset((first, other)), 0) == least)
         order.remove(second)
-        for index in range(-(-games // 2)):
-            chosen = group_seed(ruleset, (first, second), seed, 1_000_000 * round_ + index)
-            matches += [Match.of(ruleset, (first, second), chosen), Match.of(ruleset, (second, first), chosen)]
+        matches += meetings(ruleset, (first, second), games, seed, first=1_000_000 * round_)
     return matches
 
 

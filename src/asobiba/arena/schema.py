@@ -1,6 +1,7 @@
 """The tables of a store, how they are made, and how older ones are brought up to date (with Alembic).
 
-`matches.content` and `matches.seal` are digests of a match (`asobiba.arena.seals`).
+`matches.content` and `matches.seal` are digests of a match (`asobiba.arena.seals`), `matches.sequence` is its place in the
+list of its ruleset's matches (`asobiba.arena.ledger`).
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-FORMAT = "2"
-_REVISIONS = {"1": "0001", "2": "0002"}
+FORMAT = "3"
+_REVISIONS = {"1": "0001", "2": "0002", "3": "0003"}
 """The Alembic revision of every format that a store may have."""
+_SINCE_3 = {"secrets"}
 TABLES = sa.MetaData()
 META = sa.Table("asobiba_meta", TABLES, sa.Column("name", sa.String(40), primary_key=True), sa.Column("value", sa.Text))
 RULESETS = sa.Table(
@@ -30,6 +32,17 @@ AGENTS = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
 )
+SECRETS = sa.Table(
+    "secrets",
+    TABLES,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("ruleset", sa.ForeignKey("rulesets.id"), nullable=False),
+    sa.Column("bits", sa.String(32), nullable=False),
+    sa.Column("seed", sa.BigInteger),
+    sa.Column("made_at", sa.String(25), nullable=False),
+    sa.Column("published_at", sa.String(25)),
+    sa.UniqueConstraint("ruleset", "bits"),
+)
 MATCHES = sa.Table(
     "matches",
     TABLES,
@@ -46,6 +59,8 @@ MATCHES = sa.Table(
     sa.Column("digest", sa.String(16), nullable=False),
     sa.Column("played_at", sa.String(25), nullable=False),
     sa.Column("contained", sa.Text, nullable=False, server_default=""),
+    sa.Column("secret", sa.ForeignKey("secrets.id")),
+    sa.Column("sequence", sa.Integer),
     sa.Column("content", sa.BigInteger),
     sa.Column("seal", sa.BigInteger),
 )
@@ -80,6 +95,11 @@ def format_of(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table(META.name):
         return None
     return connection.execute(sa.select(META.c.value).where(META.c.name == "format")).scalar()
+
+
+def missing_tables(found: str | None, present: set[str]) -> set[str]:
+    """The tables that a store of this format should have and has not."""
+    return set(TABLES.tables) - present - (set() if found == FORMAT else _SINCE_3)
 
 
 def upgradable(found: str | None) -> bool:

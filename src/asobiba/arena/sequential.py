@@ -2,7 +2,7 @@
 
 Wald, "Sequential Tests of Statistical Hypotheses", Annals of Mathematical Statistics 16, 1945, with the likelihood ratio
 of the mean of the pairs' scores (five outcomes: 0, 1/4, 1/2, 3/4, 1), whose variance is estimated from them. Pairs share
-their seed, so their two games are no independent ones, and the seats' advantage cancels.
+their deal, so their two games are no independent ones, and the seats' advantage cancels.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from asobiba.arena.executors import Executor
-from asobiba.arena.match import Match, Record
-from asobiba.arena.schedule import group_seed
+from asobiba.arena.match import Record
+from asobiba.arena.schedule import meetings, strangers
+from asobiba.arena.secret import Secret
 from asobiba.core import AsobibaError, Ruleset
 
 LEAST_PAIRS = 20
@@ -102,23 +103,24 @@ def run_test(
     executor: Executor,
     test: SequentialTest,
     most: int = 20_000,
-    seed: int = 0,
+    secret: Secret | None = None,
     batch: int = 64,
 ) -> Iterator[list[Record]]:
     """Plays pairs until the test is decided or `most` games are played; yields the records of each batch.
+
+    Args:
+        secret: that the seeds follow from; a new one if none is given.
 
     Raises:
         AsobibaError: if it is no game of two, or the agents are the same.
     """
     if ruleset.num_players != 2 or len(set(agents)) != 2:
         raise AsobibaError("a test is between two different agents in a game of two players")
-    index = 0
+    index, secret = 0, secret or Secret.draw()
+    apart = strangers(ruleset.game, agents)
     while test.accepted is None and test.games < most:
-        matches = []
-        for _ in range(batch // 2):
-            chosen = group_seed(ruleset, agents, seed, index)
-            index += 1
-            matches += [Match.of(ruleset, agents, chosen), Match.of(ruleset, list(reversed(agents)), chosen)]
+        matches = secret.deal_all(meetings(ruleset, agents, batch, secret.seed, apart, first=index))
+        index += batch // 2
         records = {r.match.key: r for found in executor.play(matches) for r in found}
         for one, other in zip(matches[::2], matches[1::2]):
             if one.key in records and other.key in records and test.accepted is None:

@@ -18,7 +18,7 @@ def headline(record: Record) -> str:
     result = result_text(record)
     if len(match.seats) == 1:
         result = f"return {record.returns[0]:g}"
-    text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, seed {match.seed}: {result}, {record.moves} moves, by {record.reason}"
+    text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, deal {match.seed}: {result}, {record.moves} moves, by {record.reason}"
     if record.culprit is not None:
         text += f" of {match.seats[record.culprit]}"
     return text + (f" ({record.detail})" if record.detail else "")

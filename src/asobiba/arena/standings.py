@@ -16,6 +16,9 @@ from asobiba.arena.results import Result, Results
 from asobiba.arena.wwg import weighted_winning_degree
 from asobiba.core import Ruleset
 
+PROVISIONAL = 50
+"""With fewer games a rating is marked as provisional."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -71,7 +74,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Standings:
-    """A whole table: lines in order of rank, cells by pair of agents, how often games ended for which reason."""
+    """A whole table: lines in order of rank, cells by pair of agents, how often games ended for which reason, and what the
+    seeds followed from, in words."""
 
     ruleset: Ruleset
     level: float
@@ -80,6 +84,7 @@ class Standings:
     cells: dict[tuple[str, str], Cell]
     reasons: dict[str, int]
     games: int
+    seeds: str = ""
 
 
 def as_result(record: Record, number: int = 0) -> Result:
@@ -100,8 +105,8 @@ def as_result(record: Record, number: int = 0) -> Result:
     )
 
 
-def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95) -> Standings:
-    """The table of these results."""
+def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95, seeds: str = "") -> Standings:
+    """The table of these results; `seeds` says what their seeds followed from."""
     found = Results.of(results)
     alone = ruleset.num_players == 1
     ratings = mean_return(found, level) if alone else bradley_terry(found, level)
@@ -112,7 +117,8 @@ def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95) 
     lines = tuple(tally.line(rating, wwg.get(rating.agent)) for rating in ratings)
     counts = np.bincount(found.reason, minlength=len(REASONS))
     reasons = {name: int(count) for name, count in zip(REASONS, counts)}
-    return Standings(ruleset, level, "mean return" if alone else "Elo", lines, tally.cells(level), reasons, len(found))
+    name = "mean return" if alone else "Elo"
+    return Standings(ruleset, level, name, lines, tally.cells(level), reasons, len(found), seeds)
 
 
 class _Tally:
@@ -195,6 +201,15 @@ def _shares(score: np.ndarray, met: np.ndarray) -> tuple[float | None, ...]:
     return tuple(float(s / m) if m else None for s, m in zip(score, met))
 
 
+def provisional(table: Standings) -> bool:
+    """Whether some ratings of the table are."""
+    return any(line.games < PROVISIONAL for line in table.lines)
+
+
+def _rating(line: Standing, digits: int) -> str:
+    return f"{line.rating:.{digits}f}" + ("?" if line.games < PROVISIONAL else "")
+
+
 def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of the table as text, for terminals and Markdown."""
     alone, two = table.ruleset.num_players == 1, table.ruleset.num_players == 2
@@ -212,7 +227,7 @@ def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
         row = [
             str(line.rank),
             line.agent,
-            f"{line.rating:.{digits}f}",
+            _rating(line, digits),
             f"{line.low:.{digits}f} to {line.high:.{digits}f}",
             ", ".join(f"#{ranks[name]}" for name in line.tied_with),
         ]
@@ -234,7 +249,7 @@ def narrow_columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     head = ["#", "agent", table.rating_name, "±", *([] if alone else ["score"]), "games"]
     rows = [
         [
-            str(line.rank), line.agent, f"{line.rating:.{digits}f}", f"{(line.high - line.low) / 2:.{digits}f}",
+            str(line.rank), line.agent, _rating(line, digits), f"{(line.high - line.low) / 2:.{digits}f}",
             *([] if alone else [_percent(line.score)]), str(line.games),
         ]
         for line in table.lines
@@ -284,6 +299,7 @@ def to_json(table: Standings) -> str:
         "rating": table.rating_name,
         "level": table.level,
         "games": table.games,
+        "seeds": table.seeds,
         "reasons": table.reasons,
         "standings": [asdict(line) for line in table.lines],
         "pairings": [{"agent": a, "opponent": b, **asdict(cell)} for (a, b), cell in sorted(table.cells.items())],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from functools import lru_cache
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,23 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from asobiba.arena import schema
-from asobiba.arena.match import REASONS, Match, Record, parameters_text
-from asobiba.arena.reading import read_results
+from asobiba.arena.ledger import (
+    ListSeal,
+    UsedSecret,
+    now,
+    open_secret,
+    publish_secrets,
+    read_secret,
+    secret_number,
+    used_secrets,
+)
+from asobiba.arena.match import Match, Record, parameters_text
+from asobiba.arena.reading import Examined, read_results
+from asobiba.arena.record_seals import Entry, Listed, record_seal, record_seals
 from asobiba.arena.results import Result, Results
-from asobiba.arena.schema import AGENTS, MATCHES, META, RULESETS, SEATS
-from asobiba.arena.seals import content, seals, text_hash
+from asobiba.arena.schema import AGENTS, MATCHES, META, RULESETS, SEATS, SECRETS
+from asobiba.arena.seals import content
+from asobiba.arena.secret import Secret
 from asobiba.core import AsobibaError, Game, MissingExtra, Ruleset
 
 __all__ = ["MIXED", "DamagedStore", "Result", "Store", "StoreError", "default_store"]
@@ -37,19 +48,23 @@ class StoreError(AsobibaError, OSError):
 
 
 class DamagedStore(StoreError):
-    """A store with matches that do not agree with themselves.
+    """A store with matches that do not agree with themselves, or whose list is not whole.
 
     Args:
         numbers: of these matches.
+        faults: of the list.
     """
 
-    def __init__(self, place: str, numbers: Sequence[int]):
-        some = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
+    def __init__(self, place: str, numbers: Sequence[int], faults: Sequence[str] = ()):
+        told = list(faults[:3]) + (["..."] if len(faults) > 3 else [])
+        if numbers:
+            some = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
+            told.insert(0, f"{len(numbers)} matches do not agree with their digests or lack a part (numbers {some})")
         super().__init__(
-            f"{place}: {len(numbers)} matches do not agree with their digests or lack a part (numbers {some}); somebody "
-            "or something has changed them. Compare all with: asobiba league verify GAME; leave them out with --undamaged"
+            f"{place}: {'; '.join(told)}; somebody or something has changed them. Compare all with: asobiba league verify "
+            "GAME; show what is sound with --undamaged"
         )
-        self.numbers = tuple(numbers)
+        self.numbers, self.faults = tuple(numbers), tuple(faults)
 
 
 def default_store(game: Game) -> Path:
@@ -163,12 +178,12 @@ class Store:
         found = schema.format_of(connection)
         if found != schema.FORMAT and not schema.upgradable(found):
             raise StoreError(f"{self.place} has the format {found!r}, this asobiba reads {schema.FORMAT!r}")
-        missing = set(schema.TABLES.tables) - present
+        missing = schema.missing_tables(found, present)
         if missing:
             raise StoreError(f"{self.place} is damaged: the tables {', '.join(sorted(missing))} are missing")
         return found
 
-    @contextmanager
+    @contextlib.contextmanager
     def _connection(self, write: bool = False) -> Iterator[sa.Connection]:
         """A connection, in a transaction when writing; errors of the database become `StoreError`."""
         try:
@@ -176,11 +191,18 @@ class Store:
                 with self._engine.execution_options(write=True).begin() as connection:
                     yield connection
             else:
-                with self._engine.connect() as connection:
+                with self._reader.connect() as connection:
                     yield connection
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
             raise StoreError(f"the store {self.place} cannot be used: {str(cause).strip()}") from None
+
+    @property
+    def _reader(self) -> sa.Engine:
+        """Shows one state of the store, whatever others write meanwhile."""
+        if self._engine.dialect.name == "postgresql":
+            return self._engine.execution_options(isolation_level="REPEATABLE READ")
+        return self._engine
 
     def _insert(self, table: sa.Table) -> Any:
         flavour = {"sqlite": sqlite, "postgresql": postgresql}.get(self._engine.dialect.name)
@@ -197,39 +219,66 @@ class Store:
             self._known[key] = int(connection.execute(sa.select(table.c.id).where(where)).scalar_one())
         return self._known[key]
 
-    def write(self, records: Iterable[Record]) -> int:
-        """Adds records in one transaction and returns how many were new; a match that is there already stays as it is."""
+    def write(self, records: Iterable[Record], secret: Secret | None = None) -> int:
+        """Adds records in one transaction and returns how many were new; a match that is there already stays as it is.
+
+        Args:
+            secret: that the seeds of all these matches follow from.
+
+        Raises:
+            ValueError: if they do not.
+        """
         known = dict(self._known)
         try:
             with self._connection(write=True) as connection:
                 schema.lock(connection)  # two that write the same matches do it one after the other
                 found = list(records)
-                return sum(self._write(connection, found[k : k + _CHUNK]) for k in range(0, len(found), _CHUNK))
+                _require_seeds(found, secret)
+                parts = [found[k : k + _CHUNK] for k in range(0, len(found), _CHUNK)]
+                return sum(self._write(connection, part, secret, now()) for part in parts)
         except BaseException:
             self._known = known  # rows that were rolled back have no id
             raise
 
-    def _write(self, connection: sa.Connection, records: Sequence[Record]) -> int:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+    def _ruleset(self, connection: sa.Connection, of: Match | Ruleset) -> int:
+        """The row of a ruleset, inserted if need be."""
+        if isinstance(of, Match):
+            game, version, text = of.game, of.version, of.parameters_text
+        else:
+            game, version, text = of.game.name, of.game.version, parameters_text(of.parameters)
+        return self._id(connection, RULESETS, game=game, version=version, parameters=text)
+
+    def _write(self, connection: sa.Connection, records: Sequence[Record], secret: Secret | None, time: str) -> int:
         by_key = {record.match.key: record for record in records}
         here = sa.select(MATCHES.c.key, MATCHES.c.id).where(MATCHES.c.key.in_(list(by_key)))
         before = {row.key for row in connection.execute(here)}
         fresh = [record for key, record in by_key.items() if key not in before]
-        if not fresh:
-            return 0
+        rulesets: dict[int, list[Record]] = {}
+        for record in fresh:
+            rulesets.setdefault(self._ruleset(connection, record.match), []).append(record)
+        for ruleset, some in rulesets.items():
+            self._write_list(connection, ruleset, some, secret, time)
+        return len(fresh)
+
+    def _write_list(
+        self, connection: sa.Connection, ruleset: int, fresh: Sequence[Record], secret: Secret | None, time: str
+    ) -> None:
+        """Adds matches at the end of the list of their ruleset."""
+        listed = ListSeal.read(connection, ruleset)
+        number = None if secret is None else secret_number(connection, ruleset, secret, secret.seed is not None)
         inner = [content(r.actions, r.detail, r.digest, r.contained) for r in fresh]
+        entries = [Entry(listed.count + k, time, "" if secret is None else secret.text) for k in range(len(fresh))]
+        found = record_seals(fresh, inner, entries)
         rows = [
             {
                 "key": record.match.key, "seed": record.match.seed, "reason": record.reason, "culprit": record.culprit,
                 "detail": record.detail, "moves": record.moves, "winner": record.winner, "actions": record.actions,
-                "digest": record.digest, "played_at": now, "contained": record.contained, "content": digest, "seal": seal,
-                "ruleset": self._id(
-                    connection, RULESETS, game=record.match.game, version=record.match.version,
-                    parameters=record.match.parameters_text,
-                ),
+                "digest": record.digest, "played_at": time, "contained": record.contained, "content": digest,
+                "seal": seal, "ruleset": ruleset, "secret": number, "sequence": entry.sequence,
             }
-            for record, digest, seal in zip(fresh, inner, _seals(fresh, inner))
+            for record, digest, seal, entry in zip(fresh, inner, found, entries)
         ]  # fmt: skip
+        here = sa.select(MATCHES.c.key, MATCHES.c.id).where(MATCHES.c.key.in_([r.match.key for r in fresh]))
         connection.execute(MATCHES.insert(), rows)
         numbers = {row.key: row.id for row in connection.execute(here)}
         seats = [
@@ -243,7 +292,50 @@ class Store:
             for seat, name in enumerate(record.match.seats)
         ]  # fmt: skip
         connection.execute(SEATS.insert(), seats)
-        return len(fresh)
+        listed.extended(found).write(connection, ruleset)
+
+    def secret(self, ruleset: Ruleset, given: Secret | None = None) -> Secret:
+        """The secret that further matches of this ruleset are played under.
+
+        It is the one that the store keeps and has not published, or a new one.
+
+        Args:
+            given: this one instead; it counts as published.
+        """
+        if given is None:
+            with self._connection() as connection:
+                number = self._number(connection, ruleset)
+                found = None if number is None else open_secret(connection, number)
+            if found is not None:
+                return found
+        with self._connection(write=True) as connection:
+            schema.lock(connection)
+            number = self._ruleset(connection, ruleset)
+            if given is not None:
+                secret_number(connection, number, given, published=True)
+                return given
+            found = open_secret(connection, number)  # somebody else may have been here meanwhile
+            if found is None:
+                found = Secret.draw()
+                secret_number(connection, number, found, published=False)
+            return found
+
+    def publish_secrets(self, ruleset: Ruleset) -> None:
+        """Ends the secrets of this ruleset: they are no secrets any more, and further matches get a new one."""
+        if not any(one.secret is None and one.commitment for one in self.secrets(ruleset)):
+            return
+        with self._connection(write=True) as connection:
+            schema.lock(connection)
+            publish_secrets(connection, self._ruleset(connection, ruleset))
+
+    def secrets(self, ruleset: Ruleset) -> list[UsedSecret]:
+        """What the seeds of the ruleset's matches follow from."""
+        with self._connection() as connection:
+            number = self._number(connection, ruleset)
+            return [] if number is None else used_secrets(connection, number)
+
+    def _number(self, connection: sa.Connection, ruleset: Ruleset) -> int | None:
+        return connection.execute(sa.select(RULESETS.c.id).where(*_is(ruleset))).scalar()
 
     def keys(self, ruleset: Ruleset) -> set[str]:
         """The keys (`Match.key`) of the matches that were played under this ruleset."""
@@ -255,10 +347,7 @@ class Store:
         """Notes which code (a digest of its sources) is about to play matches of this ruleset."""
         with self._connection(write=True) as connection:
             schema.lock(connection)
-            number = self._id(
-                connection, RULESETS, game=ruleset.game.name, version=ruleset.game.version,
-                parameters=parameters_text(ruleset.parameters),
-            )  # fmt: skip
+            number = self._ruleset(connection, ruleset)
             found = self._code(connection, number)
             if found is None:
                 older = connection.execute(sa.select(MATCHES.c.id).where(MATCHES.c.ruleset == number).limit(1)).first()
@@ -271,7 +360,7 @@ class Store:
         """The digest of the code that played the matches of this ruleset, `MIXED` if there was more than one, `None` if
         it was not noted."""
         with self._connection() as connection:
-            number = connection.execute(sa.select(RULESETS.c.id).where(*_is(ruleset))).scalar()
+            number = self._number(connection, ruleset)
             return None if number is None else self._code(connection, number)
 
     def _code(self, connection: sa.Connection, number: int) -> str | None:
@@ -298,20 +387,21 @@ class Store:
         """All results under this ruleset, in the order in which they were written.
 
         Args:
-            undamaged: leave out matches that do not agree with their seals, instead of refusing.
+            undamaged: the sound ones, instead of refusing.
 
         Raises:
-            DamagedStore: if there are such matches.
+            DamagedStore: if there are matches that do not agree with their seals, or the list is not whole.
         """
-        results, damaged = self.examine(ruleset)
-        if damaged and not undamaged:
-            raise DamagedStore(self.place, damaged)
-        return results
+        found = self.examine(ruleset)
+        if not found.sound and not undamaged:
+            raise DamagedStore(self.place, found.damaged, found.faults)
+        return found.results
 
-    def examine(self, ruleset: Ruleset) -> tuple[Results, list[int]]:
-        """The sound results under this ruleset, and the numbers of the matches that do not agree with their seals."""
+    def examine(self, ruleset: Ruleset) -> Examined:
+        """The sound results under this ruleset, and what is wrong with the others and the list."""
         with self._connection() as connection:
-            return read_results(connection, _is(ruleset), ruleset.num_players)
+            number = self._number(connection, ruleset)
+            return Examined(Results.of([])) if number is None else read_results(connection, number, ruleset.num_players)
 
     def times(self, ruleset: Ruleset, numbers: np.ndarray) -> np.ndarray:
         """When the matches with these numbers were played, in seconds since 1970: `(n,)` float64."""
@@ -325,6 +415,16 @@ class Store:
             except (TypeError, ValueError):
                 known[text] = 0.0
         return np.array([known[found[number]] for number in numbers.tolist()], np.float64)
+
+    def game_seeds(self, ruleset: Ruleset, numbers: np.ndarray) -> np.ndarray:
+        """The seeds of the chance of the games with these numbers: `(n,)` int64."""
+        found = {}
+        with self._connection() as connection:
+            for row in connection.execute(_matches().where(*_is(ruleset))):
+                match = Match(ruleset.game.name, ruleset.game.version, ruleset.parameters, (), row.seed)
+                secret = None if row.bits is None else read_secret(row.bits, row.public_seed)
+                found[row.id] = row.seed if secret is None else secret.game_seed(match)
+        return np.array([found[number] for number in numbers.tolist()], np.int64)
 
     def different_games(self, ruleset: Ruleset) -> int:
         """How many of the ruleset's games are no repetition of another, by the same agents with the same actions."""
@@ -350,19 +450,44 @@ class Store:
             raise StoreError(f"{text!r} is no match: give its number, or at least 8 digits of its key")
         where = MATCHES.c.id == int(text) if by_number else MATCHES.c.key.startswith(text.lower(), autoescape=True)
         with self._connection() as connection:
-            columns = (RULESETS.c.game, RULESETS.c.version, RULESETS.c.parameters)
-            found = connection.execute(sa.select(MATCHES, *columns).join(RULESETS).where(where).limit(2)).all()
+            found = connection.execute(_matches().where(where).limit(2)).all()
             if len(found) != 1:
                 many = "several matches" if found else "no match"
                 raise StoreError(f"{self.place} holds {many} {text!r}")
             row = found[0]
-            seats = connection.execute(
-                sa.select(SEATS, AGENTS.c.name).join(AGENTS).where(SEATS.c.match == row.id).order_by(SEATS.c.seat)
-            ).all()
+            seats = connection.execute(_seats().where(SEATS.c.match == row.id)).all()
         try:
             return _record(row, seats)
         except (TypeError, ValueError, LookupError, AttributeError):
             raise DamagedStore(self.place, [row.id]) from None
+
+    def listed(self, ruleset: Ruleset, numbers: Sequence[int] | None = None) -> Iterator[Listed]:
+        """The matches of this ruleset (with these numbers) in the order of their list; what is damaged is left out."""
+        with self._connection() as connection:
+            ruleset_number = self._number(connection, ruleset)
+            here = MATCHES.c.ruleset == ruleset_number
+            places = sa.select(MATCHES.c.id).where(here).order_by(MATCHES.c.sequence, MATCHES.c.id)
+            wanted = list(connection.execute(places).scalars())
+            if numbers is not None:
+                chosen = set(numbers)
+                wanted = [number for number in wanted if number in chosen]
+            for begin in range(0, len(wanted), _CHUNK):
+                part = wanted[begin : begin + _CHUNK]
+                rows = {row.id: row for row in connection.execute(_matches().where(MATCHES.c.id.in_(part)))}
+                seats: dict[int, list[Any]] = {}
+                for seat in connection.execute(_seats().where(SEATS.c.match.in_(part))):
+                    seats.setdefault(seat.match, []).append(seat)
+                for number in part:
+                    with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError):
+                        row = rows[number]
+                        entry = Entry(row.sequence, row.played_at, row.bits or "")
+                        yield Listed(number, _record(row, seats[number]), entry, row.seal)
+
+    def list_seal(self, ruleset: Ruleset) -> ListSeal:
+        """How many matches of this ruleset were written, and the sum of their seals."""
+        with self._connection() as connection:
+            number = self._number(connection, ruleset)
+            return ListSeal() if number is None else ListSeal.read(connection, number)
 
     def close(self) -> None:
         """Closes the connections."""
@@ -385,6 +510,21 @@ def _is(ruleset: Ruleset) -> tuple[Any, ...]:
     )
 
 
+def _matches() -> sa.Select:
+    """Matches with their rulesets and secrets."""
+    columns = (RULESETS.c.game, RULESETS.c.version, RULESETS.c.parameters)
+    secret = (SECRETS.c.bits, SECRETS.c.seed.label("public_seed"))
+    rulesets = MATCHES.join(RULESETS, MATCHES.c.ruleset == RULESETS.c.id)
+    return sa.select(MATCHES, *columns, *secret).select_from(
+        rulesets.outerjoin(SECRETS, MATCHES.c.secret == SECRETS.c.id)
+    )
+
+
+def _seats() -> sa.Select:
+    """Seats with the names of their agents, in order."""
+    return sa.select(SEATS, AGENTS.c.name).join(AGENTS).order_by(SEATS.c.match, SEATS.c.seat)
+
+
 def _record(row: Any, seats: Sequence[Any]) -> Record:
     """The record that these rows hold.
 
@@ -392,6 +532,8 @@ def _record(row: Any, seats: Sequence[Any]) -> Record:
         ValueError: if it does not agree with its digests, or has not all its seats.
     """
     match = Match(row.game, row.version, json.loads(row.parameters), tuple(s.name for s in seats), row.seed)
+    if row.bits is not None:
+        match = read_secret(row.bits, row.public_seed).deal(match)
     breaks, teams = tuple(s.tie_break for s in seats), tuple(s.team for s in seats)
     record = Record(
         match=match,
@@ -412,43 +554,17 @@ def _record(row: Any, seats: Sequence[Any]) -> Record:
         match.key == row.key
         and record.winner == row.winner
         and row.content == content(record.actions, record.detail, record.digest, record.contained)
-        and row.seal == _seal(record)
+        and row.seal == record_seal(record, Entry(row.sequence, row.played_at, row.bits or ""))
     )
     if not sound:
         raise ValueError(row.key)
     return record
 
 
-def _seal(record: Record) -> int:
-    """The seal of one record."""
-    return _seals([record], [content(record.actions, record.detail, record.digest, record.contained)])[0]
-
-
-def _seals(records: Sequence[Record], contents: Sequence[int]) -> list[int]:
-    """The seals of records, whose contents have these digests."""
-    found: dict[str, int] = {}
-    sizes: dict[int, list[int]] = {}
-    for k, record in enumerate(records):
-        sizes.setdefault(len(record.returns), []).append(k)
-    for seats, members in sizes.items():
-        some = [records[k] for k in members]
-        columns = [
-            np.array([r.match.seed for r in some], np.int64), np.array([r.winner for r in some]),
-            np.array([r.moves for r in some]), np.array([REASONS.index(r.reason) for r in some]),
-            np.array([-1 if r.culprit is None else r.culprit for r in some]),
-            np.array([contents[k] for k in members], np.int64),
-            np.array([[_name_hash(name) for name in r.match.seats] for r in some], np.int64),
-            np.array([r.returns for r in some], np.float64), np.array([r.decisions for r in some], np.int64),
-            np.array([r.seconds for r in some], np.float64),
-            np.array([r.tie_break or (np.nan,) * seats for r in some], np.float64),
-            np.array([r.teams or range(seats) for r in some], np.int64),
-        ]  # fmt: skip
-        keys = [r.match.key for r in some]
-        found.update(zip(keys, seals(keys, columns).tolist()))
-    return [found[record.match.key] for record in records]
-
-
-_name_hash = lru_cache(maxsize=10_000)(text_hash)
+def _require_seeds(records: Sequence[Record], secret: Secret | None) -> None:
+    for record in records:
+        if record.match.seeds != (() if secret is None else secret.seeds(record.match)):
+            raise ValueError(f"the seeds of match {record.match.key} do not follow from the secret that was given")
 
 
 def _require_file(path: Path, create: bool) -> None:

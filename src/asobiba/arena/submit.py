@@ -18,6 +18,7 @@ from asobiba.arena.league import check_agents, play_missing
 from asobiba.arena.match import Match, Record
 from asobiba.arena.references import references
 from asobiba.arena.schedule import meetings, spread
+from asobiba.arena.secret import Secret
 from asobiba.arena.standings import Standings, standings
 from asobiba.arena.store import Store
 from asobiba.core import AsobibaError, Ruleset
@@ -69,7 +70,7 @@ def submit(
     executor: Executor,
     games: int = 20,
     opponents: int = OPPONENTS,
-    seed: int = 0,
+    secret: Secret | None = None,
     report: Callable[[str, int, list[Record]], None] | None = None,
 ) -> Entry:
     """Enters an agent.
@@ -81,7 +82,7 @@ def submit(
         executor: who plays.
         games: against each opponent, seats swapped.
         opponents: of the second round, spread evenly over the ratings.
-        seed: of the matches.
+        secret: that the seeds of the matches follow from; the store's own if none is given.
         report: told which round it is, how many games it has, and the records as they come.
 
     Raises:
@@ -98,11 +99,11 @@ def submit(
             f"{ruleset.game.name} declares no reference agents and nobody has played; begin with: asobiba league run"
         )
     check_agents(ruleset, [*first, text], executor)
-    _round(ruleset, text, first, store, executor, games, seed, report, "against the reference agents")
+    _round(ruleset, text, first, store, executor, games, secret, report, "against the reference agents")
     others = spread({name: rating for name, rating in present.items() if name not in first}, opponents)
     if others:
         check_agents(ruleset, others, executor)
-        _round(ruleset, text, others, store, executor, games, seed, report, "against the league")
+        _round(ruleset, text, others, store, executor, games, secret, report, "against the league")
     table = standings(ruleset, store.results(ruleset))
     place = next(line.rank for line in table.lines if line.agent == text)
     return Entry(text, place, len(table.lines), table)
@@ -115,7 +116,7 @@ def _round(
     store: Store,
     executor: Executor,
     games: int,
-    seed: int,
+    secret: Secret | None,
     report: Callable[[str, int, list[Record]], None] | None,
     title: str,
 ) -> None:
@@ -123,7 +124,7 @@ def _round(
     for other in others:
         if other != text:
             seats = (text, other) if ruleset.num_players == 2 else tuple([text, other] * ruleset.num_players)
-            wanted += meetings(ruleset, seats[: ruleset.num_players], games, seed)
-    for records in play_missing(ruleset, wanted, store, executor):
+            wanted += meetings(ruleset, seats[: ruleset.num_players], games, secret.seed if secret else None)
+    for records in play_missing(ruleset, wanted, store, executor, secret=secret):
         if report:
             report(title, len(wanted), records)

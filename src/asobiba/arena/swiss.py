@@ -15,7 +15,7 @@ def play_swiss(
     agents: Sequence[str],
     rounds: int,
     games: int,
-    seed: int,
+    seed: int | None,
     play: Callable[[list[Match]], Iterable[list[Record]]],
     store: Store,
 ) -> Iterator[dict[str, float]]:
@@ -25,7 +25,7 @@ def play_swiss(
         agents: who takes part.
         rounds: how many.
         games: of each meeting, seats swapped.
-        seed: of the tournament.
+        seed: of the tournament, if it is public.
         play: plays matches, writes them to `store`, and yields their records.
         store: where the results are.
 

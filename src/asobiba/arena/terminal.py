@@ -16,7 +16,7 @@ from asobiba.arena.league import LeagueRun
 from asobiba.arena.lists import console
 from asobiba.arena.match import RULES, Record
 from asobiba.arena.results import Result, Results
-from asobiba.arena.standings import Standings, columns, narrow_columns
+from asobiba.arena.standings import PROVISIONAL, Standings, columns, narrow_columns, provisional
 from asobiba.core import Ruleset
 from asobiba.progress import progress_bar
 
@@ -160,7 +160,9 @@ def _print_cross(table: Standings) -> None:
 
 
 def _reasons(table: Standings) -> str:
-    return "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
+    ended = "ended by " + ", ".join(f"{name}: {count}" for name, count in table.reasons.items() if count)
+    marked = f"?: provisional, of fewer than {PROVISIONAL} games" if provisional(table) else ""
+    return "\n".join(text for text in (ended, marked, table.seeds) if text)
 
 
 def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record], wide: bool = False) -> None:
@@ -179,4 +181,4 @@ def print_series(table: Standings, agents: Sequence[str], records: Sequence[Reco
         )
     for record in [r for r in records if r.culprit is not None and r.reason != RULES][:5]:
         who = record.match.seats[record.culprit or 0]
-        print(f"{record.reason}: {who}, seed {record.match.seed}: {record.detail}")
+        print(f"{record.reason}: {who}, deal {record.match.seed}: {record.detail}")

@@ -79,6 +79,13 @@ def error(z: Any) -> Any:
     return 2 / mp.sqrt(mp.pi) * mp.fsum((-z) ** k / (mp.factorial(k) * (2 * k + 1)) for k in range(80)) - 1
 
 
+def hyperbolic(z: Any) -> Any:
+    """(tanh(x) / x - 1) / x^2 as a function of z = x^2."""
+    return mp.fsum(
+        4 ** (k + 2) * (4 ** (k + 2) - 1) * mp.bernoulli(2 * k + 4) / mp.factorial(2 * k + 4) * z**k for k in range(40)
+    )
+
+
 def logarithm_rows() -> list[list[float]]:
     """For each of 64 parts of [0.6875, 1.375), as equal in the bits of a float: a short number next to 1 / x in its
     middle, and the logarithm of its inverse in two parts, the first a multiple of 2^-42."""
@@ -127,6 +134,7 @@ def text() -> str:
             "LN2": parts(mp.log(2), [-42]),
             "LOGARITHM": polynomial(logarithm, -mp.mpf(1) / 64, mp.mpf(1) / 64, 7),
             "ARC": polynomial(arc, 0, mp.mpf("1.01") / 64**2, 4),
+            "HYPERBOLIC": polynomial(hyperbolic, 0, mp.mpf("1.01") / 64, 7),
             "ERROR": polynomial(error, 0, (mp.mpf(7) / 8) ** 2, 12),
         }
         tables: dict[str, list[Any]] = {

@@ -36,6 +36,7 @@ from asobiba.core.coefficients import (
     EXPONENTIAL,
     HALF_PI,
     HALF_PI_SUM,
+    HYPERBOLIC,
     LIMBS,
     LN2,
     LN2_32,
@@ -48,7 +49,22 @@ from asobiba.core.coefficients import (
 )
 from asobiba.core.targets import KERNEL, part
 
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "erf", "exp", "hypot", "log", "power", "sin", "sincos"]
+__all__ = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "erf",
+    "exp",
+    "hypot",
+    "log",
+    "modulo",
+    "power",
+    "sin",
+    "sincos",
+    "tanh",
+]
 
 exact = part(interpreted=True, **KERNEL)
 
@@ -340,7 +356,7 @@ def acos(x):
 
 @exact
 def _exponential(x, low):
-    # exp(x + low) where it is neither infinite nor 0.
+    # exp(x + low), where it is neither infinite nor 0, as a sum times 2^k.
     rounded = x * LN2_32[0] + _ROUNDER
     count = rounded - _ROUNDER
     k = _bits(rounded) - _bits(_ROUNDER)
@@ -350,7 +366,7 @@ def _exponential(x, low):
         (EXPONENTIAL[0] + r * EXPONENTIAL[1]) + z * ((EXPONENTIAL[2] + r * EXPONENTIAL[3]) + z * EXPONENTIAL[4])
     )
     near = POWERS[k & 31, 0]
-    return _scaled(near + (POWERS[k & 31, 1] + near * far), k >> 5)
+    return near, POWERS[k & 31, 1] + near * far, k >> 5
 
 
 @exact
@@ -361,7 +377,8 @@ def exp(x):
         return _INFINITY if x > 0.0 else _NAN
     if x < -745.1332191019412:
         return 0.0
-    return _exponential(x, 0.0)
+    near, rest, k = _exponential(x, 0.0)
+    return _scaled(near + rest, k)
 
 
 @exact
@@ -457,8 +474,34 @@ def power(x, y):
     elif high < -745.14:
         value = 0.0
     else:
-        value = _exponential(high, low)
+        near, rest, k = _exponential(high, low)
+        value = _scaled(near + rest, k)
     return -value if minus else value
+
+
+@exact
+def tanh(x):
+    """Hyperbolic tangent of `x`."""
+    x = np.float64(x)
+    size = abs(x)
+    if not size < 22.0:
+        return _signed(1.0, x) if size >= 22.0 else _NAN
+    if size < 0.125:
+        z = x * x
+        far = HYPERBOLIC[4] + z * (HYPERBOLIC[5] + z * (HYPERBOLIC[6] + z * HYPERBOLIC[7]))
+        far = HYPERBOLIC[0] + z * (HYPERBOLIC[1] + z * (HYPERBOLIC[2] + z * (HYPERBOLIC[3] + z * far)))
+        return x + x * z * far if x != 0.0 else x
+    near, rest, k = _exponential(2.0 * size, 0.0)
+    scale = _float((k + 1023) << 52)
+    near, rest = _sum(near, rest)
+    bottom, low = _sum(near * scale, 1.0)
+    low += rest * scale
+    inverse = 1.0 / bottom
+    part = 2.0 * inverse
+    product, error = _product(part, bottom)
+    part_low = (((2.0 - product) - error) - part * low) * inverse
+    high, low = _sum(1.0, -part)
+    return _signed(high + (low - part_low), x)
 
 
 # What is left.
@@ -487,6 +530,17 @@ def hypot(x, y):
     root = math.sqrt(total)
     product, product_error = _product(root, root)
     return (root + (((total - product) - product_error) + (rest + (error + other_error))) / (2.0 * root)) * back
+
+
+@exact
+def modulo(x, y):
+    """`x` less the multiple of `y` below it, from 0 to below `y`, for finite `x` and `y` > 0 with |x / y| < 2^50."""
+    x, y = np.float64(x), np.float64(y)
+    product, error = _product(math.floor(x / y) * 1.0, y)
+    rest = (x - product) - error
+    if rest < 0.0:
+        rest += y
+    return rest if rest < y else rest - y
 
 
 @exact

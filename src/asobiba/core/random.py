@@ -15,6 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from asobiba.core.elementary import cos, log
 from asobiba.core.kernels import kernel
 from asobiba.core.targets import count_ones, mask_word
 
@@ -93,8 +94,8 @@ def random_uniform(record):
 @kernel
 def random_normal(record):
     """A standard normal float (`float64`; Box-Muller, two draws)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - random_uniform(record)))
-    return radius * math.cos(2.0 * math.pi * random_uniform(record))
+    radius = math.sqrt(-2.0 * log(1.0 - random_uniform(record)))
+    return radius * cos(2.0 * math.pi * random_uniform(record))
 
 
 # Masks are read 64 entries at a time, as the bits of a word.

@@ -103,9 +103,10 @@ def _train_by_search(game: Game, hyperparameters: dict, folder: Path, console: C
     for column in ("opponent", "simulations", "games", "score", "95 % interval"):
         table.add_column(column, justify="left" if column == "opponent" else "right")
     for r in json.loads((folder / "run.json").read_text(encoding="utf-8"))["evaluation"]:
-        low, high = max(0, r["score"] - r["half_width"]), min(1, r["score"] + r["half_width"])
         simulations = str(r["simulations"]) if r["simulations"] else "the network alone"
-        table.add_row(r["opponent"], simulations, str(r["games"]), f"{r['score']:.3f}", f"{low:.3f} to {high:.3f}")
+        table.add_row(
+            r["opponent"], simulations, str(r["games"]), f"{r['score']:.3f}", f"{r['low']:.3f} to {r['high']:.3f}"
+        )
     console.print(table)
     console.print(f"It joins the league as the agent  net_uct:policy={policy},simulations=64")
 

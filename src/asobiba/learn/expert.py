@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from asobiba.arena.evaluation import evaluate
+from asobiba.core.agents import make_agent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
 from asobiba.learn.kernels import network_of
@@ -30,6 +32,7 @@ from asobiba.learn.networks import DensePolicy
 from asobiba.learn.policy_file import load_policy, save_policy
 from asobiba.learn.reporting import Interrupted
 from asobiba.learn.search import GamesPlayed, SelfPlay
+from asobiba.learn.search_agent import NetAgent
 
 CHECKPOINT = "checkpoint.pt"
 POLICY = "policy.safetensors"
@@ -272,57 +275,22 @@ def _rounds(expert: Expert, folder: Path, say: Callable[[str], None]) -> None:
             _append(folder / "curve.csv", [{"round": expert.round, **row} for row in rows])
             for row in rows:
                 say(
-                    f"  {row['simulations']} simulations against {row['opponent']}: {row['score']:.3f} +- {row['half_width']:.3f}"
+                    f"  {row['simulations']} simulations against {row['opponent']}: {row['score']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
                 )
 
 
 def _evaluate(expert: Expert, settings: dict[str, Any], games: int) -> list[dict[str, Any]]:
-    """Scores of the network alone and with searches: every opening from both sides, the pair as the interval's unit."""
-    from asobiba.core.agents import make_agent
-    from asobiba.learn.search_agent import NetAgent
-
+    """Scores of the network alone (0 simulations) and with searches: see `asobiba.arena.evaluation`."""
     found = []
     for opponent in settings["against"]:
         other = make_agent(expert.ruleset.game, opponent)
         for simulations in settings["simulations"]:
             own = NetAgent(expert.network(), max(1, simulations))
-            scores = [
-                play_pair(expert.ruleset, own, other, seed, settings["openings"]) for seed in range(max(1, games // 2))
-            ]
-            half = 1.96 * float(np.std(scores, ddof=1)) / len(scores) ** 0.5 if len(scores) > 1 else 0.5
-            found.append(
-                {
-                    "opponent": opponent, "simulations": simulations, "games": 2 * len(scores),
-                    "score": float(np.mean(scores)), "half_width": half,
-                }
-            )  # fmt: skip
+            played = evaluate(expert.ruleset, ("", own), (opponent, other), games, 0, settings["openings"])
+            figures = {name: getattr(played, name) for name in ("games", "distinct", "score", "low", "high")}
+            found.append({"opponent": opponent, "simulations": simulations, **figures})
         other.close()
     return found
-
-
-def play_pair(ruleset: Ruleset, own: Any, other: Any, seed: int, openings: int) -> float:
-    """Two games from one random opening, seats swapped; returns the mean score of `own` (a draw counts 1/2)."""
-    from asobiba.core import states
-
-    generator = np.random.Generator(np.random.Philox(seed))
-    opening = states.new_state(ruleset, seed)
-    for _ in range(openings):
-        following = states.step(ruleset, opening, int(generator.choice(states.legal_actions(ruleset, opening))))
-        if not states.is_over(following):
-            opening = following
-    score = 0.0
-    for seat in (0, 1):
-        agents = (own, other) if seat == 0 else (other, own)
-        for k, agent in enumerate(agents):
-            agent.begin(ruleset, [k], [seed])
-        state, gained = opening, 0.0
-        while not states.is_over(state):
-            mover = int(state["to_move"])
-            action = agents[mover].act(state, states.action_mask(ruleset, state))
-            state = states.step(ruleset, state, action)
-            gained += float(state["rewards"][seat])
-        score += 0.5 + 0.5 * float(np.sign(gained))
-    return score / 2
 
 
 def _append(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent, parse_agent
+from asobiba.core.agents import Agent, agent_loader, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
@@ -89,6 +89,7 @@ def _seconds_a_simulation(ruleset: Ruleset, network: Network) -> float:
     return sorted(found)[2] / _TRIAL
 
 
+@agent_loader(starts="nothing")
 def load_agent(game: Game, argument: str) -> Agent:
     """The loader behind `net_uct:policy=FILE,...` (entry point of the group `asobiba.agent_loaders`).
 

@@ -1,3 +1,5 @@
+import numpy as np
+
 from asobiba.core import kernel, random_normal
 
 
@@ -9,8 +11,8 @@ def reset(s, p):
 
 @kernel
 def step(s, p, action):
-    mine = min(max(action[0, 0], -1.0), 1.0)
-    yours = min(max(action[1, 0], -1.0), 1.0)
+    mine = min(max(np.float64(action[0, 0]), -1.0), 1.0)
+    yours = min(max(np.float64(action[1, 0]), -1.0), 1.0)
     s.puck += 0.3 * (mine - yours) + p.noise * random_normal(s)
     if abs(s.puck) > 1.0:
         s.puck = min(max(s.puck, -2.0), 2.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from asobiba.baselines.tactics import pairs
+from asobiba.arena import pairs
 
 _KINDS = {
     "independent": [(0, 0), (0, 1), (1, 0), (1, 1)],

@@ -1,4 +1,4 @@
-"""Shares of points with intervals where games come in pairs: the same map and round, colours swapped.
+"""Shares of points with intervals where games come in pairs: the same opening, map or round, colours swapped.
 
 The two games of a pair are not independent: on a map that one colour wins whoever plays, each pair is shared, and
 counting its games as two throws of a coin makes the interval too wide; where one agent wins both, too narrow. Those who

@@ -1,0 +1,85 @@
+"""The same bytes in processes of other kinds, and compiled code that could not have others."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import aarch64
+import pytest
+import same_bytes
+from conftest import debian_program
+
+import asobiba
+from asobiba import game_names
+
+LIBRARY, PLAIN, INTERPRETED = (kind for kind in same_bytes.KINDS if kind != "as it is")
+ROOT = Path(asobiba.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    """Matches of curling and of mini 4WD, on file."""
+    path = tmp_path_factory.mktemp("matches") / "records"
+    path.write_bytes(
+        pickle.dumps([*same_bytes.record_matches("curling_end", 4), *same_bytes.record_matches("curling", 1)])
+    )
+    return str(path)
+
+
+def test_another_c_library_changes_no_byte_of_any_game(records):
+    names, given = list(game_names()), {"games": 16, "steps": 40, "agents": False}
+    assert same_bytes.found_in(LIBRARY, names, records=records, **given) == same_bytes.found(names, **given)
+
+
+def test_a_processor_without_extensions_changes_no_byte(records):
+    names, given = ["curling_end", "mini4wd"], {"games": 16, "steps": 40, "agents": False}
+    assert same_bytes.found_in(PLAIN, names, records=records, **given) == same_bytes.found(names, **given)
+
+
+def test_the_interpreter_plays_the_same_bytes():
+    names, given = ["curling_end", "mini4wd", "battleship"], {"games": 2, "steps": 8, "agents": False}
+    assert same_bytes.found_in(INTERPRETED, names, **given) == same_bytes.found(names, **given)
+
+
+def test_nothing_allows_the_compiler_to_change_results():
+    """No option lets it reorder sums or contract products and sums."""
+    for folder in (ROOT, ROOT / "envs", ROOT / "baselines"):
+        for path in folder.resolve().rglob("*.py"):
+            assert not re.search(r"fastmath\W", path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", game_names())
+def test_all_kinds_of_processes_play_the_same_bytes(name, records):
+    given = {"games": 1000, "steps": 200, "agents": True}
+    expected = same_bytes.found([name], **given)
+    assert len(expected) > 1
+    assert same_bytes.found_in(LIBRARY, [name], records=records, **given) == expected
+    assert same_bytes.found_in(PLAIN, [name], records=records, **given) == expected
+    assert same_bytes.found_in("as it is", [name], threads=2, **given) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", game_names())
+def test_an_emulated_arm_plays_the_same_bytes(name):
+    for program, package in aarch64.PACKAGES.items():
+        debian_program(program, package)
+    here, there = aarch64.compare(name)
+    assert len(set(here)) > 1
+    assert here == there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", game_names())
+def test_emitted_code(name, tmp_path):
+    """The assembly of a game's loops and agents calls no library and has no fused instruction; no sum is reordered."""
+    script = Path(__file__).with_name("emitted_code.py")
+    done = subprocess.run(
+        [sys.executable, str(script), name, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    assert int(done.stdout.split()[-1]) > 2, done.stdout
