@@ -67,6 +67,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
 
     from asobiba.core import GameParameterError
     from asobiba.core import game as find
+    from asobiba.core.yaml_text import read_yaml
 
     found = find(game)
     values: dict[str, Any] = {}
@@ -76,7 +77,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
             raise GameParameterError(f"cannot read the parameter {text!r}: expected KEY=VALUE, such as size=9")
         key, value = key.strip(), value.strip()
         try:
-            read = yaml.safe_load(value)
+            read = read_yaml(value)
         except yaml.YAMLError:
             read = value
         if isinstance(found.parameters.get(key), str) and isinstance(read, (int, float)):
@@ -92,7 +93,7 @@ def _tuples(value: Any) -> Any:
 def make_runner(
     name: str, jobs: int | None, time_limit: float, address: str | None, trust: list[str] | None
 ) -> Executor:
-    """Who plays, on these terms."""
+    """Agents that play, on these terms."""
     from asobiba.arena.places import make_executor
     from asobiba.arena.trust import Trust
 
@@ -485,7 +486,7 @@ def _seat(ruleset: Ruleset, text: str) -> int:
         return ruleset.players.index(text)
     if text in words[:seats]:
         return words.index(text)
-    if text.isdigit() and 1 <= int(text) <= seats:
+    if text.isdecimal() and len(text) < 4 and 1 <= int(text) <= seats:
         return int(text) - 1
     raise AsobibaError(f"no seat {text!r}: choose {', '.join(ruleset.players)}, a number from 1 to {seats}, or random")
 

@@ -10,10 +10,11 @@ from asobiba.arena.match import Record
 from asobiba.arena.person import move_text, result_text
 from asobiba.arena.replay import replay
 from asobiba.core import AsobibaError
+from asobiba.core.answers import printable
 
 
 def headline(record: Record) -> str:
-    """Who played, how it ended."""
+    """Players of a match, and how it ended."""
     match = record.match
     result = result_text(record)
     if len(match.seats) == 1:
@@ -21,7 +22,7 @@ def headline(record: Record) -> str:
     text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, deal {match.seed}: {result}, {record.moves} moves, by {record.reason}"
     if record.culprit is not None:
         text += f" of {match.seats[record.culprit]}"
-    return text + (f" ({record.detail})" if record.detail else "")
+    return printable(text + (f" ({record.detail})" if record.detail else ""))
 
 
 def replay_text(record: Record, seat: int | None = None) -> str:

@@ -22,8 +22,8 @@ _PATIENCE = 20
 
 @dataclass(frozen=True)
 class _Points:
-    """How often each match of a pairing gave its first agent 0 to 4 points: `(pairings, 5)`; `rows`, `columns`: the two
-    agents; `groups`: seeds under which the pairing met, with those that lack a game.
+    """Counts of the matches of each pairing that gave its first agent 0 to 4 points: `(pairings, 5)`; `rows`, `columns`: the
+    two agents; `groups`: seeds under which the pairing met, with those that lack a game.
 
     A match is two games with swapped seats: 4 points for two wins, 0 for two losses. At one win each the games'
     tie-breaker decides: 3 for more, 1 for less, 2 for the same (or where the game has none). A draw counts half a game:

@@ -32,7 +32,7 @@ def camel_case(name: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a game's parameters make of it.
+    """Shape of a game under its parameters.
 
     Args:
         state: fields of a state after the common header, as NumPy field tuples `(name, dtype[, shape])`.
@@ -219,7 +219,7 @@ class Ruleset:
 
     @property
     def num_players(self) -> int:
-        """How many play (`seats` may be more: rows that nobody takes)."""
+        """Number of players (`seats` may be more: rows that nobody takes)."""
         return len(self.players)
 
     def teams(self, state: np.void | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What one can do with a state: play on from it, look at it from a seat, copy it, save it.
+"""Functions on a state: play on from it, look at it from a seat, copy it, save it.
 
 These functions never change the state that they are given; agents that search are built on them. They are made for
 one state at a time; `asobiba.api.Batch` steps thousands in one call.
@@ -302,7 +302,7 @@ def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
 
 
 def observation(ruleset: Ruleset, state: np.void, seat: int) -> np.ndarray:
-    """What `seat` observes: `(observation_size,)`; `Ruleset.channels` splits it."""
+    """Observation of `seat`: `(observation_size,)`; `Ruleset.channels` splits it."""
     out = np.zeros((1, ruleset.observation_size), ruleset.observation_space.dtype)
     seats = np.array([require_seat(ruleset, seat)])
     ruleset.engine.observe_all(_records(state, ruleset), ruleset.params, seats, out)

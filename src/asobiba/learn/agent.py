@@ -23,7 +23,7 @@ _WORTH_THREADS = 64
 
 
 def observe(ruleset: Ruleset, views: np.ndarray, seats: np.ndarray | None = None) -> np.ndarray:
-    """What the players at `seats` `(n,)`, or else those to move, observe in each record `(n,)`: `(n, observation_size)`."""
+    """Observations of the players at `seats` `(n,)`, or else of those to move, in each record `(n,)`: `(n, observation_size)`."""
     out = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
     seats = np.maximum(views["to_move"], 0) if seats is None else seats.astype(np.int8)
     ruleset.engine.observe_all(np.ascontiguousarray(views), ruleset.params, seats, out)
@@ -64,7 +64,7 @@ class PolicyAgent(Agent):
         return self._columns is not None
 
     def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
-        """Which columns of the game's observation the policy reads (`None`: all, as they are)."""
+        """Columns of the game's observation that the policy reads (`None`: all, as they are)."""
         seen, actions = self.policy.observation_space.shape, self.policy.action_space
         if self._remembers:
             seen = (seen[0] - self.policy.channels["memory"][0],)

@@ -20,6 +20,7 @@ from gymnasium import spaces
 from asobiba.core.agents import AGENTS
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.registry import GROUP as GAMES
+from asobiba.core.yaml_text import read_yaml
 from asobiba.protocols import sandbox
 
 SUFFIX = ".safetensors"
@@ -111,7 +112,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray
         raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
     try:
         with safe_open(file, framework="np") as opened:
-            header = yaml.safe_load((opened.metadata() or {}).get(_HEADER, ""))
+            header = read_yaml((opened.metadata() or {}).get(_HEADER, ""))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, yaml.YAMLError) as error:
         raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
@@ -127,7 +128,7 @@ def _load_plain(file: Path) -> Any:
 
     try:
         with safe_open(file, framework="pt") as opened:
-            header = yaml.safe_load((opened.metadata() or {}).get(_HEADER, ""))
+            header = read_yaml((opened.metadata() or {}).get(_HEADER, ""))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
         if not isinstance(header, dict) or header.get("format") != _FORMAT:
             raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
@@ -202,7 +203,7 @@ _KEPT = (
 
 
 def _arguments(policy: Any) -> dict[str, Any]:
-    """What the policy's constructor takes beside the spaces, as plain data."""
+    """Arguments of the policy's constructor beside the spaces, as plain data."""
     own = getattr(policy, "_network", {})
     given = {**policy._get_constructor_parameters(), **own}
     kept = {name: _to_plain(name, given[name]) for name in (*_KEPT, *own) if name in given}
