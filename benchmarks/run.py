@@ -32,6 +32,7 @@ import numba
 import numpy as np
 import peers
 import tactics_search
+import wasm
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from timing import Case, measure
@@ -246,12 +247,22 @@ def large_league() -> list[str]:
     ]
 
 
+def wasm_table() -> list[str]:
+    """Random play as WebAssembly in Node beside the same calls of native code, and what modules weigh."""
+    return [
+        "| game | rules, kB gzipped | agents | with agents, kB gzipped | steps/s in Node | natively | ratio |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *wasm.rows(),
+    ]
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "frames": frame_table,
     "compiling": compile_table,
     "together": side_by_side,
     "league": league_costs,
     "large": large_league,
+    "wasm": wasm_table,
     "facts": facts,
 }
 

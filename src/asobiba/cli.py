@@ -28,6 +28,7 @@ _LATE = {
     "compile": ("asobiba.api.prepare", "compile_games"),
     "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
     "train": ("asobiba.learn.commands", "train"),
+    "wasm": ("asobiba.targets.wasm.commands", "wasm"),
 }
 
 

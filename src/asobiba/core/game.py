@@ -97,6 +97,7 @@ class Game:
         fault_limit: after so many replaced actions all of a player's actions are replaced; 0: never.
         reward_range: least and greatest reward of one player in one step, or `None` where a parameter sets them.
         illegal_reward: the reward of a player whose illegal action ends the game.
+        variants: named sets of parameters that people play: what menus offer, and what WebAssembly modules are written for.
         notation, draw: modules of the text notation and the SVG picture, imported when first used.
         tie_break: a function `(ruleset, final state) -> one number per seat` that decides a match of two games in
             which each side won once: the greater sum wins narrowly. `None`: such a match is drawn.
@@ -119,6 +120,7 @@ class Game:
     fault_limit: int = 0
     reward_range: tuple[float, float] = (-1.0, 1.0)
     illegal_reward: float = -1.0
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     notation: str | None = None
     draw: str | None = None
     tie_break: Callable[[Ruleset, np.void], Sequence[float]] | None = None
