@@ -28,6 +28,7 @@ _LATE = {
     "compile": ("asobiba.api.prepare", "compile_games"),
     "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
     "train": ("asobiba.learn.commands", "train"),
+    "wasm": ("asobiba.targets.wasm.commands", "wasm"),
 }
 
 
@@ -44,7 +45,7 @@ def _command(thing: Any, name: str) -> Any:
 
 @cache
 def _game_packages() -> dict[str, list[str]]:
-    """Where the commands of each game may lie, without importing anything: the packages of its agents, then its own."""
+    """Packages in which the commands of each game may lie, without importing anything: those of its agents, then its own."""
     agents = [(entry.name, entry.value.partition(":")[0]) for entry in entry_points(group=_AGENTS)]
     found = {}
     for entry in entry_points(group=_GAMES):
@@ -64,7 +65,7 @@ def _game_group(game: str) -> Any:
 
 
 def _folder(package: str) -> Path | None:
-    """Where a package lies; none of its parents but the first is imported, and those of this one cost nothing."""
+    """Place of a package; none of its parents but the first is imported, and those of this one cost nothing."""
     parent, _, last = package.rpartition(".")
     try:
         if parent in ("", "asobiba.baselines", "asobiba.envs"):
@@ -264,6 +265,23 @@ def doctor() -> None:
     from asobiba.arena.lists import print_doctor
 
     if not print_doctor():
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    target: Annotated[
+        str, typer.Argument(metavar="GAME_OR_PACKAGE", help="A game's name, a package of games, or the folder of one.")
+    ],
+) -> None:
+    """For authors of games: names what is wrong in a declaration or a kernel, with file and line.
+
+    Plays a few games in the plain interpreter, then compiled with bounds checks, then runs the conformance tests. Each part
+    runs in a process of its own. Example: asobiba check ./my_game
+    """
+    from asobiba.checking import check
+
+    if not check(target):
         raise typer.Exit(1)
 
 

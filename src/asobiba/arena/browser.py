@@ -269,7 +269,7 @@ class PageGame:
             self._ponder()
 
     def _joined(self, move: Any) -> np.ndarray:
-        """What all who act now do: the person his move, the agents what they choose."""
+        """Actions of all who act now: the person's move, and the agents' choices."""
         action = np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
         for seat in self.ruleset.actors(self.state).tolist():
             action[seat] = self._choice(seat) if seat in self._agents else move
@@ -293,7 +293,7 @@ class PageGame:
                 agent.ponder(self._view(seat))
 
     def describe(self) -> dict[str, Any]:
-        """What the page shows, as JSON-ready values."""
+        """Content of the page, as JSON-ready values."""
         with self._lock:
             state, past = self.state, list(self.past)
             over, asked = is_over(state), self._asked() and not self._thinking
@@ -331,7 +331,7 @@ class PageGame:
         return {"svg": None, "text": str(shown)}
 
     def _choices(self, mover: int) -> dict[str, Any]:
-        """What the person may choose from."""
+        """Actions that the person may choose from."""
         ruleset, view = self.ruleset, self._view(mover)
         drawing: Any = ruleset.draw if ruleset.game.draw is not None else None
         result: dict[str, Any] = {}

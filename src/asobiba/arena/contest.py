@@ -156,7 +156,7 @@ def league_simulate(
     seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture: .svg, .png or .pdf.")] = None,
 ) -> None:
-    """How fast each schedule finds the true order: rank correlation against games played, for simulated agents."""
+    """Speed at which each schedule finds the true order: rank correlation against games played, for simulated agents."""
     from rich.table import Table
 
     from asobiba.arena.lists import console

@@ -19,7 +19,7 @@ from asobiba.sources import league_digest
 
 @dataclass(frozen=True)
 class LeagueRun:
-    """What a call of `run_league` did: matches that the schedule wants, had before, played now, and still lacks."""
+    """Summary of a call of `run_league`: matches that the schedule wants, had before, played now, and still lacks."""
 
     wanted: int
     before: int
@@ -42,7 +42,9 @@ def check_agents(ruleset: Ruleset, agents: Sequence[str], executor: Executor) ->
 
     Raises:
         UnknownAgent, GameParameterError, RefusedAgent: for the first that cannot play.
+        GameMistake: for what the author of the game got wrong.
     """
+    ruleset.require_tried()
     trust = executor.terms.trust
     here, elsewhere = [], []
     for text in dict.fromkeys(agents):

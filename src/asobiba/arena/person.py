@@ -260,7 +260,7 @@ def play_person(
 
 
 def result_text(record: Record) -> str:
-    """Who won: all of a team."""
+    """Winners: all of a team."""
     names = list(dict.fromkeys(record.match.seats[seat] for seat in record.winners))
     return f"{', '.join(names)} win{'s' if len(names) == 1 else ''}" if names else "drawn"
 

@@ -1,4 +1,4 @@
-"""What a table shows: one line per agent with its rating, and one cell per pairing."""
+"""Content of a table: one line per agent with its rating, and one cell per pairing."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ OPPONENTS = 100
 
 @dataclass(frozen=True)
 class Entry:
-    """What became of a submission: the agent's text, its place (1 is best) among how many, and the table."""
+    """Result of a submission: the agent's text, its place (1 is best) among how many, and the table."""
 
     agent: str
     place: int

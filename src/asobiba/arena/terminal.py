@@ -1,4 +1,4 @@
-"""What leagues and matches show while they run and when they are over. Without a terminal: plain lines."""
+"""Output of leagues and matches while they run and when they are over. Without a terminal: plain lines."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class LeagueProgress(Progress):
             self.show(state.before - self._before + state.played)
 
     def _count_all(self, results: Results) -> None:
-        """What was played before, however much it is."""
+        """Matches that were played before, however many."""
         n = len(results.agents)
         games, gained, scores = np.zeros(n), np.zeros(n), np.zeros(n)
         for seat in range(results.seats.shape[1]):
@@ -148,7 +148,7 @@ def print_standings(table: Standings, wide: bool = False) -> None:
 
 
 def _print_cross(table: Standings) -> None:
-    """Who scores how much against whom."""
+    """Scores of each agent against each other."""
     shown = Table(title="score of the row against the column, %")
     shown.add_column("agent", no_wrap=True)
     for line in table.lines:

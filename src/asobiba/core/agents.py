@@ -32,9 +32,24 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "text"),
     "None": ((type(None),), "null"),
 }
-"""What the annotations of agents' parameters take, and how to say it."""
+"""Types that the annotations of agents' parameters accept, and their names in messages."""
 _Loader = TypeVar("_Loader", bound=Callable[..., "Agent"])
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
+
+
+@dataclass(frozen=True)
+class Thinking:
+    """How an agent that is no kernel finds its answer by one compiled function, for targets without Python.
+
+    Args:
+        function: `function(views, params, masks, *arrays, actions)` answers the first view.
+        arrays: what it works with, as it is when a game begins: by name, in the order of the arguments.
+        generator: which of them holds, in its first record, a generator that a game's seed starts (`seed_record`); "" for none.
+    """
+
+    function: Callable[..., Any]
+    arrays: Mapping[str, np.ndarray]
+    generator: str = ""
 
 
 class Agent(ABC):
@@ -80,6 +95,10 @@ class Agent(ABC):
 
         Only agents without memory of a game can answer this; learned policies override it.
         """
+        return None
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """How it answers without Python, or `None` where it cannot. Kernel agents are kernels and need none."""
         return None
 
     def ponder(self, view: np.void) -> None:  # noqa: B027 - most agents do not
@@ -189,6 +208,7 @@ class Hand:
     def _bind(self) -> tuple[Any, Table]:
         # Late, since a copy is made piece by piece.
         if self._bound is None:
+            self.ruleset.require_tried()
             policies = [agent.policy for agent in self.agents]
             masked = any(agent.masks for agent in self.agents)
             nobody = [NOTHING] * (MOST_POLICIES - len(self.agents))
@@ -206,7 +226,7 @@ class Hand:
 
     @property
     def table(self) -> Table:
-        """Who sits where, as the loops take it."""
+        """Seats and their players, as the loops take them."""
         return self._bind()[1]
 
     def begin(self, games: np.ndarray, seats: np.ndarray | int, seeds: np.ndarray) -> None:
@@ -262,7 +282,7 @@ _ONE = np.ones(1, np.uint8)
 
 @dataclass(frozen=True)
 class AgentDeclaration:
-    """What `asobiba agents GAME` lists; a package of agents holds them as `AGENTS`.
+    """Entry of `asobiba agents GAME`; a package of agents holds them as `AGENTS`.
 
     Args:
         name: lower case; the agent is called by `name` or `name:parameter=value,parameter=value`.

@@ -27,7 +27,7 @@ _OPTIONAL = ("legal", "is_legal", "random_action", "replacement", "hide", "resam
 
 
 def _bindings(game: Any) -> dict[str, Any]:
-    """What stands in the place of the placeholders: the game's kernels, and constants."""
+    """Bindings that replace the placeholders: the game's kernels, and constants."""
     rules = game.rules
     found: dict[str, Any] = {}
     for name in _NEEDED:

@@ -1,4 +1,4 @@
-"""What compiled code is: one digest of functions and of all that they reach.
+"""Identity of compiled code: one digest of functions and of all that they reach.
 
 It covers, function by function, the syntax tree (see `asobiba.core.trees`), the defaults, the options it is compiled
 with, and everything that its global names stand for: other functions in turn, numbers, text, tuples, arrays, dtypes,

@@ -57,7 +57,7 @@ THREADED: dict[str, Any] = {**CALLED, "parallel": True}
 
 
 def most_threads() -> int:
-    """How many threads compiled code may use: `NUMBA_NUM_THREADS`, or all cores."""
+    """Number of threads that compiled code may use: `NUMBA_NUM_THREADS`, or all cores."""
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
@@ -116,7 +116,7 @@ _load_64, _load_32, _load_16, _load_8 = _loader(64), _loader(32), _loader(16), _
 
 
 def mask_word(mask: np.ndarray, start: int) -> np.uint64:
-    """Which of the (at most) 64 entries of a 1-D mask from `start` on are not 0: bits, the first the lowest.
+    """Bits that tell which of the (at most) 64 entries of a 1-D mask from `start` on are not 0, the first the lowest.
 
     `start` is a multiple of 64.
     """
@@ -164,7 +164,7 @@ def _count_ones(typing_context, word):
 
 
 def count_ones(word: np.uint64) -> int:
-    """How many bits of a `uint64` are 1."""
+    """Number of bits of a `uint64` that are 1."""
     return int(word).bit_count()
 
 

@@ -144,7 +144,7 @@ def _merge(base: dict[str, Any], change: Mapping[str, Any], source: str, prefix:
 
 
 def _number(old: Any, value: Any) -> Any:
-    """What YAML reads as text and a person means as a number, such as `1e-4`."""
+    """Number for a text that YAML does not read as one, such as `1e-4`."""
     if isinstance(value, list) and isinstance(old, (float, list)):
         return [_number(0.0, part) for part in value]
     if isinstance(value, str) and isinstance(old, (float, list)):
@@ -169,7 +169,7 @@ def _where(name: str) -> str | None:
 
 
 def read_settings(texts: Sequence[str]) -> dict[str, Any]:
-    """What `--set learner.learning_rate=1e-4` means, as the mapping that a file would hold.
+    """Mapping of texts such as `learner.learning_rate=1e-4` (`--set`), as a file would hold it.
 
     Raises:
         ConfigError: for text of another form.

@@ -1,4 +1,4 @@
-"""What the loops read and write, as named tuples of arrays: passing one costs as much as passing its arrays."""
+"""Arrays that the loops read and write, as named tuples: passing one costs as much as passing its arrays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Games(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Who sits where.
+    """Seats and their players.
 
     Attributes:
         control: `(n,)` records (`asobiba.core.record.CONTROL`): the learner's seat, and the generator of the episodes.

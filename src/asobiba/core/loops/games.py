@@ -47,15 +47,16 @@ from asobiba.core.loops.placeholder import (
 )
 
 # end of bind
+from asobiba.core.handover import unpacked
 from asobiba.core.random import begin_control, random_legal
 from asobiba.core.targets import CALLED, INLINED, LEAN, THREADED, WOVEN, again, part, prefetch
 
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
-"""What a call does to each game: begins an episode, steps it, steps it without observing, observes it."""
+"""Operations on each game: begin an episode, step, step without observing, observe."""
 NOBODY = -2
 """The learner's seat where there is none: agents play the game to its end."""
 ATTEMPTS = 64
-"""So often a game is dealt again that agents end before the learner's first move."""
+"""Number of times a game is dealt again if agents end it before the learner's first move."""
 
 woven = njit(**WOVEN)
 called = njit(**CALLED)
@@ -385,18 +386,22 @@ def run_range(begin, end, op, mode, select, games, table):
 
 
 @called
-def run(op, mode, select, games, table):
+def run(op, mode, handover):
     """Does `op` in the games where `select` is set; `mode` is that of auto-reset (see `asobiba.core.laws`).
+
+    Args:
+        handover: of `select` (`(n,)` uint8), `Games` and `Table` (see `asobiba.core.handover`).
 
     Returns the summary of the first game, which is all that an environment of one game asks for.
     """
+    select, games, table = unpacked(handover)
     run_range(0, games.states.shape[0], op, mode, select, games, table)
     return summary(games.states[0])
 
 
 @njit(**THREADED)
 def run_in_threads(threads, op, mode, select, games, table):
-    """`run`, with the games shared out to threads."""
+    """`run`, with the games shared out to threads. (Numba's threads take named tuples as arguments only.)"""
     for thread in prange(threads):
         begin = int64(thread) * games.states.shape[0] // threads
         end = (int64(thread) + 1) * games.states.shape[0] // threads
@@ -453,7 +458,7 @@ def observe_all(states, params, players, observations):
 
 @called
 def hide_all(states, params, players):
-    """What one player of each state may see, in place."""
+    """Hides, in place, what one player of each state may not see."""
     for i in range(states.shape[0]):
         hide_now(states[i], pick(params, i), int64(players[i]))
 

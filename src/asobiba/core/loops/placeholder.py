@@ -75,7 +75,7 @@ def replacement(s, p, player, mask):
 
 @kernel
 def observe(s, p, player, out):
-    """What a player observes, `(size,)`."""
+    """Observation of a player, `(size,)`."""
     out[:] = 0
 
 
