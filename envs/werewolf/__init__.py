@@ -149,6 +149,12 @@ GAME = Game(
     teams="team",
     faults="replace",
     reward_range=(-2.0, 3.0),
+    variants={
+        "village_5": {"players": 5},
+        "village_11": {"players": 11},
+        "0.6": {"rules": "0.6"},
+        "in_turn": {"talk": "turn"},
+    },
     notation="asobiba.envs.werewolf.notation",
     draw="asobiba.envs.werewolf.draw",
     evidence="games of the official servers of both generations, packet by packet; an independent plain engine",

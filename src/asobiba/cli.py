@@ -28,6 +28,7 @@ _LATE = {
     "compile": ("asobiba.api.prepare", "compile_games"),
     "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
     "train": ("asobiba.learn.commands", "train"),
+    "wasm": ("asobiba.targets.wasm.commands", "wasm"),
 }
 
 
@@ -264,6 +265,23 @@ def doctor() -> None:
     from asobiba.arena.lists import print_doctor
 
     if not print_doctor():
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    target: Annotated[
+        str, typer.Argument(metavar="GAME_OR_PACKAGE", help="A game's name, a package of games, or the folder of one.")
+    ],
+) -> None:
+    """For authors of games: names what is wrong in a declaration or a kernel, with file and line.
+
+    Plays a few games in the plain interpreter, then compiled with bounds checks, then runs the conformance tests. Each part
+    runs in a process of its own. Example: asobiba check ./my_game
+    """
+    from asobiba.checking import check
+
+    if not check(target):
         raise typer.Exit(1)
 
 

@@ -496,15 +496,17 @@ def replay(
     number: Annotated[str, typer.Argument(help="Its number in the store, or its key.")],
     store: StorePlace = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position) or .txt file.")
+        Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position), .txt or .json file.")
     ] = None,
     seat: Annotated[int | None, typer.Option(min=1, help="Show what this seat knew.  [default: everything]")] = None,
     fps: Annotated[
         float | None, typer.Option(min=0.1, help="Pictures per second of a film.  [default: the game's own]")
     ] = None,
 ) -> None:
-    """Plays a match on record again: as text, film or picture."""
-    from asobiba.arena.show import replay_text, save_film
+    """Plays a match on record again: as text, film or picture; or writes it as JSON, for the JavaScript package."""
+    import json
+
+    from asobiba.arena.show import record_json, replay_text, save_film
     from asobiba.arena.store import Store, default_store
     from asobiba.core import AsobibaError
     from asobiba.core import game as find
@@ -522,6 +524,8 @@ def replay(
         print(replay_text(record, viewer))
     elif output.suffix == ".txt":
         output.write_text(replay_text(record, viewer) + "\n", encoding="utf-8")
+    elif output.suffix == ".json":
+        output.write_text(json.dumps(record_json(record)) + "\n", encoding="utf-8")
     else:
         save_film(output, record, viewer, fps)
     if output is not None:

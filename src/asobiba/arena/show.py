@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from asobiba.api.render import ansi, film_fps, save_movie, svg
 from asobiba.arena.match import Record
@@ -39,6 +42,24 @@ def replay_text(record: Record, seat: int | None = None) -> str:
                 text = str(action)
             parts.append(f"{int(state['steps']) + 1}. {who}: {text}")
     return "\n\n".join(parts)
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """A record as plain data: what `Ruleset.replay` of the JavaScript package takes. Actions are in base 64."""
+    match = record.match
+    return {
+        "game": match.game,
+        "version": match.version,
+        "parameters": json.loads(match.parameters_text),
+        "seats": list(match.seats),
+        "seed": str(match.game_seed),
+        "agentSeeds": [str(match.agent_seed(seat)) for seat in range(len(match.seats))],
+        "actions": base64.b64encode(record.actions).decode(),
+        "digest": record.digest,
+        "returns": list(record.returns),
+        "reason": record.reason,
+        "culprit": record.culprit,
+    }
 
 
 def pictures(record: Record, seat: int | None = None) -> Iterator[str]:

@@ -37,6 +37,21 @@ _Loader = TypeVar("_Loader", bound=Callable[..., "Agent"])
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
 
+@dataclass(frozen=True)
+class Thinking:
+    """How an agent that is no kernel finds its answer by one compiled function, for targets without Python.
+
+    Args:
+        function: `function(views, params, masks, *arrays, actions)` answers the first view.
+        arrays: what it works with, as it is when a game begins: by name, in the order of the arguments.
+        generator: which of them holds, in its first record, a generator that a game's seed starts (`seed_record`); "" for none.
+    """
+
+    function: Callable[..., Any]
+    arrays: Mapping[str, np.ndarray]
+    generator: str = ""
+
+
 class Agent(ABC):
     """A player of one game at a time.
 
@@ -80,6 +95,10 @@ class Agent(ABC):
 
         Only agents without memory of a game can answer this; learned policies override it.
         """
+        return None
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """How it answers without Python, or `None` where it cannot. Kernel agents are kernels and need none."""
         return None
 
     def ponder(self, view: np.void) -> None:  # noqa: B027 - most agents do not
@@ -189,6 +208,7 @@ class Hand:
     def _bind(self) -> tuple[Any, Table]:
         # Late, since a copy is made piece by piece.
         if self._bound is None:
+            self.ruleset.require_tried()
             policies = [agent.policy for agent in self.agents]
             masked = any(agent.masks for agent in self.agents)
             nobody = [NOTHING] * (MOST_POLICIES - len(self.agents))

@@ -313,10 +313,14 @@ def _identity(ruleset: Ruleset) -> dict[str, Any]:
     return {"game": ruleset.game.name, "version": ruleset.game.version, "parameters": ruleset.parameters}
 
 
+def state_header(ruleset: Ruleset) -> str:
+    """The line that begins a state's bytes: the game, its version and parameters, as JSON."""
+    return json.dumps(_identity(ruleset), sort_keys=True, default=repr)
+
+
 def state_bytes(ruleset: Ruleset, state: np.void) -> bytes:
     """The state as bytes: one line that names the game, its version and parameters, then the record."""
-    header = json.dumps(_identity(ruleset), sort_keys=True, default=repr).encode()
-    return _MAGIC + header + b"\n" + state.tobytes()
+    return _MAGIC + state_header(ruleset).encode() + b"\n" + state.tobytes()
 
 
 def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
@@ -336,7 +340,7 @@ def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
         found = json.loads(head[len(_MAGIC) :])
     except (ValueError, RecursionError):
         raise StateBytesError(f"the header of these bytes cannot be read: {head[:80]!r}") from None
-    wanted = json.loads(json.dumps(_identity(ruleset), sort_keys=True, default=repr))
+    wanted = json.loads(state_header(ruleset))
     if found != wanted:
         raise StateBytesError(f"these bytes are a state of {found}, expected one of {wanted}")
     if len(body) != ruleset.dtype.itemsize:

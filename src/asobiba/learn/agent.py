@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent, agent_loader, agent_packages, parse_agent
+from asobiba.core.agents import Agent, Thinking, agent_loader, agent_packages, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
-from asobiba.learn.policy_file import PolicyFileError, load_policy
+from asobiba.learn.kernels import network_of
+from asobiba.learn.policy_file import PolicyFileError, arguments_of, load_policy
+from asobiba.learn.thinking import network_thinking
 
 if TYPE_CHECKING:
     from asobiba.learn.memory import Memory
@@ -57,6 +59,18 @@ class PolicyAgent(Agent):
             self._ruleset = ruleset
         self._memory: Memory | None = None
         self._generator = np.random.Generator(np.random.Philox(seed))
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """As compiled code, where the layers are dense and the best action is played."""
+        if self._fit(ruleset) is not None or self._remembers or not self.deterministic or not ruleset.discrete:
+            return None
+        kind = type(self.policy)
+        tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
+        try:
+            network = network_of(f"{kind.__module__}:{kind.__qualname__}", arguments_of(self.policy), tensors)
+        except PolicyFileError:
+            return None
+        return network_thinking(ruleset, network)
 
     @property
     def partial(self) -> bool:

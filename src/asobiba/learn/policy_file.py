@@ -57,7 +57,7 @@ def save_policy(policy: Any, path: str | Path) -> None:
         "class": f"{kind.__module__}:{kind.__qualname__}",
         "observation_space": _space(policy.observation_space),
         "action_space": _space(policy.action_space),
-        "arguments": _arguments(policy),
+        "arguments": arguments_of(policy),
     }
     tensors = {name: tensor.detach().clone().contiguous() for name, tensor in policy.state_dict().items()}
     save_file(tensors, path, metadata={_HEADER: yaml.safe_dump(header, sort_keys=False)})
@@ -202,7 +202,7 @@ _KEPT = (
 )  # fmt: skip
 
 
-def _arguments(policy: Any) -> dict[str, Any]:
+def arguments_of(policy: Any) -> dict[str, Any]:
     """Arguments of the policy's constructor beside the spaces, as plain data."""
     own = getattr(policy, "_network", {})
     given = {**policy._get_constructor_parameters(), **own}
