@@ -114,6 +114,20 @@ def fit(
 _AGENT = Annotated[str, typer.Option(help="Our agent, as `asobiba agents werewolf` lists it.")]
 
 
+def _tell_missing(peers: list, wanted: int, wait: float, fill: str | None) -> None:
+    """Says which clients have come in time. Raises `typer.Exit` if nobody takes the others' seats."""
+    came = ", ".join(repr(peer.name) for peer in peers) or "nobody"
+    typer.echo(f"{wanted - len(peers)} of {wanted} clients are missing after {wait:g} s; {came} came", err=True)
+    if fill is None:
+        typer.echo(
+            "No game is played. Wait longer (--wait), or let our agents take their seats (--fill basic).", err=True
+        )
+        for peer in peers:
+            peer.close()
+        raise typer.Exit(1)
+    typer.echo(f"{fill} takes their seats", err=True)
+
+
 @app.command()
 def serve(
     clients: Annotated[
@@ -175,16 +189,7 @@ def serve(
         )
         peers = reception.wait(wait)
     if len(peers) < wanted:
-        came = ", ".join(repr(peer.name) for peer in peers) or "nobody"
-        typer.echo(f"{wanted - len(peers)} of {wanted} clients are missing after {wait:g} s; {came} came", err=True)
-        if fill is None:
-            typer.echo(
-                "No game is played. Wait longer (--wait), or let our agents take their seats (--fill basic).", err=True
-            )
-            for peer in peers:
-                peer.close()
-            raise typer.Exit(1)
-        typer.echo(f"{fill} takes their seats", err=True)
+        _tell_missing(peers, wanted, wait, fill)
     if log is not None:
         log.mkdir(parents=True, exist_ok=True)
 

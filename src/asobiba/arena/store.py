@@ -584,10 +584,20 @@ def _record(row: Any, seats: Sequence[Any]) -> Record:
         match = read_secret(row.bits, row.public_seed).deal(match)
     breaks, teams = tuple(s.tie_break for s in seats), tuple(s.team for s in seats)
     record = Record(
-        match, bytes(row.actions), tuple(s._mapping["return"] for s in seats), row.moves, row.reason, row.culprit,
-        row.detail, tuple(s.decisions for s in seats), tuple(s.seconds for s in seats),
-        None if None in breaks else breaks, row.digest, None if None in teams else teams, row.contained,
-    )  # fmt: skip
+        match=match,
+        actions=bytes(row.actions),
+        returns=tuple(s._mapping["return"] for s in seats),
+        moves=row.moves,
+        reason=row.reason,
+        culprit=row.culprit,
+        detail=row.detail,
+        decisions=tuple(s.decisions for s in seats),
+        seconds=tuple(s.seconds for s in seats),
+        tie_break=None if None in breaks else breaks,
+        digest=row.digest,
+        teams=None if None in teams else teams,
+        contained=row.contained,
+    )
     sound = (
         match.key == row.key
         and record.winner == row.winner

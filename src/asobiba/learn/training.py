@@ -10,10 +10,9 @@ import json
 import math
 import os
 import platform
-import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -50,6 +49,22 @@ POLICY = "policy.safetensors"
 
 class RunFolderError(AsobibaError, ValueError):
     """A run folder that cannot be used as asked."""
+
+
+def _write_record(
+    folder: Path, game: Game, config: dict[str, Any], command: str, model: Any, results: Sequence[Evaluation]
+) -> None:
+    """Writes `run.json`."""
+    record = {
+        "game": game.id,
+        "command": command,
+        "seed": config["seed"],
+        "steps": int(model.num_timesteps),
+        "parameters_of_the_network": int(sum(p.numel() for p in model.policy.parameters())),
+        "versions": versions(),
+        "evaluation": [result.as_dict() for result in results],
+    }
+    (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def train(
@@ -130,16 +145,7 @@ def train(
     save_policy(model.policy, folder / POLICY)
     agent = PolicyAgent(model.policy, name=f"sb3:{folder / POLICY}")
     results = evaluate(agent, ruleset, config["evaluation"]["against"], config["evaluation"]["games"], config["seed"])
-    record = {
-        "game": game.id,
-        "command": command,
-        "seed": config["seed"],
-        "steps": int(model.num_timesteps),
-        "parameters_of_the_network": int(sum(p.numel() for p in model.policy.parameters())),
-        "versions": versions(),
-        "evaluation": [result.as_dict() for result in results],
-    }
-    (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    _write_record(folder, game, config, command, model, results)
     with contextlib.suppress(MissingExtra):
         draw_curve(folder)
     return results
@@ -420,13 +426,6 @@ def _numbers_fixed(seed: int) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
-
-
-def remove_run(folder: str | Path) -> None:
-    """Deletes a run folder, if it is one."""
-    folder = Path(folder)
-    if (folder / "config.yml").exists():
-        shutil.rmtree(folder)
 
 
 def command_line() -> str:
