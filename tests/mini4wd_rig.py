@@ -103,6 +103,8 @@ class PtyCar(threading.Thread):
         self.body = Bench((10, -20, 2048, 5, -3, 150) if codec == "asobiba" else (10, -20, -2048, 5, -3, 150))
         self.program = NotingProgram(make_codec(codec), self.body)
         self.fault: str | None = None
+        self.slowest = 0.0
+        """The longest time between two looks at the wire, s; on a busy machine it is long."""
         self._random = random.Random(4)
         self._queues: dict[str, list[tuple[float, bytes]]] = {"in": [], "out": []}
         self._held: dict[str, bytes | None] = {"in": None, "out": None}
@@ -136,9 +138,10 @@ class PtyCar(threading.Thread):
         self.unplug()
 
     def run(self) -> None:
-        origin = time.monotonic()
+        origin = now = time.monotonic()
         while not self._over.wait(0.001):
-            now = time.monotonic()
+            before, now = now, time.monotonic()
+            self.slowest = max(self.slowest, now - before)
             self.program.advance(now - origin)
             sent = self.program.take()
             with self._plugged:
