@@ -30,6 +30,7 @@ import numba
 import numpy as np
 import peers
 import tactics_search
+import wasm
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from timing import Case, measure
@@ -205,6 +206,15 @@ def large_league() -> list[str]:
     ]
 
 
+def wasm_table() -> list[str]:
+    """Random play as WebAssembly in Node beside the same calls of native code, and what modules weigh."""
+    return [
+        "| game | rules, kB gzipped | agents | with agents, kB gzipped | steps/s in Node | natively | ratio |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *wasm.rows(),
+    ]
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "arithmetic": arithmetic_table,
     "frames": frame_table,
@@ -212,6 +222,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "together": side_by_side,
     "league": league_costs,
     "large": large_league,
+    "wasm": wasm_table,
     "facts": facts,
 }
 

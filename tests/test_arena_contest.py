@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import csv
 import gzip
+import io
 import json
 import math
 import re
@@ -36,9 +38,10 @@ from asobiba.arena.schedule import (
 from asobiba.arena.sequential import SequentialTest
 from asobiba.arena.show import headline
 from asobiba.arena.simulate import SCHEDULES, simulate
-from asobiba.arena.standings import escaped, standings
+from asobiba.arena.standings import escaped, standings, to_csv
 from asobiba.arena.submit import agent_text
 from asobiba.arena.teams import plackett_luce
+from asobiba.arena.terminal import print_standings
 from asobiba.arena.wwg import points_table, weighted_degree
 from asobiba.core import AsobibaError, game, games
 
@@ -299,12 +302,35 @@ def test_names_are_plain_text_in_markdown():
     )
 
 
+def test_names_stand_in_tables_and_csv_as_they_are_and_do_nothing(capsys):
+    names = ["[/red]x", "\x1b[2Jwiped", "\u202eback", '=cmd|"/c calc"!A1']
+    results = [result((a, b), 0) for a in names for b in names if a != b]
+    table = standings(NIM, results)
+    print_standings(table, wide=True)
+    shown = capsys.readouterr().out
+    assert "[/red]x" in shown
+    assert "\x1b[2J" not in shown
+    assert "\u202e" not in shown
+    assert "\\x1b[2Jwiped" in shown
+    cells = [cell for row in csv.reader(io.StringIO(to_csv(table))) for cell in row]
+    assert '\'=cmd|"/c calc"!A1' in cells
+    assert not any(cell.startswith("=") for cell in cells)
+
+
 def test_points_of_pairs_are_counted_as_the_paper_does():
     results = [result(("a", "b"), 0, 1), result(("b", "a"), 0, 1), result(("a", "b"), 0, 2), result(("b", "a"), 1, 2)]
     points, matches = points_table(results, ["a", "b"])
     assert points.tolist() == [[0, 3], [1, 0]]
     assert matches.tolist() == [[0, 2], [2, 0]]
     assert math.isclose(weighted_degree(points)[0], weighted_degree(points, matches)[0])
+
+
+def test_blanks_commas_and_quotes_of_a_submitted_name_are_replaced(tmp_path):
+    (tmp_path / "my 'best', agent=1.py").write_text("")
+    text = agent_text(str(tmp_path / "my 'best', agent=1.py"), tmp_path / "kept")
+    assert re.search(r"/my__best___agent_1-[0-9a-f]{8}\.py$", text)
+    with pytest.raises(AsobibaError, match="--store"):
+        agent_text(str(tmp_path / "my 'best', agent=1.py"), tmp_path / "a league")
 
 
 def test_what_is_submitted_is_known_by_its_name(tmp_path):

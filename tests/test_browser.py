@@ -13,9 +13,11 @@ import threading
 import urllib.error
 import urllib.request
 
+import numpy as np
 import pytest
 from arena_tools import ENVIRONMENT
 
+from asobiba.arena import browser
 from asobiba.arena.browser import PageGame, PageServer, _Handler
 from asobiba.core import Agent, GameParameterError, IllegalAction, game
 from asobiba.core.states import action_mask
@@ -125,6 +127,68 @@ def test_an_agent_that_fails_is_named():
     assert table.describe()["note"] == "broken failed: RuntimeError: no idea"
 
 
+class Silent(Agent):
+    """Never answers, until it is told to."""
+
+    name = "silent"
+
+    def __init__(self):
+        self.released = threading.Event()
+
+    def reset(self, ruleset, seat, seed):
+        pass
+
+    def act(self, view, legal):
+        self.released.wait(60)
+        return int(np.flatnonzero(legal)[0])
+
+
+def test_a_new_game_and_a_move_taken_back_do_not_wait_for_an_agent_that_never_answers(monkeypatch, served):
+    made = []
+
+    def make(game, text):
+        made.append(Silent())
+        return made[-1]
+
+    monkeypatch.setattr(browser, "_PATIENCE", 0.1)
+    server = served(RULES, "silent", 0, build=make)
+    for path in ("undo", "new"):
+        ask(server, "play", {"action": 16})
+        assert json.loads(ask(server, "state"))["thinking"]
+        shown = json.loads(ask(server, path, {}))
+        assert (shown["ply"], shown["thinking"], len(shown["moves"]) > 0) == (0, False, True)
+    assert len(made) == 3
+    for agent in made:
+        agent.released.set()
+    ask(server, "play", {"action": 16})
+    server.table.wait()
+    assert json.loads(ask(server, "state"))["ply"] == 2  # what the others chose too late is not played
+
+
+def test_an_agent_given_as_such_is_not_left_alone(monkeypatch):
+    monkeypatch.setattr(browser, "_PATIENCE", 0.1)
+    agent = Silent()
+    table = PageGame(RULES, agent, 0)
+    table.play(16)
+    with pytest.raises(IllegalAction, match="silent is still thinking"):
+        table.undo()
+    agent.released.set()
+    table.wait()
+    table.undo()
+    assert table.describe()["ply"] == 0
+
+
+@pytest.mark.parametrize("length", ["1_000", "-1", "+5", "\u0661", "99999999999999999999", "1e3", "10 10"])
+def test_a_content_length_that_is_no_number_is_refused(served, length):
+    server = served(RULES, "random", 0)
+    with socket.create_connection(server.server_address) as connection:
+        head = f"POST /new HTTP/1.1\r\nHost: 127.0.0.1:{server.server_address[1]}\r\nContent-Length: {length}\r\n\r\n"
+        connection.sendall(head.encode("latin-1", "replace"))
+        connection.settimeout(10)
+        answer = connection.makefile("rb").readline()
+    assert b" 400 " in answer
+
+
 def test_play_serves_the_page_of_any_game(tmp_path):
     command = "from asobiba.cli import main; main()"
     process = subprocess.Popen(
@@ -191,6 +255,8 @@ def test_a_race_is_driven_with_actions_that_are_kept(served):
 def test_the_village_acts_beside_the_person(served):
     ruleset = game("werewolf").ruleset(players=5)
     server = served(ruleset, "random", 2, seed=4)
+    assert not json.loads(ask(server, "state"))["undo"]
+    assert "hidden information" in refused(server, "undo", {})[1]
     table, steps = server.table, 0
     while True:
         table.wait()

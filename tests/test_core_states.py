@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 from numba import types
-from numba.core.itanium_mangler import mangle
+from numba.core.funcdesc import default_mangler
 
 import asobiba
 from asobiba.core import (
@@ -35,6 +35,7 @@ from asobiba.core import (
 from asobiba.core.cache import _CodeFiles
 from asobiba.core.random import memory_keys, seed_keys
 from asobiba.core.record import SAMPLER, record_dtype
+from asobiba.core.symbols import keeps_layouts_apart, layout_name
 
 
 def generator(seed=1, stream=0):
@@ -257,7 +258,44 @@ def test_without_the_compiler_the_bytes_are_the_same():
         "    print(digest.hexdigest())"
     )
     compiled, interpreted = run(code), run(code, NUMBA_DISABLE_JIT="1")
-    assert compiled.stdout == interpreted.stdout != ""
+    plain = run(code, ASOBIBA_PLAIN_NUMBA="1")
+    assert compiled.stdout == interpreted.stdout == plain.stdout != ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", registry.game_names())
+def test_games_compiled_as_numba_does_have_the_same_bytes(name):
+    code = (
+        "import sys, asobiba, hashlib\n"
+        "env = asobiba.make_vec(sys.argv[1], num_envs=8)\n"
+        "env.reset(seed=1)\n"
+        "digest = hashlib.sha256()\n"
+        "for _ in range(40):\n"
+        "    env.step(env.sample_actions())\n"
+        "    digest.update(env.states.tobytes())\n"
+        "print(digest.hexdigest())"
+    ).replace("sys.argv[1]", repr(name))
+    fast, plain = run(code), run(code, ASOBIBA_PLAIN_NUMBA="1")
+    assert fast.stdout == plain.stdout != ""
+
+
+def test_other_versions_of_numba_compile_as_numba_does():
+    code = "import numba; numba.__version__ = '0.99.0'\nfrom asobiba.core import targets; print(targets.FAST)"
+    assert run(code).stdout.strip() == "False"
+
+
+def test_importing_changes_nothing_for_what_others_compile():
+    code = (
+        "import gc, os, numba\n"
+        "from numba.core import cpu, ir, codegen, types\n"
+        "def state():\n"
+        "    return (gc.get_threshold(), dict(os.environ), types.Record.mangling_args, vars(ir.Scope).get('__deepcopy__'),\n"
+        "        codegen.JITCPUCodegen._library_class, cpu.CPUContext.mangler, codegen.JITCodeLibrary._optimize_final_module)\n"
+        "before = state()\n"
+        "import asobiba.api.batch, asobiba.core.engine, asobiba.core.agents\n"
+        "print(state() == before)"
+    )
+    assert run(code).stdout.strip() == "True"
 
 
 def test_an_edited_rule_meets_no_stale_cache(tmp_path):
@@ -294,6 +332,13 @@ def observe(s, p, player, out): out[0] = 1
         found = run(code, tmp_path, ASOBIBA_CACHE_DIR=str(tmp_path / "cache"))
         assert found.stdout.strip() == worth, found.stderr
     assert len(list((tmp_path / "cache").glob("edited-*"))) == 2
+
+
+def test_what_was_compiled_ahead_is_not_compiled_again():
+    done = run("import sys; from asobiba import cli; sys.argv[1:] = ['compile', 'toy_nim']; cli.main()")
+    assert "bouton: " in done.stdout, done.stderr
+    played = run("import asobiba; e = asobiba.make('toy_nim', opponent='bouton'); e.reset(seed=0)", ASOBIBA_QUIET="")
+    assert (played.returncode, played.stderr) == (0, "")
 
 
 def test_a_forked_child_says_what_is_wrong():
@@ -380,5 +425,11 @@ def test_functions_of_other_records_have_other_names_in_every_process():
     one, other = (numba.from_dtype(np.dtype([("cells", np.int8, (size, size))], align=True)) for size in (8, 10))
     one, other = copy(one), copy(other)
     one._code = other._code = 7
-    names = {mangle("run", (types.Array(record, 1, "C"),)) for record in (one, other)}
+    takes = [(types.Array(record, 1, "C"),) for record in (one, other)]
+    plain = {default_mangler("run", arguments) for arguments in takes}
+    assert len(plain) == 1, "Numba's own names are the same"
+    assert not keeps_layouts_apart(plain.pop().encode())
+    names = {layout_name("run", arguments) for arguments in takes}
     assert len(names) == 2
+    assert keeps_layouts_apart(" ".join(names).encode())
+    assert not keeps_layouts_apart((names.pop() + default_mangler("run", takes[0])).encode())

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from asobiba.arena.secret import Secret
 from asobiba.baselines.curling import commands, cs2, dc3
-from asobiba.baselines.curling.hosting import AgentSeat, Messages, ProtocolError
+from asobiba.baselines.curling.hosting import AgentSeat, Messages, ProtocolError, receive
 from asobiba.baselines.curling.player import CurlingPlayer
 from asobiba.core import game
 from asobiba.envs.curling import dcl
@@ -179,6 +179,8 @@ def until(messages, word):
     ("answer", "reason"),
     [
         ("BESTSHOT nan -29.5 1", "protocol_error"),
+        ("BESTSHOT 999999 -29.5 1", "protocol_error"),
+        ("BESTSHOT 1e999 -29.5 1", "protocol_error"),
         ("BESTSHOT 0.9 -29.5 2", "protocol_error"),
         ("BESTSHOT 0.9 -29.5", "protocol_error"),
         ("BESTMOVE 0.9 -29.5 1", "protocol_error"),
@@ -246,6 +248,25 @@ def test_a_client_that_does_not_log_in_is_refused(greeting):
         cs2.Cs2Seat(ours)
 
 
+def test_scans_silent_clients_and_bad_names_keep_nobody_out():
+    told = []
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as door:
+        address = door.getsockname()
+        reception = receive(door, 2, cs2.Cs2Seat, told.append)
+        socket.create_connection(address).close()
+        silent = [socket.create_connection(address) for _ in range(20)]
+        bad = socket.create_connection(address)
+        bad.sendall("LOGIN \u202eevil -\0".encode())
+        with ThreadPoolExecutor(2) as pool:
+            clients = [pool.submit(greet_cs2, socket.create_connection(address)) for _ in range(2)]
+            seats = reception.wait(20)
+            connections = [client.result().connection for client in clients]
+        assert sorted(seat.name for seat in seats) == ["rogue", "rogue-2"]
+        for connection in [*silent, bad, *connections, *(seat.messages.connection for seat in seats)]:
+            connection.close()
+    assert any("sent away" in line for line in told)
+
+
 SHOT = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4}, "rotation": "ccw"}}
 
 
@@ -263,6 +284,14 @@ SHOT = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4
         ),
         (
             '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0, "y": 2.4}, "rotation": "up"}}',
+            "protocol_error",
+        ),
+        (
+            '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 999999, "y": 2.4}, "rotation": "cw"}}',
+            "protocol_error",
+        ),
+        (
+            '{"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0, "y": %s}, "rotation": "cw"}}' % ("9" * 400),
             "protocol_error",
         ),
         ('{"cmd": "ready_ok", "player_order": [0, 1, 2, 3]}', "protocol_error"),

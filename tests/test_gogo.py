@@ -294,6 +294,19 @@ def test_a_capture_frees_a_forbidden_point_and_forbids_another():
     assert notation.forbidden_points(GOGO, state, 0) == []
 
 
+def test_a_person_is_told_why_a_point_cannot_be_played():
+    def why(state, name, ruleset=GOGO):
+        return notation.why_not(ruleset, state, notation.text_to_action(ruleset, None, name))
+
+    state = position(x="e7 f7 g8 g9")
+    assert why(state, "e7") == "e7 is occupied"
+    assert why(state, "g7") == "g7 is forbidden: it makes two open threes"
+    assert "# forbidden, two open threes: g7" in notation.board_text(GOGO, state)
+    far = GAME.ruleset(opening="far")
+    assert why(notation.play_moves(far, ""), "a1", far).endswith("the first stone belongs in the centre")
+    assert why(notation.play_moves(far, "g7 a1"), "i9", far).endswith("it is too near to the centre")
+
+
 # --- openings, ends, parameters -----------------------------------------------------------------------------------
 
 

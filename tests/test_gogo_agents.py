@@ -12,12 +12,13 @@ from asobiba.api.seating import Seating
 from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
 from asobiba.arena.ratings import wilson
+from asobiba.arena.submit import agent_text
 from asobiba.baselines.gogo import REFERENCES, STRATEGIES
 from asobiba.baselines.gogo.contest import check, run_contest
 from asobiba.baselines.gogo.contest_page import write_page
 from asobiba.baselines.gogo.patterns import _WEIGHT, CLASS_OF, CLASSES
 from asobiba.baselines.gogo.proof import canonical, prove, read_wins
-from asobiba.baselines.gogo.rule_table import PATTERNS, RuleFileError, load_strategy, read_strategy
+from asobiba.baselines.gogo.rule_table import JAPANESE, PATTERNS, RuleFileError, load_strategy, read_strategy
 from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.core import make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step
@@ -113,6 +114,9 @@ def test_table_1_of_the_paper_is_the_weak_reference():
         ("rules: []", "line 1: a strategy has 1 to 64 rules, not 0"),
         ("rules:\n- five", "line 2: a rule is a mapping"),
         ("rules:\n- {pattern: fve, value: 1}", "line 2: 'fve' is no pattern; did you mean 'five'?"),
+        ("rules:\n- {pattern: 五つ, value: 1}", "line 2: '五つ' is no pattern"),
+        ("rules: " + "[" * 3000, "line 1: it is nested too deeply"),
+        ("rules:\n- {pattern: five, value: 1_000}", "line 2: value is a whole number"),
         ("rules:\n- {pattern: five, value: 1}\n- {pattern: four}", "line 3: this rule has no 'value'"),
         ("rules:\n- {pattern: five, value: much}", "line 2: value is a whole number"),
         ("rules:\n- {pattern: five, value: 1, aim: capture}", "line 2: the aim of 'five' is 'line'"),
@@ -125,6 +129,19 @@ def test_table_1_of_the_paper_is_the_weak_reference():
 def test_a_wrong_rule_file_is_refused_by_line_and_reason(text, message):
     with pytest.raises(RuleFileError, match=re.escape(f"mine.yaml, {message}")):
         read_strategy(text, "mine.yaml")
+
+
+def test_patterns_have_japanese_names():
+    rules = "\n".join(f"- {{pattern: {word}, value: {k}}}" for k, word in enumerate(JAPANESE))
+    english = "\n".join(f"- {{pattern: {word}, value: {k}}}" for k, word in enumerate(JAPANESE.values()))
+    assert read_strategy(f"rules:\n{rules}").rows == read_strategy(f"rules:\n{english}").rows
+
+
+def test_a_refused_submission_names_the_file_that_was_given(tmp_path):
+    (tmp_path / "mine.yaml").write_text("rules:\n- {pattern: fve, value: 1}")
+    with pytest.raises(RuleFileError, match=re.escape(f"{tmp_path / 'mine.yaml'}, line 2")):
+        agent_text(str(tmp_path / "mine.yaml"), tmp_path / "kept", GAME)
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_strategy_of_ones_own_plays(tmp_path):

@@ -7,7 +7,7 @@ from werewolf_reference import Village
 from asobiba import game
 from asobiba.core import GameParameterError, NotationError, states
 from asobiba.envs.werewolf import layout
-from asobiba.envs.werewolf.notation import decode, encode, parse_sentence, sentence_text
+from asobiba.envs.werewolf.notation import decode, encode, end_text, parse_sentence, sentence_text, status_text
 
 WEREWOLF = game("werewolf")
 CLASSIC = WEREWOLF.ruleset()
@@ -148,6 +148,57 @@ def test_votes_of_2016_are_told_the_next_day_and_those_of_the_contests_at_once()
                 assert counts == [voters if told else int(not before["left"][k]) for k in range(5)]
 
 
+def test_who_is_executed_in_2016_stays_among_the_targets_of_the_attack():
+    """The engine marks the dead when the next day begins, and its lot may hit a player it has just executed."""
+    ruleset = WEREWOLF.ruleset(deal="vvvvvvvvsmbpwww")  # agent 1 is a villager
+    quiet, nights = 0, 240
+    for seed in range(nights):
+        state = states.new_state(ruleset, seed)
+        while int(state["day"]) < 2:
+            voting = int(state["phase"]) == layout.VOTE
+            night = int(state["phase"]) == layout.NIGHT
+            action = np.full(15, encode(15, layout.VOTING, 0, 0) if voting else int(night))
+            if voting:
+                action[0] = encode(15, layout.VOTING, 1, 0)
+            state = states.step(ruleset, state, action)
+        assert int(state["executed"][1]) == 1
+        assert int(state["attack"][1]) == int(state["victim"][1]) != 1
+        quiet += int(state["victim"][1]) == 0
+    # The lot is drawn among 12 humans, the executed one of them: within four standard deviations of 1 in 12.
+    assert abs(quiet - nights / 12) < 4 * (nights * 11 / 144) ** 0.5
+
+
+def test_who_said_over_in_2016_is_asked_last_and_only_if_somebody_speaks():
+    ruleset = WEREWOLF.ruleset(players=5, talk="turn", deal="vvspw")
+    skip, over = np.ones(15, np.int64), np.zeros(15, np.int64)
+    seen = set()
+    for seed in range(20):
+        state = states.new_state(ruleset, seed)
+
+        def round_of_talk(state, speaks):
+            asked = []
+            while int(state["phase"]) == layout.TALK and int(state["day"]) == 0:
+                asked.append(int(np.flatnonzero(state["acting"])[0]))
+                state = states.step(ruleset, state, skip if asked[-1] in speaks else over)
+            while int(state["phase"]) == layout.WHISPER:
+                state = states.step(ruleset, state, over)
+            return state, asked
+
+        state, asked = round_of_talk(state, speaks={0, 1})
+        assert sorted(asked) == [0, 1, 2, 3, 4]
+        last = max(asked.index(0), asked.index(1))
+        late = sorted(asked[last + 1 :])  # who said Over after the last who spoke
+        first = [k for k in range(5) if k not in late]
+        state, asked = round_of_talk(state, speaks=set(first))
+        assert sorted(asked[: len(first)]) == first
+        assert asked[len(first) :] == late
+        if late:
+            state, asked = round_of_talk(state, speaks=set())
+            assert sorted(asked) == first
+        seen.add(len(late))
+    assert len(seen) > 1
+
+
 def test_an_action_outside_the_mask_is_replaced_as_the_platform_does_it():
     state = states.new_state(CLASSIC, 2)
     talk = np.zeros(15, np.int64)
@@ -190,6 +241,20 @@ def test_parameters_that_make_no_village_are_refused(parameters, message):
 def test_a_deal_is_kept():
     state = states.new_state(WEREWOLF.ruleset(players=5, deal="?ws??"), 9)
     assert list(state["role"][1:3]) == [layout.WEREWOLF, layout.SEER]
+
+
+def test_a_person_is_told_what_is_asked_and_who_won():
+    ruleset = WEREWOLF.ruleset(players=5, deal="vvspw")
+    seen, state = set(), None
+    for before, _, _, after in play(ruleset, 2, quiet=0.9):
+        for seat in ruleset.actors(before):
+            seen.add(status_text(ruleset, states.view_of(ruleset, before, int(seat)), int(seat)))
+        state = after
+    assert {"day 0, talk, 10 utterances left", "day 1, vote", "night 1, whom do you attack?"} <= seen
+    told = [end_text(ruleset, state, seat) for seat in range(5)]
+    wolves_won = state["rewards"][4] > 0
+    assert told[4].endswith("you, the werewolf, win" if wolves_won else "you, the werewolf, lose")
+    assert told[0].startswith("the werewolves and the possessed win" if wolves_won else "the villagers win")
 
 
 TALKING = [

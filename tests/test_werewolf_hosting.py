@@ -17,8 +17,8 @@ from asobiba.arena.replay import verify
 from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic, commands
-from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set
-from asobiba.baselines.werewolf.joining import join
+from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set, receive_peers
+from asobiba.baselines.werewolf.joining import RemoteGame, join
 from asobiba.protocols.aiwolf import ClientError
 
 WEREWOLF = game("werewolf")
@@ -179,10 +179,49 @@ def test_a_silent_client_is_out_after_its_time_and_the_others_play_on():
 def test_a_client_that_tells_no_name_is_sent_away():
     with socket.create_server(("127.0.0.1", 0)) as server:
         quiet = socket.create_connection(server.getsockname()[:2])
+        quiet.shutdown(socket.SHUT_WR)
         told = []
-        assert accept_peers(server, 1, 0.1, 0.5, told.append) == []
+        assert accept_peers(server, 1, 0.1, 1.0, told.append) == []
         quiet.close()
-    assert "sent away" in told[0]
+    assert "sent away: it told no name" in told[0]
+
+
+def test_silent_connections_keep_no_honest_client_out():
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        address = server.getsockname()[:2]
+        silent = [socket.create_connection(address) for _ in range(30)]
+        client = threading.Thread(target=PlainClient(), args=address)
+        client.start()
+        peers = accept_peers(server, 1, 5.0, 20.0, lambda text: None)
+        assert [peer.name for peer in peers] == ["plain"]
+        for connection in [*silent, *peers]:
+            connection.close()
+        client.join(10)
+
+
+def test_two_clients_of_the_same_name_are_told_apart_and_strangers_without_the_token_sent_away():
+    told = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()[:2]
+
+        def client(answer):
+            with socket.create_connection(address) as connection, connection.makefile("rb") as lines:
+                lines.readline()
+                connection.sendall(answer)
+                lines.readline()
+
+        reception = receive_peers(server, 2, 5.0, told.append, token="secret")
+        names = [b"plain\n", b"plain:wrong\n", b"plain:secret\n", b"plain:secret\n"]
+        threads = [threading.Thread(target=client, args=(answer,)) for answer in names]
+        for thread in threads:
+            thread.start()
+        peers = reception.wait(20.0)
+        assert sorted(peer.name for peer in peers) == ["plain", "plain-2"]
+        for peer in peers:
+            peer.close()
+        for thread in threads:
+            thread.join(10)
+    assert "secret" not in "".join(told)
 
 
 def test_joining_nobody_says_so():
@@ -231,6 +270,16 @@ def test_a_server_that_hangs_up_in_the_middle_of_a_game_is_told_of():
         thread.join(5)
 
 
+def test_a_server_that_says_more_than_any_game_holds_does_no_harm():
+    playing = RemoteGame(basic(), 0)
+    info = {"agent": 1, "day": 1, "statusMap": dict.fromkeys("12345", "ALIVE"), "roleMap": {"1": "SEER"}}
+    playing.initialize(info, {"playerNum": 5, "maxSkip": 2})
+    said = {"day": 1, "turn": 0, "agent": 2, "text": "VOTE Agent[03]"}
+    playing.listen([{**said, "idx": k} for k in range(3000)], [])
+    state = playing._states[0]
+    assert int(state["talk_rows"]) == len(state["talk"])
+
+
 def test_faults_are_told_once_each():
     assert in_short(["no reply within 1 s"]) == "no reply within 1 s"
     assert in_short(["a", "b", "a", *"cdef"]) == "a (2 times); b; c; d; and 2 others"
@@ -247,7 +296,7 @@ def asobiba(*arguments):
 def test_the_commands_serve_and_join_play_together_from_two_processes(tmp_path):
     serve = asobiba(
         "serve", "werewolf", "--players", 5, "--games", 2, "--port", 0, "--clients", 2, "--wait", 60, "--reply", 30,
-        "--log", tmp_path / "logs", "--store", tmp_path / "league.sqlite",
+        "--fill", "basic", "--log", tmp_path / "logs", "--store", tmp_path / "league.sqlite",
     )  # fmt: skip
     try:
         address = serve.stdout.readline()
@@ -273,6 +322,19 @@ def test_the_commands_serve_and_join_play_together_from_two_processes(tmp_path):
     assert {"aiwolf:ours", "aiwolf:plain", "basic"} == set(results.agents)
 
 
+def test_serve_says_who_is_missing_and_plays_only_if_told_to_fill():
+    serve = asobiba("serve", "werewolf", "--players", 5, "--port", 0, "--wait", 1)
+    said, _ = serve.communicate(timeout=300)
+    assert serve.returncode == 1
+    assert "5 of 5 clients are missing after 1 s; nobody came" in said
+    assert "--fill basic" in said
+    assert "game 1" not in said
+    refused = asobiba("serve", "werewolf", "--players", 5, "--clients", 2)
+    said, _ = refused.communicate(timeout=60)
+    assert refused.returncode == 2
+    assert "leave 3 of 5 seats empty" in " ".join(said.replace("│", " ").split())
+
+
 def test_clients_are_not_told_the_seed_that_deals_the_roles():
     client = PlainClient()
     host([client])
@@ -281,7 +343,21 @@ def test_clients_are_not_told_the_seed_that_deals_the_roles():
 
 def test_the_host_commits_to_a_secret_and_tells_it_at_the_end(tmp_path):
     store = tmp_path / "games.sqlite"
-    words = ["serve", "--clients", "0", "--players", "5", "-n", "2", "--port", "0", "--store", str(store)]
+    words = [
+        "serve",
+        "--clients",
+        "0",
+        "--fill",
+        "basic",
+        "--players",
+        "5",
+        "-n",
+        "2",
+        "--port",
+        "0",
+        "--store",
+        str(store),
+    ]
     done = CliRunner().invoke(commands.app, words)
     assert done.exit_code == 0, done.output
     secret = Secret.of_text(re.search(r"--secret ([0-9a-f]{32})", done.output)[1])

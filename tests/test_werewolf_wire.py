@@ -5,6 +5,7 @@ import socket
 import threading
 
 import pytest
+from werewolf_sentences import VERDICTS, digest, sentences
 
 from asobiba.protocols.aiwolf import KEYS, ClientError, LineSocket, Peer, is_sentence, packet, read_packet, read_target
 
@@ -53,6 +54,9 @@ def test_other_targets_are_faults_that_do_not_end_the_connection(line):
         "BECAUSE (DAY 1 (Agent[04] DIVINED Agent[02] WEREWOLF)) (VOTE Agent[02])",
         "AND (VOTE Agent[01]) (NOT (VOTE Agent[02])) (OR (VOTE ANY) (GUARD ANY))",
         "AGREE TALK day1 ID:3",
+        "AND (VOTE Agent[01])",
+        "NOT (Over)",
+        "VOTE  Agent[01]",
     ],
 )
 def test_sentences_of_the_protocol_are_known(text):
@@ -61,10 +65,30 @@ def test_sentences_of_the_protocol_are_known(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "hello", "VOTE", "VOTE 3", "NOT (Over)", "AND (VOTE Agent[01])", "NOT (VOTE Agent[01]", "NOT " * 50 + "()"],
+    [
+        "",
+        "hello",
+        "VOTE",
+        "VOTE 3",
+        "NOT(VOTED Agent[01])",
+        "NOT (VOTE Agent[01]",
+        "NOT " * 50 + "()",
+        "BECAUSE (VOTE ANY)",
+        "VOTE Agent[2147483648]",
+        "NOT (" * 10_000 + "Skip" + ")" * 10_000,
+    ],
 )
 def test_other_text_is_no_sentence(text):
     assert not is_sentence(text)
+
+
+def test_thirty_thousand_sentences_have_the_official_servers_verdicts():
+    head, *lines = VERDICTS.read_text().splitlines()
+    assert digest() in head
+    verdicts = "".join(lines)
+    wrong = [text for text, verdict in zip(sentences(), verdicts, strict=True) if is_sentence(text) != (verdict == "1")]
+    assert wrong == []
+    assert min(verdicts.count(verdict) for verdict in "01x") > 400
 
 
 def test_a_silent_client_is_out_after_its_time():

@@ -1,7 +1,9 @@
 """An independent plain engine of the werewolf game: sets, dictionaries and text, one village at a time.
 
 It is told what chance decided (the deal, ties, the order of speakers) by the state that the compiled rules reached, and
-accepts only what chance could have decided; everything else it works out by itself.
+accepts only what chance could have decided; everything else it works out by itself. Its order of events is the official
+servers': in 2016 nobody is dead before the next day begins (`nextDay` marks the dead), and each round of talk asks those
+who have not said Over, then those who have, by number, if somebody has spoken since.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ class Village:
         self.n, self.contest, self.one_by_one = players, contest, one_by_one
         self.max_talk = max_talk
         self.rounds = 2 * max_talk if contest else max_talk
+        self.whisper_rounds = 20 if contest else max_talk
         self.role = {k + 1: ROLES[int(state["role"][k])] for k in range(players)}
         self.alive = set(self.role)
         self.day = 0
@@ -36,6 +39,7 @@ class Village:
         self.over, self.whisper_over = set(), set()
         self.turn, self.whispers, self.ballot, self.spoken, self.loud = 0, 0, 0, set(), False
         self.phase = "talk"
+        self.late, self.last_late = set(), 0
 
     def wolves(self):
         return {k for k in self.alive if self.role[k] == "WEREWOLF"}
@@ -56,6 +60,8 @@ class Village:
 
     def acting(self):
         if self.phase in ("talk", "whisper"):
+            if self.one_by_one and not self.contest:
+                return self._next_of_2016()
             return self.speakers() - self.spoken
         if self.phase == "vote":
             return set(self.alive)
@@ -66,6 +72,14 @@ class Village:
             if self.ballot == 0 and (self.role[k] == "SEER" or (self.role[k] == "BODYGUARD" and self.day > 0)):
                 found.add(k)
         return found
+
+    def _next_of_2016(self):
+        first = (self.alive if self.phase == "talk" else self.wolves()) - self.late - self.spoken
+        if first:
+            return first  # in an order that chance decided
+        quiet = self.over if self.phase == "talk" else self.whisper_over
+        waiting = [k for k in sorted(self.late) if k > self.last_late and k not in quiet]
+        return set(waiting[:1])
 
     def targets(self, k):
         """Whom a player may name in the vote or at night."""
@@ -89,6 +103,8 @@ class Village:
         silent = set()
         for k, words in choices.items():
             self.spoken.add(k)
+            if k in self.late:
+                self.last_late = k
             if words[0] == "SKIP" and self.contest:
                 skips[k] += 1
                 words = ("OVER",) if skips[k] > 2 else words
@@ -115,15 +131,9 @@ class Village:
                 quiet |= told
             else:
                 quiet.clear()
-        if self.one_by_one and self.speakers() - self.spoken and not self._turn_is_over(after):
+        if self.one_by_one and self.acting():
             return
         self._close_turn()
-
-    def _turn_is_over(self, after):
-        # Who has not spoken yet is asked only if he comes later in the order that chance decided.
-        if int(after["day"]) != self.day or int(after["phase"]) != (1 if self.phase == "talk" else 2):
-            return True
-        return int(after["turn"]) != self.turn if self.phase == "talk" else int(after["whisper_turn"]) != self.whispers
 
     def _close_turn(self):
         if self.phase == "talk":
@@ -136,12 +146,13 @@ class Village:
         else:
             self.whispers_in_a_row += 1
             self.whispers += 1
-            if not self.loud or self.whispers_in_a_row >= (20 if self.contest else 10):
+            if not self.loud or self.whispers_in_a_row >= self.whisper_rounds:
                 if self.contest or (not self.talking and self.day == 0):
                     self.phase = "night"
                 else:
                     self.phase = "talk" if self.talking else "vote"
         self.spoken, self.loud = set(), False
+        self.late, self.last_late = set(self.over if self.phase == "talk" else self.whisper_over), 0
 
     def _whisper(self):
         self.phase, self.whispers_in_a_row, self.whisper_over = "whisper", 0, set()
@@ -166,7 +177,8 @@ class Village:
         assert gone in top, (gone, top)
         self.ballot = 0
         self.executed[self.day] = gone
-        self.alive.discard(gone)
+        if self.contest:
+            self.alive.discard(gone)
         self.identified[self.day] = "WEREWOLF" if self.role[gone] == "WEREWOLF" else "HUMAN"
         return True
 
@@ -188,24 +200,23 @@ class Village:
         attacks = {k: w[1] for k, w in choices.items() if self.role[k] == "WEREWOLF" and w[0] != "SKIP"}
         if not self.contest and self.day > 0:
             self._execute(self.pending_vote, after)
-        if self.day > 0 and self.wolves():
+        gone = self.executed.get(self.day)
+        if self.day > 0 and self.wolves() - {gone}:
             counts = Counter(self.humans())
-            counts.update(target for k, target in attacks.items() if k in self.alive)
+            counts.update(target for k, target in attacks.items() if k != gone)
             top = self._most(counts)
             if len(top) > 1 and self.contest and self.ballot == 0:
                 self.ballot = 1
                 return
             victim = int(after["victim"][self.day])
+            guarded = self.guarded if self.guard in self.alive and self.guard != gone else 0
             if victim:
-                assert victim in top & self.alive, (victim, top)
-                assert not (victim == self.guarded and self.guard in self.alive), "a guarded player died"
+                assert victim in top - {gone}, (victim, top)
+                assert victim != guarded, "a guarded player died"
                 self.killed[self.day] = victim
-                self.alive.discard(victim)
             else:
-                saved = {k for k in top if k not in self.alive}
-                if self.guard in self.alive and self.guarded in top:
-                    saved.add(self.guarded)
-                assert saved, "nobody died without a reason"
+                assert top & {gone, guarded}, "nobody died without a reason"
+        self.alive -= {gone, self.killed.get(self.day)}
         self.day += 1
         if not self.wolves():
             self.winner = "VILLAGER"

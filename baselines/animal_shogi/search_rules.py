@@ -94,6 +94,15 @@ def game_keys(ruleset, state):
 
 
 @kernel
+def past_keys(s, p, keys):
+    """`game_keys` as a kernel: how many there are."""
+    plies = np.int64(s.steps) + 1
+    for k in range(plies):
+        keys[k] = s.keys[k & 1, k >> 1]
+    return plies
+
+
+@kernel
 def load(s, p, node):
     node.position = s.position
     node.side = s.to_move

@@ -11,7 +11,9 @@ from asobiba.baselines.bao.boards import board_rank, play, tables
 from asobiba.baselines.bao.endgame import EMPTY, Database, after, high_of, low_of, stored_database
 from asobiba.baselines.bao.proof import PROVEN, search
 from asobiba.baselines.search.agent import SearchAgent
+from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.core import Agent, GameParameterError, KernelAgent, Ruleset, compiled, kernel, random_below
+from asobiba.core.agents import Thinking
 from asobiba.envs.bao.rules import DRAWS, ENDLESS_MOVE, ILLEGAL, board_words, seeds_in, sow_on
 
 _DEEPEST, _PROOF_NODES = 120, 300_000
@@ -217,6 +219,12 @@ class AlphaBetaAgent(SearchAgent):
                 self._endgame_play = EndgamePlay(ruleset, database, self.endgame)
                 ruleset = search_endgame.with_database(ruleset, self.endgame)
         super().reset(ruleset, seat, seed)
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """As a compiled function without the database (`endgame=0`)."""
+        if self.endgame or self._plain.get("seconds") is not None:
+            return None
+        return Searcher(ruleset, **self._plain).thinking()
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         if self._endgame_play is not None and self._endgame_play.holds(view):

@@ -47,11 +47,10 @@ def key_of(b0, b1, b2, b3, lead, side):
     return np.int64(mix64(key + np.uint64(side)) >> np.uint64(1))
 
 
-@compiled()
-def _history_keys(states, keys):
-    s = states[0]
+@kernel
+def _write_keys(s, keys, count):
     lead = np.int64(s.stores[0]) - np.int64(s.stores[1])
-    last = keys.shape[0] - 1
+    last = count - 1
     wide = s.board.shape[0] > 2
     for k in range(last):
         b2 = s.history[k, 2] if wide else _ZERO
@@ -60,6 +59,19 @@ def _history_keys(states, keys):
     b2 = s.board[2] if wide else _ZERO
     b3 = s.board[3] if wide else _ZERO
     keys[last] = key_of(s.board[0], s.board[1], b2, b3, lead, np.int64(s.to_move))
+
+
+@compiled()
+def _history_keys(states, keys):
+    _write_keys(states[0], keys, keys.shape[0])
+
+
+@kernel
+def past_keys(s, p, keys):
+    """`game_keys` as a kernel: how many there are."""
+    count = max(1, np.int64(s.quiet))
+    _write_keys(s, keys, count)
+    return count
 
 
 def game_keys(ruleset, state):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -311,21 +312,23 @@ def host_dc3(
     """Hosts a game for Digital Curling 3 clients: team0's client on the first port, team1's on the next."""
     from asobiba.arena.secret import Secret
     from asobiba.baselines.curling.dc3 import Dc3Seat, host, listen
-    from asobiba.baselines.curling.hosting import AgentSeat, Seat
+    from asobiba.baselines.curling.hosting import AgentSeat, receive
     from asobiba.core import game, make_agent
 
     secret = Secret.chosen(seed)
     typer.echo(secret.announced)
     ruleset = game("curling").ruleset(simulator="fcv1", ends=ends, thinking_time=seconds)
     doors = listen((first_port, first_port + 1), address)
-    seats: list[Seat] = []
-    for team, door in enumerate(doors):
-        if team == 1 and against:
-            seats.append(AgentSeat(make_agent(game("curling"), against), against))
-        else:
-            typer.echo(f"waiting for team{team} on port {first_port + team}")
-            seats.append(Dc3Seat(door.accept()[0], team, ruleset, seconds, extra_seconds))
+    receptions = []
+    for team, door in enumerate(doors[:1] if against else doors):
+        typer.echo(f"waiting for team{team} on port {first_port + team}")
+        greet = partial(Dc3Seat, team=team, ruleset=ruleset, seconds=seconds, extra=extra_seconds)
+        receptions.append(receive(door, 1, greet, typer.echo))
+    seats = [seat for reception in receptions for seat in reception.wait()]
+    for door in doors:
         door.close()
+    if against:
+        seats.append(AgentSeat(make_agent(game("curling"), against), against))
     _report(host(ruleset, seats, secret.number("game"), seconds, extra_seconds), log)
     typer.echo(secret.told)
 
@@ -341,11 +344,11 @@ def host_cs2(
     log: Log = None,
     seed: HostSeed = None,
 ) -> None:
-    """Hosts a game for clients of the cs2 text protocol; who connects first throws first."""
+    """Hosts a game for clients of the cs2 text protocol; who is logged in first throws first."""
     from asobiba.arena.secret import Secret
     from asobiba.baselines.curling.cs2 import Cs2Seat, host
     from asobiba.baselines.curling.dc3 import listen
-    from asobiba.baselines.curling.hosting import AgentSeat, Seat
+    from asobiba.baselines.curling.hosting import AgentSeat, receive
     from asobiba.core import game, make_agent
 
     secret = Secret.chosen(seed)
@@ -354,9 +357,10 @@ def host_cs2(
     door, spare = listen((port, 0), address)
     spare.close()
     typer.echo(f"waiting on port {port}")
-    seats: list[Seat] = [Cs2Seat(door.accept()[0])]
-    seats.append(AgentSeat(make_agent(game("curling"), against), against) if against else Cs2Seat(door.accept()[0]))
+    seats = receive(door, 1 if against else 2, Cs2Seat, typer.echo).wait()
     door.close()
+    if against:
+        seats.append(AgentSeat(make_agent(game("curling"), against), against))
     _report(host(ruleset, seats, secret.number("game"), seconds), log)
     typer.echo(secret.told)
 

@@ -139,17 +139,18 @@ def read_move(message: dict[str, Any]) -> Shot | None:
     if isinstance(move, dict) and move.get("type") == "concede":
         return None
     try:
-        assert isinstance(move, dict)
-        assert move["type"] == "shot"
+        if not isinstance(move, dict) or move["type"] != "shot":
+            raise TypeError
         velocity, spin = move["velocity"], {"ccw": 1, "cw": -1}[move["rotation"]]
         vx, vy = velocity["x"], velocity["y"]
-        assert all(isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < 1e6 for v in (vx, vy))
-    except (AssertionError, KeyError, TypeError):
+        if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (vx, vy)):
+            raise TypeError
+        return Shot(float(vx), float(vy), spin)
+    except (GameParameterError, KeyError, TypeError, OverflowError):
         raise ProtocolError(
-            f"{json.dumps(move)[:120]} is no move; expected type shot with velocity x, y (m/s) and rotation cw or ccw, or "
-            "type concede"
+            f"{json.dumps(move)[:120]} is no move; expected type shot with velocity x, y (m/s, below 1000) and rotation cw or "
+            "ccw, or type concede"
         ) from None
-    return Shot(float(vx), float(vy), spin)
 
 
 def state_message(game: HostedGame) -> dict[str, Any]:
@@ -303,7 +304,7 @@ def ruleset_of(setting: dict[str, Any], simulator: dict[str, Any], players: dict
             guarded_shots=5 if setting["five_rock_rule"] else 4,
             thinking_time=float(setting["thinking_time"][team]),
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ProtocolError(f"is_ready cannot be read: {error!r}") from None
 
 

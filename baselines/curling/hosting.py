@@ -6,17 +6,19 @@ import contextlib
 import select
 import socket
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from asobiba.arena.match import agent_seed
-from asobiba.core import Agent, AsobibaError, Ruleset
+from asobiba.core import Agent, AsobibaError, GameParameterError, Ruleset
 from asobiba.core.states import is_over, new_state, view_of
 from asobiba.envs.curling import rules
 from asobiba.envs.curling.dcl import DclGame, DclShot, to_server
 from asobiba.envs.curling.simulate import Shot, deliver
+from asobiba.protocols.reception import Reception
 
 MESSAGE_LIMIT = 1 << 16
 """Bytes of the longest message that is read."""
@@ -212,10 +214,13 @@ class HostedGame:
                     raise Fault(seat, "time_limit", f"{self.names[seat]} ran out of time")
             if shot is None:
                 raise Fault(seat, "concede", f"{self.names[seat]} conceded")
+            try:
+                self.play(shot)
+            except GameParameterError as error:
+                raise Fault(seat, "protocol_error", f"{self.names[seat]}: {error}") from None
         except Fault as fault:
             self.end_by(fault)
             return
-        self.play(shot)
         if is_over(self.state):
             self.close()
 
@@ -234,6 +239,23 @@ class HostedGame:
         if self.record.reason == "score":
             self.record.winner = None if total[0] == total[1] else int(total[1] > total[0])
         self.record.final = self.state
+
+
+def receive(
+    server: socket.socket, count: int, greet: Callable[[socket.socket], Seat], tell: Callable[[str], Any]
+) -> Reception[Seat]:
+    """Greets clients in the background until `count` have done what the protocol wants before a game.
+
+    Who does not, a port scan or a name that cannot be printed, is sent away. A second client `a` is called `a-2`.
+    """
+
+    def admit(seat: Seat, before: Sequence[Seat]) -> None:
+        taken, name, number = {other.name for other in before}, seat.name, 2
+        while seat.name in taken:
+            seat.name, number = f"{name}-{number}", number + 1
+        tell(f"{seat.name} is there")
+
+    return Reception(server, count, lambda connection, address: greet(connection), tell, admit)
 
 
 class AgentSeat(Seat):

@@ -8,6 +8,7 @@ would stand (`purpose: attack`, 実現) or the opponent's (`purpose: defence`, �
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ PATTERNS: dict[str, tuple[int, str]] = {
   captured next; `exposed pair`: the stone stands in a pair that the other side could capture next.
 * `centre`: its value is multiplied by the distance from the edge; `close`: by the stones next to the square.
 """
+JAPANESE = {
+    "五": "five", "五連": "five", "四": "four", "棒四": "open four", "達四": "open four", "活四": "open four", "三": "open three",
+    "活三": "open three", "眠三": "closed three", "二": "open two", "活二": "open two", "四三": "fork", "三三": "fork",
+    "五崩し": "break five", "取り": "capture", "五組取り": "five captures", "取りの狙い": "capture threat", "弱い二子": "exposed pair",
+    "中央": "centre", "近く": "close",
+}  # fmt: skip
+"""Japanese words that are read as patterns."""
 AIMS = ("line", "capture", "place")
 PURPOSES = ("attack", "defence")
 _KEYS = ("pattern", "aim", "purpose", "value", "count", "pairs")
@@ -79,6 +87,8 @@ def read_strategy(text: str, source: str = "strategy") -> Strategy:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise refuse(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem}") from None
+    except RecursionError:
+        raise refuse(1, "it is nested too deeply") from None
     except yaml.YAMLError as error:  # a character that YAML does not have
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
         raise refuse(line, f"this is no YAML: {getattr(error, 'reason', error)}") from None
@@ -127,10 +137,14 @@ def _row(node: yaml.MappingNode, refuse: Any) -> tuple[int, int, int, int, int]:
         if needed not in given:
             raise refuse(_line_of(node), f"this rule has no {needed!r}")
     pattern = str(given["pattern"].value)
+    pattern = JAPANESE.get(pattern, pattern)
     if pattern not in PATTERNS:
         close = difflib.get_close_matches(pattern, PATTERNS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise refuse(_line_of(given["pattern"]), f"{pattern!r} is no pattern{hint} (patterns: {', '.join(PATTERNS)})")
+        raise refuse(
+            _line_of(given["pattern"]),
+            f"{pattern!r} is no pattern{hint} (patterns: {', '.join(PATTERNS)}; in Japanese: {', '.join(JAPANESE)})",
+        )
     number, aim = PATTERNS[pattern]
     if "aim" in given and given["aim"].value != aim:
         raise refuse(_line_of(given["aim"]), f"the aim of {pattern!r} is {aim!r}, not {given['aim'].value!r}")
@@ -142,7 +156,7 @@ def _row(node: yaml.MappingNode, refuse: Any) -> tuple[int, int, int, int, int]:
         if key not in given:
             return default
         try:
-            value = int(given[key].value)
+            value = int(given[key].value) if re.fullmatch("[+-]?[0-9]{1,9}", given[key].value) else low - 1
         except (TypeError, ValueError):
             value = low - 1
         if not low <= value <= high:

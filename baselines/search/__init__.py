@@ -25,6 +25,8 @@ its own loop, so nothing is called through Python. The module has these names:
 * optional kernel `solve(frames, ply, p, budget) -> plies`: a search of threats at the leaves and at the root: in how many
   plies the player to move of `frames[ply]` wins by force (negative: loses), 0 where it finds nothing within `budget`
   positions. It may use the frames beyond `ply`, and writes the first move of a win into `frames[ply].best_move`.
+* optional kernel `past_keys(s, p, keys) -> count`: `game_keys` written into `keys`, for targets without Python; not needed
+  where the present position stands alone.
 * `repetition(ruleset) -> (occurrences, result)`: at which occurrence of a position the game ends (0: never), and what
   the first player then gets: 0 draw, 1, -1.
 * `game_keys(ruleset, state) -> array`: `int64` keys of the positions of the game so far, oldest first, the present one

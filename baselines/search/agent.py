@@ -9,6 +9,7 @@ import numpy as np
 
 from asobiba.baselines.search.alpha_beta import Searcher, SearchResult
 from asobiba.core import Agent, GameParameterError, Ruleset
+from asobiba.core.agents import Thinking
 from asobiba.core.states import is_over, legal_actions, step
 
 LOSING = ("longest", "confusing", "any")
@@ -99,6 +100,16 @@ class SearchAgent(Agent):
                     longest = max(longest, found.plies_to_end or 0)
             ranked.append((winning / len(replies), -longest, int(action)))
         return min(ranked)[2]
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """As a compiled function where the budget is no time and the answer is the search's own."""
+        if (
+            type(self).act is not SearchAgent.act
+            or self.losing == "confusing"
+            or self.settings.get("seconds") is not None
+        ):
+            return None
+        return Searcher(ruleset, **self.settings).thinking()
 
     def ponder(self, view: np.void) -> None:
         """Searches the position after the reply that the last search expects (or `view` itself) until stopped.

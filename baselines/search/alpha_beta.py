@@ -24,6 +24,7 @@ import numpy as np
 
 from asobiba.baselines.search import hooks
 from asobiba.core import GameParameterError, Ruleset
+from asobiba.core.agents import Thinking
 from asobiba.core.cache import bind_module
 from asobiba.core.record import record_dtype
 from asobiba.core.states import legal_actions
@@ -82,7 +83,12 @@ class SearchResult:
 
 
 _REQUIRED = ("load", "generate", "play", "evaluate")
-_OPTIONAL = {"generate_tactical": "no_tactical", "no_moves": "stuck_loses", "solve": "nothing_proven"}
+_OPTIONAL = {
+    "generate_tactical": "no_tactical",
+    "no_moves": "stuck_loses",
+    "solve": "nothing_proven",
+    "past_keys": "present_alone",
+}
 """Kernels that a search module may leave out, and what stands in for them."""
 
 
@@ -332,6 +338,25 @@ class Searcher:
             if not complete or settled or exhausted or best.action < 0 or self._stop[0]:
                 break
         return best
+
+    def thinking(self) -> Thinking:
+        """The search, with the searcher's own budget, as one compiled function. `seconds` are not counted there."""
+        last = self.depth or MAX_DEPTH
+        budget = np.array([1 if self.iterative else last, last, self.nodes or 0], np.int64)
+        arrays = {
+            "frames": self._frames,
+            "weights": self._weights,
+            "options": self._options,
+            "path": np.zeros(self.ruleset.max_steps + 1 + _PLIES, np.int64),
+            "counts": self._counts,
+            "tt_keys": self._tt_keys,
+            "tt_data": self._tt_data,
+            "history": self._history,
+            "stop": self._stop,
+            "results": np.zeros(1, _RESULTS),
+            "budget": budget,
+        }
+        return Thinking(self._compiled.think, arrays)
 
     def values(self, state: np.void, depth: int) -> dict[int, int]:
         """The value of every legal action at this depth, each searched with an open window, for the player to move."""

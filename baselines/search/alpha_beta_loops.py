@@ -14,6 +14,7 @@ from asobiba.baselines.search.placeholder import (
     generate_tactical,
     load,
     no_moves,
+    past_keys,
     play,
     solve,
 )
@@ -395,3 +396,51 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
     r.pv_length = root.pv_length
     for k in range(root.pv_length):
         r.pv[k] = root.pv[k]
+
+
+@looping
+def think(
+    states,
+    params,
+    masks,
+    frames,
+    weights,
+    options,
+    path,
+    counts,
+    tt_keys,
+    tt_data,
+    history,
+    stop,
+    results,
+    budget,
+    actions,
+):
+    """`alpha_beta.Searcher.search` without Python, for targets that have none: the action in `states[0]`.
+
+    `budget`: the first depth, the last, and the positions that may be visited (0: any number).
+    """
+    o, r = options[0], results[0]
+    load_root(states, params, frames)
+    length = past_keys(states[0], params[0], path)
+    o.age = (o.age + 1) & 0xFF
+    o.plies_left = params[0].max_steps - states[0].steps
+    o.hint = -1
+    o.alpha, o.beta = -INFINITE, INFINITE
+    for side in range(2):
+        for k in range(history.shape[1]):
+            history[side, k] = history[side, k] // 8
+    r.move, r.score, r.complete, r.nodes = -1, 0, 0, 0
+    action, score, depth = int64(-1), int64(0), budget[0]
+    while depth <= budget[1]:
+        o.depth = depth
+        o.node_limit = 1 << 62 if budget[2] == 0 or depth == 1 else max(1, budget[2] - r.nodes)
+        search(frames, params, weights, options, path, length, counts, tt_keys, tt_data, history, stop, results)
+        if r.complete != 0 or r.move >= 0:
+            action, score = r.move, r.score
+        settled = abs(score) > PROVEN and (o.distance == 0 or WIN - abs(score) <= depth)
+        if r.complete == 0 or settled or (budget[2] > 0 and r.nodes >= budget[2]) or action < 0:
+            break
+        o.hint = action
+        depth += 1
+    actions[0] = action

@@ -29,6 +29,7 @@ import numpy as np
 from asobiba.baselines.search import uct_placeholder
 from asobiba.baselines.search.alpha_beta import default_search_module
 from asobiba.core import Agent, GameParameterError, Ruleset, seed_record
+from asobiba.core.agents import Thinking
 from asobiba.core.cache import bind_module
 from asobiba.core.record import SAMPLER, record_dtype
 
@@ -202,6 +203,23 @@ class UctSearcher:
         if self.reuse:
             self._root = self._frames[:1].copy()
 
+    def thinking(self, simulations: int) -> Thinking:
+        """A search from a blank tree as one compiled function."""
+        arrays = {
+            "frames": self._frames,
+            "tree": self._tree,
+            "path": self._path,
+            "sides": self._sides,
+            "generator": self._generator,
+            "options": self._options,
+            "settings": self._settings,
+            "knowledge": self._knowledge,
+            "keys": self._keys,
+            "nodes": self._nodes,
+            "plan": np.array([simulations, self.final == "mean"], np.int64),
+        }
+        return Thinking(self._compiled.think, arrays, "generator")
+
     def search(self, state: np.void, simulations: int) -> UctResult:
         """Plays `simulations` games from a state in which the game goes on."""
         if simulations < 1:
@@ -258,6 +276,12 @@ class UctAgent(Agent):
         assert self._searcher is not None
         self._searcher.seed(seed)
         self.last = None
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """As a compiled function, unless a search goes on from what the last one found."""
+        if type(self).act is not UctAgent.act or self.settings.get("reuse"):
+            return None
+        return UctSearcher(ruleset, **self.settings).thinking(self.simulations)
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         if self._searcher is None:

@@ -268,3 +268,44 @@ def graft(tree, other, root, moved):
             n.first = moved[first]
         at += 1
     return used
+
+
+@looping
+def think(
+    states,
+    params,
+    masks,
+    frames,
+    tree,
+    path,
+    sides,
+    generator,
+    options,
+    settings,
+    knowledge,
+    keys,
+    nodes,
+    plan,
+    actions,
+):
+    """`uct.UctSearcher.search` from a blank tree, without Python: the action in `states[0]`.
+
+    `plan`: the simulations, and whether the best mean is played (1) or the most visits (0).
+    """
+    root = tree[0]
+    root.total = 0
+    root.visits, root.first, root.move, root.children, root.result = 0, 0, 0, 0, 0
+    for k in range(nodes.shape[0]):
+        nodes[k] = 0
+    load_root(states, params, frames)
+    left = int64(params[0].max_steps) - int64(states[0].steps)
+    simulate(frames, params, tree, path, sides, generator, options, settings, knowledge, keys, nodes, plan[0], left, 1)
+    best, best_score = int64(-1), 0.0
+    for k in range(root.first, root.first + root.children):
+        c = tree[k]
+        score = float(c.visits)
+        if plan[1] != 0:
+            score = c.total / c.visits if c.visits > 0 else -2.0
+        if best < 0 or score > best_score:
+            best, best_score = int64(k), score
+    actions[0] = tree[best].move if best >= 0 else -1

@@ -116,15 +116,20 @@ _AGENT = Annotated[str, typer.Option(help="Our agent, as `asobiba agents werewol
 
 @app.command()
 def serve(
-    clients: Annotated[int, typer.Option(min=0, help="How many clients to wait for.")] = 1,
+    clients: Annotated[
+        int | None, typer.Option(min=0, help="Clients to wait for; all players, or with --fill one, if left out.")
+    ] = None,
     players: Annotated[int, typer.Option(min=5, max=15, help="Players in the village.")] = 15,
     rules: Annotated[str, typer.Option(help="Generation of the platform: 2016 or 0.6.")] = "0.6",
     games: Annotated[int, typer.Option("-n", "--games", min=1, help="Games to play.")] = 1,
-    fill: _AGENT = "basic",
+    fill: Annotated[str | None, typer.Option(help="Our agent for the empty seats, for instance basic.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 10000,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the clients.")] = 60.0,
     reply: Annotated[float, typer.Option(help="Seconds that a reply may take.")] = 1.0,
+    token: Annotated[
+        str, typer.Option(envvar="ASOBIBA_TOKEN", help="Only clients that give their name as NAME:TOKEN may play.")
+    ] = "",
     seed: Annotated[
         int | None,
         typer.Option(min=0, help="Deal games that clients may foresee.  [default: a secret that is told at the end]"),
@@ -132,26 +137,30 @@ def serve(
     log: Annotated[Path | None, typer.Option(help="Folder for the platform's game logs.")] = None,
     store: Annotated[str | None, typer.Option(help="The league's store that receives the games.")] = None,
 ) -> None:
-    """Host AIWolf clients over TCP; our agents take the empty seats."""
+    """Host AIWolf clients over TCP. With --fill, our agents take the empty seats."""
     import socket
 
     from asobiba.arena.secret import Secret
     from asobiba.arena.store import Store
-    from asobiba.baselines.werewolf.hosting import Hosted, accept_peers, in_short, play_set
+    from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set, receive_peers
     from asobiba.core import AsobibaError, game, make_agent
 
+    wanted = clients if clients is not None else (players if fill is None else 1)
+    if wanted > players:
+        raise typer.BadParameter(f"{wanted} clients do not fit into a village of {players}")
+    if wanted < players and fill is None:
+        raise typer.BadParameter(
+            f"{wanted} clients leave {players - wanted} of {players} seats empty: say --fill basic, or another of our "
+            f"agents, or --clients {players}"
+        )
     try:
         declared = game("werewolf")
         ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
-        # A game of our own comes first: what is compiled then costs no client his time.
-        play_set(
-            ruleset, [], lambda: make_agent(declared, fill), fill, 1, Secret.of_seed(0), lambda number, hosted: None
-        )
+        filler = fill or "basic"
+        make_agent(declared, filler)
         results = Store(store) if store is not None else None
         given = None if seed is None else Secret.of_seed(seed)
         secret = results.secret(ruleset, given) if results else given or Secret.draw()
-        if clients > players:
-            raise typer.BadParameter(f"{clients} clients do not fit into a village of {players}")
         server = socket.create_server((host, port))
     except (AsobibaError, OSError) as error:
         typer.echo(f"Error: {error}", err=True)
@@ -159,7 +168,23 @@ def serve(
     with server:
         typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
         typer.echo(secret.announced)
-        peers = accept_peers(server, clients, reply, wait, typer.echo)
+        reception = receive_peers(server, wanted, reply, typer.echo, token)
+        # While the clients come, a game of our own: what is compiled then costs no client his time.
+        play_set(
+            ruleset, [], lambda: make_agent(declared, filler), filler, 1, Secret.of_seed(0), lambda number, hosted: None
+        )
+        peers = reception.wait(wait)
+    if len(peers) < wanted:
+        came = ", ".join(repr(peer.name) for peer in peers) or "nobody"
+        typer.echo(f"{wanted - len(peers)} of {wanted} clients are missing after {wait:g} s; {came} came", err=True)
+        if fill is None:
+            typer.echo(
+                "No game is played. Wait longer (--wait), or let our agents take their seats (--fill basic).", err=True
+            )
+            for peer in peers:
+                peer.close()
+            raise typer.Exit(1)
+        typer.echo(f"{fill} takes their seats", err=True)
     if log is not None:
         log.mkdir(parents=True, exist_ok=True)
 
@@ -172,7 +197,7 @@ def serve(
         for seat, faults in hosted.faults.items():
             typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {in_short(faults)}")
 
-    play_set(ruleset, peers, lambda: make_agent(declared, fill), fill, games, secret, done)
+    play_set(ruleset, peers, lambda: make_agent(declared, filler), filler, games, secret, done)
     typer.echo(secret.told)
     if results is not None:
         results.publish_secrets(ruleset)

@@ -6,6 +6,7 @@ hangs up is out and replaced from then on, and the reason stands on record. The 
 
 from __future__ import annotations
 
+import hmac
 import secrets
 import socket
 import time
@@ -20,12 +21,28 @@ from asobiba.arena.match import Match, Record, Table, action_dtype, finished_rec
 from asobiba.arena.secret import Secret
 from asobiba.baselines.werewolf.packets import GameLog, game_info, game_setting, is_contest
 from asobiba.core import Agent, NotationError, Ruleset
-from asobiba.envs.werewolf.layout import ATTACK, BODYGUARD, DIVINATION, GUARD, NIGHT, SEER, TALK, VOTE, VOTING, WHISPER
+from asobiba.envs.werewolf.layout import (
+    ATTACK,
+    BODYGUARD,
+    DIVINATION,
+    GUARD,
+    HUMAN,
+    SEER,
+    TALK,
+    VOTE,
+    VOTING,
+    WEREWOLF,
+    WHISPER,
+)
 from asobiba.envs.werewolf.notation import decode, encode, parse_sentence, sentence_text
 from asobiba.protocols.aiwolf import ClientError, Peer, is_sentence, packet, read_target
+from asobiba.protocols.reception import Reception
 
 _OVER, _SKIP, _NOTHING = 0, 1, -1
 """Action numbers; the last is none, for which the rules play something."""
+_CHOICES = {SEER: ("DIVINE", DIVINATION), BODYGUARD: ("GUARD", GUARD)}
+LONGEST_UTTERANCE = 1000
+"""Letters of an utterance that are heard."""
 
 
 @dataclass
@@ -45,6 +62,27 @@ def in_short(faults: Sequence[str], most: int = 4) -> str:
     return "; ".join([*told, f"and {others} others"] if others else told)
 
 
+@dataclass(frozen=True)
+class _Moment:
+    """Where a game is: its phase, and in talk the turn, the speakers' order, and who of them is next."""
+
+    phase: int
+    day: int
+    turn: int
+    ballot: int
+    order: tuple[int, ...]
+    cursor: int
+    skips: tuple[int, ...]
+
+    @classmethod
+    def of(cls, state: np.void) -> _Moment:
+        phase = int(state["phase"])
+        turn = int(state["whisper_turn" if phase == WHISPER else "turn"])
+        order = tuple(int(k) for k in state["order"] if k >= 0)
+        skips = tuple(int(n) for n in state["whisper_skips" if phase == WHISPER else "skips"])
+        return cls(phase, int(state["day"]), turn, int(state["ballot"]), order, int(state["cursor"]), skips)
+
+
 class HostedGame:
     """One game between peers and agents.
 
@@ -54,6 +92,9 @@ class HostedGame:
         names: what they are called on record.
         number: of the deal.
         secret: that the seeds of the game and of the agents follow from.
+
+    A sentence of a peer that the game's own tables cannot hold (another subject than the speaker, more operands) is heard
+    by everybody; in the record, `DIVINATION` of somebody stands for it in the contest rules, and `Skip` in those of 2016.
     """
 
     def __init__(
@@ -68,6 +109,9 @@ class HostedGame:
         self._whispers: list[dict[str, Any]] = []
         self._sent = {seat: [0, 0] for seat in range(len(self.players))}
         self._words: dict[int, list[int]] = {}
+        self._said: dict[int, str] = {}
+        self._beside: dict[int, list[tuple[str, int, int]]] = {}
+        self._passed = 0
         self._finished_day = False
         self._before = {seat: len(peer.faults) for seat, peer in self._peers()}
 
@@ -77,66 +121,70 @@ class HostedGame:
     def play(self) -> Hosted:
         """Plays the game to its end."""
         table, count = self.table, self.ruleset.num_players
+        self._begin()
+        day, actions = -1, []
+        returns, decisions, seconds = np.zeros(count), [0] * count, [0.0] * count
+        while not table.over:
+            if int(table.state["day"]) != day:
+                day = int(table.state["day"])
+                self._begin_day()
+            if self.contest and not self._finished_day and (day == 0 or int(table.state["phase"]) != TALK):
+                self._finish_day()
+            action = np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
+            self._said, before = {}, _Moment.of(table.state)
+            if before.phase in (TALK, WHISPER):
+                self._pass_over(before, before.cursor)
+            for seat in table.movers:
+                started = time.perf_counter()
+                action[seat] = self._choose(seat)
+                seconds[seat] += time.perf_counter() - started
+                decisions[seat] += 1
+            actions.append(action)
+            self._step(action)
+            returns += table.states["rewards"][0][:count]
+            self._follow(before)
+        self._end()
+        data = np.array(actions, action_dtype(self.ruleset)).tobytes()
+        record = finished_record(self.match, self.ruleset, table.state, data, returns, decisions, seconds, {})
+        faults = {seat: peer.faults[self._before[seat] :] for seat, peer in self._peers()}
+        if faults := {seat: found for seat, found in faults.items() if found}:
+            told = "; ".join(f"agent {seat + 1}: {in_short(found)}" for seat, found in faults.items())
+            record = replace(record, detail=told[:500])
+        return Hosted(record, self.log.lines, faults)
+
+    def _begin(self) -> None:
         match = self.match
-        table.begin(match.game_seed)
+        self.table.begin(match.game_seed)
         for seat, player in enumerate(self.players):
             if isinstance(player, Agent):
                 player.begin(self.ruleset, (seat,), (match.agent_seed(seat),))
             else:
                 setting = game_setting(self.ruleset, player.reply_seconds)
                 player.tell(packet("INITIALIZE", self._info(seat), setting))
-        day, actions = -1, []
-        returns, decisions, seconds = np.zeros(count), [0] * count, [0.0] * count
-        while not table.over:
-            if int(table.state["day"]) != day:
-                self._turn_day(day)
-                day = int(table.state["day"])
-            if self.contest and not self._finished_day and (day == 0 or int(table.state["phase"]) != TALK):
-                self._finish_day()
-            action = np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
-            said: dict[int, str] = {}
-            for seat in table.movers:
-                started = time.perf_counter()
-                action[seat] = self._choose(seat, said)
-                seconds[seat] += time.perf_counter() - started
-                decisions[seat] += 1
-            actions.append(action)
-            phase, turn = int(table.state["phase"]), int(table.state["turn"])
-            table.play(action)
-            returns += table.states["rewards"][0][:count]
-            for seat, text in said.items():
-                self._hear(phase, day, turn, seat, text)
-        self._turn_day(day)
+
+    def _step(self, action: np.ndarray) -> None:
+        self.table.play(action)
+
+    def _end(self) -> None:
+        self._talk, self._whispers = [], []
         for seat, peer in self._peers():
             peer.tell(packet("FINISH", self._info(seat)))
-        self.log.status(table.state)
-        self.log.result(table.state)
-        faults = {seat: peer.faults[self._before[seat] :] for seat, peer in self._peers()}
-        data = np.array(actions, action_dtype(self.ruleset)).tobytes()
-        record = finished_record(match, self.ruleset, table.state, data, returns, decisions, seconds, {})
-        if faults := {seat: found for seat, found in faults.items() if found}:
-            told = "; ".join(f"agent {seat + 1}: {in_short(found)}" for seat, found in faults.items())
-            record = replace(record, detail=told[:500])
-        return Hosted(record, self.log.lines, faults)
+        self.log.status(self.table.state)
+        self.log.result(self.table.state)
 
     def _info(self, seat: int) -> dict[str, Any]:
         view = self.table.view(seat)
+        for name, day, value in self._beside.get(seat, ()):
+            view[name][day] = value
         return game_info(self.ruleset, view, seat, self._talk, self._whispers)
 
-    def _turn_day(self, over: int) -> None:
-        # The day `over` is done (if there was one), and the next begins.
-        state = self.table.state
-        if over >= 0:
-            if not self.contest:
-                self._finish_day()
-            self.log.day_is_over(state, over)
-        if self.table.over:
-            return
+    def _begin_day(self) -> None:
         self._talk, self._whispers, self._finished_day = [], [], False
         self._sent = {seat: [0, 0] for seat in self._sent}
-        self.log.status(state)
+        self.log.status(self.table.state)
         for seat, peer in self._peers():
-            peer.tell(packet("DAILY_INITIALIZE", self._info(seat)))
+            setting = None if self.contest else game_setting(self.ruleset, peer.reply_seconds)
+            peer.tell(packet("DAILY_INITIALIZE", self._info(seat), setting))
 
     def _finish_day(self) -> None:
         self._finished_day = True
@@ -147,68 +195,77 @@ class HostedGame:
         # What was said since this seat was last told; whispers go to wolves only.
         talk, whispers = self._sent[seat]
         self._sent[seat] = [len(self._talk), len(self._whispers)]
-        wolf = int(self.table.state["role"][seat]) == 6
+        wolf = int(self.table.state["role"][seat]) == WEREWOLF
         return self._talk[talk:], self._whispers[whispers:] if wolf else []
 
-    def _choose(self, seat: int, said: dict[int, str]) -> int:
+    def _ask(self, seat: int, peer: Peer, request: str) -> str | None:
+        # Who may not have heard of an execution or a ballot is told all there is, else what was said since.
+        state = self.table.state
+        revote = request == "VOTE" and int(state["ballot"]) > 0
+        night = request != "TALK" and request != "VOTE" and int(state["executed"][int(state["day"])]) > 0
+        if self.contest and (revote or night):
+            return peer.ask(packet(request, self._info(seat)))
+        return peer.ask(packet(request, None, None, *self._news(seat)))
+
+    def _choose(self, seat: int) -> int:
         player, table = self.players[seat], self.table
-        phase = int(table.state["phase"])
-        talking = phase in (TALK, WHISPER)
+        talking = int(table.state["phase"]) in (TALK, WHISPER)
         if self._words.get(seat):
             return self._words[seat].pop(0)
         if isinstance(player, Agent):
             view = table.view(seat)
             action = int(player.act(view, table.legal(seat)))
             if talking:
-                self._add_word(seat, view, action, said)
+                self._add_word(seat, view, action)
             return action
-        return self._ask_talk(seat, player, said) if talking else self._ask_target(seat, player)
+        return self._ask_talk(seat, player) if talking else self._ask_target(seat, player)
 
-    def _add_word(self, seat: int, view: np.void, action: int, said: dict[int, str]) -> None:
+    def _add_word(self, seat: int, view: np.void, action: int) -> None:
         # The sentence of one of our own agents, when its last word is said.
         seats = self.ruleset.seats
         words = [tuple(int(x) for x in row) for row in view["draft"][seat][: int(view["words"][seat])]]
         act, target, value = (int(x) for x in decode(seats, action))
         try:
-            said[seat] = sentence_text(self.ruleset, view, seat, [*words, (act, target + 1, value)])
+            self._said[seat] = sentence_text(self.ruleset, view, seat, [*words, (act, target + 1, value)])
         except IndexError:
             return  # operands are missing
 
-    def _ask_talk(self, seat: int, peer: Peer, said: dict[int, str]) -> int:
+    def _ask_talk(self, seat: int, peer: Peer) -> int:
         state = self.table.state
-        request = "TALK" if int(state["phase"]) == TALK else "WHISPER"
-        if self.contest and request == "WHISPER":
-            line = packet(request, self._info(seat), None, *self._news(seat))
-        else:
-            line = packet(request, None, None, *self._news(seat))
-        text = peer.ask(line)
-        if text is None or not text.strip():
-            return _NOTHING
-        text = text.strip()[:1000]
+        text = self._ask(seat, peer, "TALK" if int(state["phase"]) == TALK else "WHISPER")
+        if not text:
+            if self.contest:
+                self._said[seat] = "Skip"
+            return _NOTHING if text is None or not self.contest else _SKIP
+        text = text[:LONGEST_UTTERANCE]
         if self.contest and not is_sentence(text):
             peer.fault(f"it said {text[:80]!r}, which is no sentence of the protocol", lost=False)
             text = "Skip"
-        said[seat] = text
+        self._said[seat] = text
+        if text in ("Over", "Skip"):
+            return _OVER if text == "Over" else _SKIP
         try:
             first, *rest = parse_sentence(self.ruleset, state, seat, text)
         except NotationError:
-            return _SKIP  # the others hear the text; the game's own tables cannot hold it
-        if not self.table.legal(seat)[first]:
-            return _SKIP
+            return self._stand_in(seat)
+        if first in (_OVER, _SKIP) or not self.table.legal(seat)[first]:
+            return self._stand_in(seat)
         self._words[seat] = rest
         return first
 
+    def _stand_in(self, seat: int) -> int:
+        # An action that counts as an utterance, for one that the tables cannot hold.
+        if not self.contest:
+            return _SKIP
+        legal, seats = self.table.legal(seat), self.ruleset.seats
+        found = (encode(seats, DIVINATION, target, 0) for target in range(self.ruleset.num_players))
+        return next((int(action) for action in found if legal[action]), _SKIP)
+
     def _ask_target(self, seat: int, peer: Peer) -> int:
         state, seats = self.table.state, self.ruleset.seats
-        role, phase = int(state["role"][seat]), int(state["phase"])
-        if phase == VOTE:
-            request, act = "VOTE", VOTING
-        else:
-            assert phase == NIGHT
-            request, act = {SEER: ("DIVINE", DIVINATION), BODYGUARD: ("GUARD", GUARD)}.get(role, ("ATTACK", ATTACK))
-        later = self.contest and (phase == NIGHT or int(state["ballot"]) > 0)
-        line = packet(request, self._info(seat) if later else None, None, *self._news(seat))
-        reply = peer.ask(line)
+        role, vote = int(state["role"][seat]), int(state["phase"]) == VOTE
+        request, act = _CHOICES.get(role, ("ATTACK", ATTACK)) if not vote else ("VOTE", VOTING)
+        reply = self._ask(seat, peer, request)
         if reply is None:
             return _NOTHING
         try:
@@ -217,45 +274,128 @@ class HostedGame:
             peer.fault(f"{request}: {error}", error.lost)
             return _NOTHING
         if target is None:
-            return _NOTHING if phase == VOTE else _SKIP
-        action = encode(seats, act, target - 1, 0) if 1 <= target <= self.ruleset.num_players else _NOTHING
-        if action < 0 or not self.table.legal(seat)[action]:
+            return _NOTHING if vote else _SKIP
+        known = 1 <= target <= self.ruleset.num_players
+        if known and self.table.legal(seat)[action := encode(seats, act, target - 1, 0)]:
+            return int(action)
+        day = int(state["day"])
+        if request == "DIVINE" and target == seat + 1:
+            # The platform lets a seer look at himself and the bodyguard guard the dead; the rules have no use for it.
+            self._beside.setdefault(seat, []).extend([("divine", day, target), ("divine_result", day, HUMAN)])
+        elif request == "GUARD" and known and target != seat + 1:
+            self._beside.setdefault(seat, []).append(("guard", day, target))
+        else:
             peer.fault(f"{request}: it named agent {target}, who cannot be chosen", lost=False)
-            return _NOTHING if phase == VOTE else _SKIP
-        return int(action)
+            return _NOTHING if vote else _SKIP
+        return _SKIP
 
-    def _hear(self, phase: int, day: int, turn: int, seat: int, text: str) -> None:
-        lines = self._talk if phase == TALK else self._whispers
-        said: dict[str, Any] = {"idx": len(lines), "day": day, "agent": seat + 1}
-        said |= {"turn": turn, "text": text} if self.contest else {"content": text}
+    def _follow(self, before: _Moment) -> None:
+        # What a step did enters the lists of utterances and the log.
+        state, day = self.table.state, before.day
+        after = _Moment.of(state)
+        if before.phase in (TALK, WHISPER):
+            self._hear_turn(before, after)
+        elif before.phase == VOTE:
+            self.log.votes(state, day, before.ballot)
+            if self.contest and state["executed"][day]:
+                self.log.execution(state, day)
+        else:
+            first = before.ballot == 0
+            self.log.night(
+                state, day, before.ballot, *(self._chosen(name, day) * first for name in ("divine", "guard"))
+            )
+        if after.day == day:
+            return
+        if not self.contest:
+            self._finish_day()
+            if state["executed"][day]:
+                self.log.execution(state, day)
+        self.log.attack(state, day)
+
+    def _chosen(self, name: str, day: int) -> int:
+        # Whom the seer looked at, or the bodyguard guarded, on a day.
+        beside = (value for found in self._beside.values() for key, when, value in found if (key, when) == (name, day))
+        return next(beside, int(self.table.state[name][day]))
+
+    def _hear_turn(self, before: _Moment, after: _Moment) -> None:
+        limit = int(self.ruleset.params["max_skip"][0])
+        for seat, text in self._said.items():
+            if self.contest and text == "Skip" and before.skips[seat] >= limit:
+                text = "Over"
+            self._hear(before, seat, text)
+            self._passed = before.cursor + 1
+        if (after.phase, after.turn, after.day) == (before.phase, before.turn, before.day):
+            return
+        self._pass_over(before, len(before.order))
+        self._passed = 0
+        turns = int(self.table.state["whisper_turn" if before.phase == WHISPER else "turn"])
+        if after.phase != before.phase and turns == before.turn + 2:
+            # A turn in which nobody had anything left to say.
+            self._pass_over(replace(before, turn=before.turn + 1, order=after.order), len(after.order))
+            self._passed = 0
+
+    def _pass_over(self, moment: _Moment, until: int) -> None:
+        # Who has no utterances left is not asked, and is heard to say Over.
+        if not self.contest or not self.ruleset.params["one_by_one"][0]:
+            return
+        for seat in moment.order[self._passed : until]:
+            self._hear(moment, seat, "Over")
+        self._passed = max(self._passed, until)
+
+    def _hear(self, moment: _Moment, seat: int, text: str) -> None:
+        lines = self._talk if moment.phase == TALK else self._whispers
+        said: dict[str, Any] = {"idx": len(lines), "day": moment.day, "agent": seat + 1}
+        said |= {"turn": moment.turn, "text": text} if self.contest else {"content": text}
         lines.append(said)
-        self.log.utterance("talk" if phase == TALK else "whisper", said)
+        self.log.utterance("talk" if moment.phase == TALK else "whisper", said)
+
+
+_GREETING = 5.0
+"""s that a client has to tell its name."""
+
+
+def receive_peers(
+    server: socket.socket, count: int, reply_seconds: float, tell: Callable[[str], Any] = print, token: str = ""
+) -> Reception[Peer]:
+    """Greets clients in the background until `count` have told their names.
+
+    Args:
+        server: a listening socket.
+        count: how many clients are wanted.
+        reply_seconds: how long a reply may take in the game.
+        tell: is told who came and who was sent away.
+        token: if not empty, clients must give their name as `NAME:TOKEN`.
+
+    Names are unique: a second client `a` is called `a-2`.
+    """
+
+    def greet(connection: socket.socket, address: str) -> Peer:
+        peer = Peer(connection, address, _GREETING)
+        answer = peer.ask(packet("NAME"))
+        if answer is None:
+            raise ClientError(f"it told no name ({'; '.join(peer.faults)})")
+        name, _, told = answer.strip().rpartition(":")
+        if token and not hmac.compare_digest(told.encode(), token.encode()):
+            raise ClientError("it did not give its name as NAME:TOKEN with the token wanted")
+        name = name if token else answer.strip()
+        peer.name = "".join(letter for letter in name[:40] if letter.isprintable() and letter not in ",:") or "?"
+        peer.reply_seconds = reply_seconds
+        return peer
+
+    def admit(peer: Peer, before: Sequence[Peer]) -> None:
+        taken, name, number = {other.name for other in before}, peer.name, 2
+        while peer.name in taken:
+            peer.name, number = f"{name}-{number}", number + 1
+        tell(f"{peer.address} is {peer.name!r}")
+
+    return Reception(server, count, greet, tell, admit)
 
 
 def accept_peers(
     server: socket.socket, count: int, reply_seconds: float, wait: float, tell: Callable[[str], Any] = print
 ) -> list[Peer]:
     """Waits until `count` clients have connected and told their names, or `wait` seconds are over."""
-    peers: list[Peer] = []
-    deadline = time.monotonic() + wait
-    while len(peers) < count and (left := deadline - time.monotonic()) > 0:
-        server.settimeout(left)
-        try:
-            connection, address = server.accept()
-        except TimeoutError:
-            break
-        peer = Peer(connection, f"{address[0]}:{address[1]}", reply_seconds)
-        name = peer.ask(packet("NAME"))
-        if name is None:
-            tell(f"{peer.address} told no name and is sent away: {'; '.join(peer.faults)}")
-            peer.close()
-            continue
-        peer.name = (
-            "".join(letter for letter in name.strip()[:40] if letter.isprintable() and letter not in ",:") or "?"
-        )
-        tell(f"{peer.address} is {peer.name!r}")
-        peers.append(peer)
-    return peers
+    return receive_peers(server, count, reply_seconds, tell).wait(wait)
 
 
 def play_set(

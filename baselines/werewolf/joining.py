@@ -136,6 +136,9 @@ class RemoteGame:
                     words = parse_sentence(self.ruleset, state, speaker, str(line.get("text", line.get("content", ""))))
                 except NotationError:
                     continue
+                rows, table = ("talk_rows", "talk") if phase == TALK else ("whisper_rows", "whispers")
+                if int(state[rows]) + len(words) > len(state[table]):
+                    continue  # more than any game holds
                 turn = min(int(line.get("turn", line["idx"])), 100)
                 _hear(self._states, self.ruleset.params, speaker, np.array(words, np.int64), turn)
 
@@ -211,10 +214,7 @@ def join(
                 break  # the set is over
             found = read_packet(line)
             request = found["request"]
-            try:
-                reply = _handle(current, found, name, role)
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-                raise ClientError(f"the server's {request} cannot be understood: {error!r}") from None
+            reply = reply_to(current, found, name, role)
             if reply is not None:
                 lines.send(reply)
             if request == "FINISH":
@@ -227,7 +227,19 @@ def join(
     return played
 
 
-def _handle(current: RemoteGame, found: dict[str, Any], name: str, role: str) -> str | None:
+def reply_to(current: RemoteGame, found: dict[str, Any], name: str, role: str) -> str | None:
+    """What we answer to a packet (`read_packet`) of a server; `None` where it wants no answer.
+
+    Raises:
+        ClientError: for a packet that makes no sense.
+    """
+    try:
+        return _reply_to(current, found, name, role)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ClientError(f"the server's {found['request']} cannot be understood: {error!r}") from None
+
+
+def _reply_to(current: RemoteGame, found: dict[str, Any], name: str, role: str) -> str | None:
     request = found["request"]
     if request == "NAME":
         return name

@@ -31,14 +31,47 @@ def _agent(number: Any) -> int:
 
 
 def _judge(day: int, agent: int, target: Any, result: Any) -> dict[str, Any] | None:
-    if day < 0 or not int(target):
+    if not int(target):
         return None
     return {"day": day, "agent": agent, "target": int(target), "result": SPECIES[int(result) - 1]}
 
 
-def _votes(day: int, ballots: np.ndarray) -> list[dict[str, int]]:
-    rows = ballots[1] if ballots[1].any() else ballots[0]
+def _votes(day: int, rows: np.ndarray) -> list[dict[str, int]]:
     return [{"day": day, "agent": k + 1, "target": int(target)} for k, target in enumerate(rows) if target]
+
+
+def _last_votes(day: int, ballots: np.ndarray) -> list[dict[str, int]]:
+    # Everybody alive votes in every ballot: an empty one was not held.
+    return _votes(day, ballots[1] if ballots[1].any() else ballots[0])
+
+
+def _died_before(view: np.void, day: int, night: bool) -> np.ndarray:
+    """Who was dead when a day began, or (`night`) when its execution was over. Players from 1; entry 0 is nobody."""
+    dead = np.zeros(len(view["left"]) + 1, bool)
+    dead[view["executed"][: day + night]] = True
+    dead[view["victim"][:day]] = True
+    return dead
+
+
+def _attacked_again(ruleset: Ruleset, view: np.void, day: int) -> bool:
+    # Whether the wolves' first ballot of a night that is over was tied, so that another was held.
+    if not ruleset.params["revotes"][0] or not view["executed"][day]:
+        return False
+    dead = _died_before(view, day, night=True)
+    named = np.bincount(view["attack_votes"][day, 0], minlength=len(dead))
+    counts = [
+        1 + int(named[k + 1]) for k in range(ruleset.num_players) if view["role"][k] != WEREWOLF and not dead[k + 1]
+    ]
+    return counts.count(max(counts)) > 1
+
+
+def _attack_votes(ruleset: Ruleset, view: np.void, day: int) -> list[dict[str, int]]:
+    # The ballots that counted in a night that is over: 2016 takes back those of a wolf who was executed that day.
+    found = _votes(day, view["attack_votes"][day, int(_attacked_again(ruleset, view, day))])
+    wolves = [k for k in range(ruleset.num_players) if view["role"][k] == WEREWOLF]
+    if all(view["left"][k] for k in wolves):
+        return found  # there was no attack
+    return [vote for vote in found if vote["agent"] != int(view["executed"][day])]
 
 
 def status_map(ruleset: Ruleset, view: np.void) -> dict[str, str]:
@@ -58,26 +91,27 @@ def game_info(
     day, me, over = int(view["day"]), seat + 1, bool(view["terminated"])
     role, last = int(view["role"][seat]), int(view["day"]) - 1
     wolf = role == WEREWOLF
-    past = last >= 0
+    past, now = last >= 0, day < len(view["executed"])
     shown = view["attack"] if contest else view["victim"]
-    dead = [int(x) for x in (view["victim"][last],) if past and x]
-    today = day if day < len(view["executed"]) else last
+    present = ~_died_before(view, day, night=False)[1:]
     info: dict[str, Any] = {
         "day": day,
         "agent": me,
-        "mediumResult": _judge(last, me, view["executed"][last], view["medium_result"][last])
-        if role == MEDIUM
+        "mediumResult": _judge(day, me, view["executed"][last], view["medium_result"][last])
+        if past and role == MEDIUM
         else None,
-        "divineResult": _judge(last, me, view["divine"][last], view["divine_result"][last]) if role == SEER else None,
+        "divineResult": _judge(day, me, view["divine"][last], view["divine_result"][last])
+        if past and role == SEER
+        else None,
         "executedAgent": _agent(view["executed"][last]) if past else -1,
-        "latestExecutedAgent": _agent(view["executed"][today]),
+        "latestExecutedAgent": _agent(view["executed"][day]) if now else -1,
         "attackedAgent": _agent(shown[last]) if past and (wolf or not contest) else -1,
         "cursedFox": -1,
         "guardedAgent": _agent(view["guard"][last]) if past and role == BODYGUARD else -1,
-        "voteList": _votes(last, view["votes"][last]) if past else [],
-        "latestVoteList": _votes(day, view["votes"][today]) if contest and today == day else [],
-        "attackVoteList": _votes(last, view["attack_votes"][last]) if past and wolf else [],
-        "latestAttackVoteList": _votes(day, view["attack_votes"][today]) if contest and wolf and today == day else [],
+        "voteList": _last_votes(last, view["votes"][last]) if past else [],
+        "latestVoteList": _last_votes(day, view["votes"][day]) if contest and now else [],
+        "attackVoteList": _attack_votes(ruleset, view, last) if past and wolf else [],
+        "latestAttackVoteList": _votes(day, view["attack_votes"][day, 0]) if contest and wolf and now else [],
         "talkList": list(talk),
         "whisperList": list(whispers) if wolf else [],
         "statusMap": status_map(ruleset, view),
@@ -86,14 +120,14 @@ def game_info(
             for k in range(players)
             if view["role"][k] and (over or k == seat or (wolf and view["role"][k] == WEREWOLF))
         },
-        "remainTalkMap": {str(k + 1): int(view["remaining"][k]) for k in range(players) if not view["left"][k]},
+        "remainTalkMap": {str(k + 1): int(view["remaining"][k]) for k in range(players) if present[k]},
         "remainWhisperMap": {
             str(k + 1): int(view["whisper_remaining"][k])
             for k in range(players)
-            if wolf and view["role"][k] == WEREWOLF and not view["left"][k]
+            if wolf and view["role"][k] == WEREWOLF and present[k]
         },
-        "lastDeadAgentList": dead,
-        "existingRoleList": [name for name, n in zip(ROLES, VILLAGES[players], strict=True) if n],
+        "lastDeadAgentList": [int(view["victim"][last])] if past and view["victim"][last] else [],
+        "existingRoleList": sorted(name for name, n in zip(ROLES, VILLAGES[players], strict=True) if n),
     }
     return info if contest else {key: info[key] for key in OLD_KEYS}
 
@@ -102,7 +136,8 @@ def game_setting(ruleset: Ruleset, reply_seconds: float) -> dict[str, Any]:
     """The game settings as the platform sends them; but the seed, which deals the roles, is not told."""
     p, players = ruleset.params[0], ruleset.num_players
     roles = dict(zip(ROLES, VILLAGES[players], strict=True))
-    numbers = {name: roles.get(name, 0) for name in sorted([*ROLES, "FREEMASON"])}
+    others = ("FREEMASON", "FOX", "ANY") if is_contest(ruleset) else ("FREEMASON",)
+    numbers = {name: roles.get(name, 0) for name in sorted((*ROLES, *others))}
     if not is_contest(ruleset):
         return {
             "roleNumMap": numbers,
@@ -137,10 +172,11 @@ def game_setting(ruleset: Ruleset, reply_seconds: float) -> dict[str, Any]:
 
 
 class GameLog:
-    """The platform's game log: lines of comma-separated values."""
+    """The platform's game log: lines of comma-separated values, in the order in which its engine writes them."""
 
     def __init__(self, ruleset: Ruleset, names: Sequence[str]):
         self._ruleset, self._names, self._contest = ruleset, tuple(names), is_contest(ruleset)
+        self._night = 0
         self.lines: list[str] = []
 
     def status(self, state: np.void) -> None:
@@ -155,26 +191,39 @@ class GameLog:
         text = said["text"] if self._contest else said["content"]
         self._add(said["day"], kind, said["idx"], *turn, said["agent"], text)
 
-    def day_is_over(self, state: np.void, day: int) -> None:
-        """Votes, choices of the night, execution and attack of a day."""
-        roles = state["role"]
-        for row in _votes(day, state["votes"][day]):
+    def votes(self, state: np.void, day: int, ballot: int) -> None:
+        """A ballot of the village, as soon as it is given."""
+        for row in _votes(day, state["votes"][day, ballot]):
             self._add(day, "vote", row["agent"], row["target"])
-        if state["divine"][day]:
+
+    def execution(self, state: np.void, day: int) -> None:
+        """Who was executed."""
+        gone = int(state["executed"][day])
+        self._add(day, "execute", gone, ROLES[int(state["role"][gone - 1]) - 1])
+        self._night = len(self.lines)
+
+    def night(self, state: np.void, day: int, ballot: int, divined: int, guarded: int) -> None:
+        """What seer, bodyguard and wolves chose at night; in a second ballot of the wolves, theirs alone.
+
+        The contest engine asks the seer before the wolves whisper, this game after it.
+        """
+        roles = state["role"]
+        if divined:
             seer = int(np.flatnonzero(roles == SEER)[0]) + 1
-            self._add(day, "divine", seer, int(state["divine"][day]), SPECIES[int(state["divine_result"][day]) - 1])
-        if state["executed"][day]:
-            gone = int(state["executed"][day])
-            self._add(day, "execute", gone, ROLES[int(roles[gone - 1]) - 1])
-        if state["guard"][day]:
+            result = SPECIES[int(roles[divined - 1] == WEREWOLF)]
+            at = self._night if self._contest and day > 0 else len(self.lines)
+            self._add(day, "divine", seer, divined, result, at=at)
+        if guarded:
             bodyguard = int(np.flatnonzero(roles == BODYGUARD)[0]) + 1
-            target = int(state["guard"][day])
-            self._add(day, "guard", bodyguard, target, ROLES[int(roles[target - 1]) - 1])
-        for row in _votes(day, state["attack_votes"][day]):
+            self._add(day, "guard", bodyguard, guarded, ROLES[int(roles[guarded - 1]) - 1])
+        for row in _votes(day, state["attack_votes"][day, ballot]):
             self._add(day, "attackVote", row["agent"], row["target"])
-        if day > 0:
-            victim = int(state["victim"][day])
-            self._add(day, "attack", victim or -1, str(bool(victim)).lower())
+
+    def attack(self, state: np.void, day: int) -> None:
+        """Whom the wolves attacked, and whether he died. Nothing on day 0 and after the last wolf's execution."""
+        players = len(self._names)
+        if day > 0 and (~state["left"][:players].astype(bool) & (state["role"][:players] == WEREWOLF)).any():
+            self._add(day, "attack", _agent(state["attack"][day]), str(bool(state["victim"][day])).lower())
 
     def result(self, state: np.void) -> None:
         """The living humans and wolves, and who won."""
@@ -183,5 +232,6 @@ class GameLog:
         wolves = int((alive & wolf).sum())
         self._add(int(state["day"]), "result", int(alive.sum()) - wolves, wolves, "WEREWOLF" if wolves else "VILLAGER")
 
-    def _add(self, *values: Any) -> None:
-        self.lines.append(",".join(str(value).replace("\n", " ") for value in values))
+    def _add(self, *values: Any, at: int | None = None) -> None:
+        line = ",".join(str(value).replace("\n", " ") for value in values)
+        self.lines.insert(len(self.lines) if at is None else at, line)

@@ -129,6 +129,7 @@ GAME = Game(
     title="Animal shogi",
     layout=layout,
     rules=rules,
+    variants={"next_move": {"try_rule": "next_move"}, "legal_check": {"legal_check": True}},
     notation="asobiba.envs.animal_shogi.notation",
     draw="asobiba.envs.animal_shogi.draw",
     evidence="perft and random games against an independent slow implementation; the published analysis",

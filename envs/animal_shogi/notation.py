@@ -41,7 +41,7 @@ _USI_MOVE = re.compile(r"([1-3][a-d])([1-3][a-d])\+?")
 _USI_DROP = re.compile(r"([CEG])\*([1-3][a-d])")
 _CODE = re.compile(r"([0-9a-bf])([0-9a-b])([2468a])")
 _SPOKEN = re.compile(rf"{_SQUARE}({'|'.join(JAPANESE)})(打)?(?:\({_SQUARE}\))?")
-_SFEN = re.compile(r"(\S+)\s+([bw])\s+(-|[0-9A-Za-z]+)(?:\s+(\d+))?")
+_SFEN = re.compile(r"(\S+)\s+([bw])\s+(-|[0-9A-Za-z]+)(?:\s+([0-9]{1,6}))?")
 
 
 @compiled()
@@ -207,9 +207,9 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     board = [letter for rank in reversed(ranks) for letter in _rank(rank)]
     hands: tuple[dict[str, int], dict[str, int]] = ({}, {})
     if found[3] != "-":
-        if not re.fullmatch(r"(\d?[CEGLcegl])+", found[3]):
+        if not re.fullmatch(r"([0-9]?[CEGLcegl])+", found[3]):
             raise NotationError(f"{found[3]!r} is no hand: expected - or letters C, E, G with a count, such as 2Ce")
-        for count, letter in re.findall(r"(\d?)([A-Za-z])", found[3]):
+        for count, letter in re.findall(r"([0-9]?)([A-Za-z])", found[3]):
             hand = hands[letter.islower()]
             hand[letter.upper()] = hand.get(letter.upper(), 0) + int(count or 1)
     return set_up(ruleset, board, hands, "bw".index(found[2]))

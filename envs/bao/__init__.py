@@ -94,6 +94,12 @@ GAME = Game(
     title="Bao",
     layout=layout,
     rules=rules,
+    variants={
+        "4x2": {"holes": 4},
+        "6x2": {"holes": 6},
+        "random_start": {"start": "random"},
+        "endless_loses": {"endless": "loses"},
+    },
     notation="asobiba.envs.bao.notation",
     draw="asobiba.envs.bao.draw",
     tie_break=seeds_owned,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import numpy as np
@@ -64,7 +65,7 @@ def parse_counts(text: str, holes: int | None = None) -> list[int]:
     counts = []
     for name, row in zip(("first", "second"), rows):
         for cell in row.split(","):
-            if not cell.strip().lstrip("-").isdecimal():
+            if not re.fullmatch("-?[0-9]{1,6}", cell.strip()):
                 raise ValueError(f"{cell!r} in the {name} player's row {row!r} is not a number of seeds")
             if int(cell) < 0:
                 raise ValueError(f"a hole cannot hold {int(cell)} seeds (in the {name} player's row {row!r})")

@@ -24,7 +24,7 @@ _OUTCOMES = {
     rules.ENDLESS: "the move never ends",
     rules.BLOCKED: "every move would be endless",
 }
-_FORM = re.compile(r"(\S+)\s+(\S+)\s+(\d+)-(\d+)")
+_FORM = re.compile(r"(\S+)\s+(\S+)\s+([0-9]{1,6})-([0-9]{1,6})")
 
 
 @compiled()

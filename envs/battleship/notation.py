@@ -38,7 +38,7 @@ def cell_to_text(ruleset: Ruleset, cell: int) -> str:
 def text_to_cell(ruleset: Ruleset, text: str) -> int:
     """The cell that `B4` names. Raises `NotationError` for text that names none."""
     height, width = int(ruleset.params["height"][0]), int(ruleset.params["width"][0])
-    match = re.fullmatch(r"([A-Za-z])([1-9]\d?)", text.strip())
+    match = re.fullmatch(r"([A-Za-z])([1-9][0-9]?)", text.strip())
     if match:
         column, row = ord(match[1].upper()) - ord("A"), int(match[2]) - 1
         if row < height and column < width:

@@ -15,7 +15,7 @@ TOUCHING = ("allowed", "corners", "never")
 SUNK_TOLD = ("kind", "only", "place")
 CLASSIC_FLEET = (5, 4, 3, 3, 2)
 _CLASSIC_NAMES = ("carrier", "battleship", "transport", "submarine", "destroyer")
-_STRATEGY = re.compile(r"(r|ed1|ed2|pk)(sp)?(?:(\d+)x(\d+))?")
+_STRATEGY = re.compile(r"(r|ed1|ed2|pk)(sp)?(?:([0-9]{1,4})x([0-9]{1,4}))?")
 _STRATEGY_CODES = {"r": PLACE_R, "ed1": PLACE_ED1, "ed2": PLACE_ED2, "pk": PLACE_PK}
 _SEARCH_LIMIT = 300_000
 

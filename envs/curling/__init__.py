@@ -110,6 +110,7 @@ GAME = Game(
     layout=layout.game,
     rules=rules,
     chance=True,
+    variants={"fcv1": {"simulator": "fcv1"}, "exact": {"noise": "none"}},
     notation="asobiba.envs.curling.notation",
     draw="asobiba.envs.curling.draw",
     evidence="95 shots of the official simulator fcv1; an integration in frames of 1 ms; published velocities",

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from asobiba.core import AsobibaError, Ruleset
+from asobiba.core import AsobibaError, GameParameterError, Ruleset
 from asobiba.core.states import new_state
 from asobiba.envs.curling.simulate import Shot, deliver
 
@@ -77,11 +77,13 @@ def shot_from_server(words: list[str]) -> Shot:
     """
     try:
         vx, vy, turn = float(words[0]), -float(words[1]), words[2]
-        if len(words) != 3 or turn not in ("0", "1") or not math.isfinite(vx) or not math.isfinite(vy):
+        if len(words) != 3 or turn not in ("0", "1"):
             raise ValueError
-    except (ValueError, IndexError):
-        raise DclError(f"{' '.join(words)!r} is no shot; expected: vx vy turn, with turn 0 or 1") from None
-    return Shot(vx, vy, 1 if turn == "1" else -1)
+        return Shot(vx, vy, 1 if turn == "1" else -1)
+    except (GameParameterError, ValueError, IndexError):
+        raise DclError(
+            f"{' '.join(words)[:80]!r} is no shot; expected: vx vy turn, in m/s below 1000, with turn 0 or 1"
+        ) from None
 
 
 @dataclass

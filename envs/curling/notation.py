@@ -85,7 +85,7 @@ def _decimals(value: float, places: int) -> str:
 def _continuous_action(ruleset: Ruleset, text: str) -> np.ndarray:
     by_target = bool(ruleset.params["by_target"][0])
     shape = "draw 0.3 -1.4 ccw" if by_target else "vx -0.99 vy 29.56 ccw, or draw 0.3 -1.4 ccw"
-    number = r"([+-]?\d+(?:\.\d*)?)"
+    number = r"([+-]?[0-9]+(?:\.[0-9]*)?)"
     wish = re.fullmatch(rf"({'|'.join(WEIGHTS)}) {number} {number} (ccw|cw)", text.strip())
     shot = re.fullmatch(rf"vx {number} vy {number} (ccw|cw)", text.strip())
     if wish is None and (shot is None or by_target):
@@ -145,7 +145,9 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     Raises:
         PositionError: for text of another form, or a position that these rules cannot have.
     """
-    found = re.fullmatch(r"e(\d{1,3}) s(\d{1,2}) h([12]) (\d{1,2}):(\d{1,2}) (\S+(?: \S+){15})", text.strip())
+    found = re.fullmatch(
+        r"e([0-9]{1,3}) s([0-9]{1,2}) h([12]) ([0-9]{1,2}):([0-9]{1,2}) (\S+(?: \S+){15})", text.strip()
+    )
     if found is None:
         raise PositionError(f"{text!r} is no position; see asobiba.envs.curling.notation")
     p = ruleset.params[0]

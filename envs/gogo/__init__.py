@@ -104,6 +104,7 @@ GAME = Game(
     title="Gogo",
     layout=layout,
     rules=rules,
+    variants={name: {"preset": name} for name in ("gomoku", "ninuki", "pente")},
     notation="asobiba.envs.gogo.notation",
     draw="asobiba.envs.gogo.draw",
     tie_break=stones_captured,

@@ -26,9 +26,9 @@ from asobiba.envs.gogo.board import FIVES, TAKES, THREES, forbidden_count, rebui
 PLAYERS = ("first", "second")
 STONES = "xo"
 LOOKS_LIKE = "a move is a column and a row, such as g7"
-_MOVE = re.compile(r"([a-s])(\d{1,2})")
-_LINE = re.compile(r"(\S+)\s+([xo])\s+(\d+)-(\d+)\s+(-|[a-s]\d{1,2})")
-_ROW = re.compile(r"\s*(\d{1,2})\s+((?:[([ ]?[.xo#X*+][)\] ]?\s*)+)(?:\d{1,2})?\s*")
+_MOVE = re.compile(r"([a-s])([0-9]{1,2})")
+_LINE = re.compile(r"(\S+)\s+([xo])\s+([0-9]{1,3})-([0-9]{1,3})\s+(-|[a-s][0-9]{1,2})")
+_ROW = re.compile(r"\s*([0-9]{1,2})\s+((?:[(\[]?[.xo#X*+][)\]]?\s*)+)(?:[0-9]{1,2})?\s*")
 _OUTCOMES = {
     rules.FIVE: "five in a row",
     rules.CAPTURES: "captures",
@@ -89,8 +89,8 @@ def text_to_moves(ruleset: Ruleset, text: str) -> list[int]:
     Raises:
         NotationError: naming the move that is none.
     """
-    words = [word for word in text.replace(",", " ").split() if not re.fullmatch(r"\d+\.+", word)]
-    return [text_to_action(ruleset, None, re.sub(r"^\d+\.+", "", word)) for word in words]
+    words = [word for word in text.replace(",", " ").split() if not re.fullmatch(r"[0-9]+\.+", word)]
+    return [text_to_action(ruleset, None, re.sub(r"^[0-9]+\.+", "", word)) for word in words]
 
 
 def play_moves(ruleset: Ruleset, moves: str | Sequence[int]) -> np.void:
@@ -180,7 +180,7 @@ def _from_line(ruleset: Ruleset, found: re.Match) -> np.void:
         raise NotationError(f"{found[1]!r} has {len(rows)} rows, expected {n}: the top row first")
     stones = np.full((n, n), -1, np.int8)
     for row, letters in zip(range(n - 1, -1, -1), rows):
-        spread = re.sub(r"\d+", lambda run: "." * int(run[0]), letters)
+        spread = re.sub(r"(?<![0-9])[0-9]{1,2}(?![0-9])", lambda run: "." * int(run[0]), letters)
         if not re.fullmatch(r"[.xo]*", spread) or len(spread) != n:
             raise NotationError(
                 f"row {row + 1}, {letters!r}, is no row of {n} points: x, o and numbers of empty points"
@@ -203,7 +203,7 @@ def _from_diagram(ruleset: Ruleset, text: str, rows: list[re.Match]) -> np.void:
         if marked := re.search(r"[(\[][xo]", found[2]):
             last = row * n + len(re.findall(r"[.xo#X*+]", found[2][: marked.start()]))
     mover = re.search(r"([xo]) to move", text)
-    taken = re.search(r"captured\D*(\d+)\D+(\d+)", text)
+    taken = re.search(r"captured[^0-9]*([0-9]{1,3})[^0-9]+([0-9]{1,3})", text)
     counts = (int((stones == 0).sum()), int((stones == 1).sum()))
     captured = (int(taken[1]), int(taken[2])) if taken else (0, 0)
     side = STONES.index(mover[1]) if mover else (counts[0] + captured[1] > counts[1] + captured[0])
@@ -263,6 +263,17 @@ def set_up(
     return states[0]
 
 
+def why_not(ruleset: Ruleset, state: np.void, action: int) -> str:
+    """Why the player to move may not put a stone here, in words."""
+    name = point_name(ruleset, action)
+    if stones_of(ruleset, state).ravel()[action] >= 0:
+        return f"{name} is occupied"
+    if action in forbidden_points(ruleset, state, _mover(state)):
+        return f"{name} is forbidden: it makes two open threes"
+    where = "the first stone belongs in the centre" if int(state["steps"]) == 0 else "it is too near to the centre"
+    return f"{name} is not allowed in the opening: {where}"
+
+
 def outcome_text(state: np.void) -> str:
     """Reason why the game ended, or an empty text."""
     if not int(state["outcome"]):
@@ -295,6 +306,8 @@ def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str
     lines.append(f"captured: x {taken[0]}, o {taken[1]}" + ("" if over else f"; {STONES[_mover(state)]} to move"))
     if int(state["fives"].sum()) and not over:
         lines.append("a five stands: " + moves_to_text(ruleset, five_stones(ruleset, state)))
+    if forbidden:
+        lines.append(f"# forbidden, two open threes: {moves_to_text(ruleset, sorted(forbidden))}")
     if end := outcome_text(state):
         lines.append(end)
     return "\n".join(lines)

@@ -135,6 +135,8 @@ from asobiba.api import expose
 from asobiba.core import Game, Ruleset
 from asobiba.envs.mini4wd import discrete, layout, position, race, rules
 
+_COURSES = ("junior_clockwise", "junior_short", "junior_hill", "junior_bank", "home_oval", "competition", "jump")
+
 
 def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
     """Distance that each car came, m."""
@@ -152,6 +154,7 @@ GAME = Game(
     chance=True,
     utility="single_agent",
     reward_range=(-20.0, 20.0),
+    variants={name: {"course": name} for name in _COURSES},
     notation="asobiba.envs.mini4wd.notation",
     draw="asobiba.envs.mini4wd.draw",
     evidence="published lap times, deceleration, jump lengths and corner speeds",

@@ -36,7 +36,7 @@ def load_course(source: str | Path | Mapping[str, Any] | Course) -> Course:
 def _load_by_name(text: str) -> Course:
     if text.startswith("random:"):
         number = text.removeprefix("random:")
-        if not number.isdigit():
+        if not (number.isascii() and number.isdigit() and len(number) < 19):
             raise GameParameterError(f"course {text!r}: a random course is called random:SEED with a whole number")
         return random_course(int(number))
     data, where = read_yaml(text, "courses", "course")

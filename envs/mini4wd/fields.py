@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from asobiba.core import GameParameterError
+from asobiba.core.yaml_text import read_yaml as yaml_value
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,11 @@ def read_yaml(source: str | Path | Mapping[str, Any], folder: str, what: str) ->
         content = (files("asobiba.envs.mini4wd") / folder / f"{text}.yaml").read_text(encoding="utf-8")
     else:
         path = Path(text)
-        if not path.is_file():
+        try:
+            known = path.is_file()
+        except (OSError, ValueError):  # a name that no file can have
+            known = False
+        if not known:
             close = difflib.get_close_matches(text, shipped(folder), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise GameParameterError(
@@ -132,7 +137,7 @@ def read_yaml(source: str | Path | Mapping[str, Any], folder: str, what: str) ->
         content = path.read_text(encoding="utf-8")
     where = f"{what} {text}"
     try:
-        data = yaml.safe_load(content)
+        data = yaml_value(content)
     except yaml.YAMLError as error:
         raise GameParameterError(f"{where} is no YAML: {error}") from None
     return require_mapping(data, where), where

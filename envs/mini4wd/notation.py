@@ -52,7 +52,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> object:
 def _row(text: str) -> tuple[float, float]:
     if text in ("brake", "free"):
         return 0.0, SELECTORS[text]
-    match = re.fullmatch(r"drive ([+-]?\d+(?:\.\d+)?)", text)
+    match = re.fullmatch(r"drive ([+-]?[0-9]+(?:\.[0-9]+)?)", text)
     if match is None or abs(float(match[1])) > 1:
         raise NotationError(f"{text!r} is no action; {_EXPECTED}")
     return float(match[1]), SELECTORS["drive"]

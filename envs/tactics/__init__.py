@@ -113,6 +113,8 @@ _EVIDENCE = (
     "maps, against TUBSTAP's Python port"
 )
 
+_VARIANTS = {"10x10": {"size": 10}, "14x14": {"size": 14}, "generated": {"map": "generated"}}
+
 GAME = Game(
     name="tactics",
     version=0,
@@ -120,6 +122,7 @@ GAME = Game(
     layout=_flat,
     rules=rules,
     players=("red", "blue"),
+    variants=_VARIANTS,
     notation="asobiba.envs.tactics.notation",
     draw="asobiba.envs.tactics.draw",
     tie_break=hit_points,
@@ -133,6 +136,7 @@ STEPS = Game(
     layout=_steps,
     rules=steps,
     players=("red", "blue"),
+    variants=_VARIANTS,
     notation="asobiba.envs.tactics.notation",
     draw="asobiba.envs.tactics.draw",
     tie_break=hit_points,

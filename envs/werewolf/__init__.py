@@ -19,8 +19,8 @@ Two generations of the platform are played (`rules`):
   with one ballot more after a tie, the execution, whispers if two wolves or more are alive, and the choices of the
   night, with one ballot more among the wolves after a tie.
 
-In both, a wolf's ballot counts if its target is human, and every living human has one ballot more, so that somebody is
-attacked even if the wolves are silent. There is no attack after the last wolf was executed.
+In both, a wolf's ballot counts if its target is human, and every living human has one ballot more (in 2016 also who was
+executed that day), so that somebody is attacked even if the wolves are silent. There is no attack after the last wolf was executed.
 
 The players who act in a step act at once: in a round of talk everybody decides before anybody hears the others
 (`talk="round"`), and they are then heard in random order. With `talk="turn"` they speak one after the other in that
@@ -123,6 +123,8 @@ settings of the platform that its contests never changed. At most 360 whispers t
 
 ## Version History
 
+* v1 (2026-11-23): in 2016, a human executed that day stays among the targets of the attack, who said Over comes last in a
+  round of `talk="turn"`, and whispers have `max_talk` rounds, as in the engine.
 * v0 (2026-11-22): first version.
 """
 
@@ -135,7 +137,7 @@ from asobiba.envs.werewolf.layout import village
 
 GAME = Game(
     name="werewolf",
-    version=0,
+    version=1,
     title="Werewolf",
     layout=village,
     rules=rules,
@@ -147,9 +149,15 @@ GAME = Game(
     teams="team",
     faults="replace",
     reward_range=(-2.0, 3.0),
+    variants={
+        "village_5": {"players": 5},
+        "village_11": {"players": 11},
+        "0.6": {"rules": "0.6"},
+        "in_turn": {"talk": "turn"},
+    },
     notation="asobiba.envs.werewolf.notation",
     draw="asobiba.envs.werewolf.draw",
-    evidence="an independent plain engine of both platform generations",
+    evidence="games of the official servers of both generations, packet by packet; an independent plain engine",
 )
 
 env, raw_env, parallel_env = expose(GAME)

@@ -205,7 +205,7 @@ def parameter_values(
         "max_talk": np.int32(max_talk),
         "max_turns": np.int32(2 * max_talk if contest else max_talk),
         "max_whisper": np.int32(MOST_TALK),
-        "max_whisper_rounds": np.int32(2 * MOST_TALK if contest else MOST_TALK),
+        "max_whisper_rounds": np.int32(2 * MOST_TALK if contest else max_talk),
         "max_skip": np.int32(2),
         "revotes": np.int32(1 if contest else 0),
         "operators": np.int32(operators),

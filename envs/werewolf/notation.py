@@ -17,6 +17,7 @@ from asobiba.envs.werewolf import sentences
 from asobiba.envs.werewolf.layout import (
     ACTS,
     AGREE,
+    BODYGUARD,
     COMINGOUT,
     DAY,
     DISAGREE,
@@ -28,8 +29,12 @@ from asobiba.envs.werewolf.layout import (
     PHASES,
     REQUEST,
     ROLES,
+    SEER,
     SKIP,
     SPECIES,
+    TALK,
+    VOTE,
+    WEREWOLF,
     WHISPER,
     days,
 )
@@ -149,7 +154,7 @@ def parse_sentence(ruleset: Ruleset, state: np.void, speaker: int, text: str) ->
     actions: list[int] = []
 
     def agent(token: str | None) -> int:
-        found = re.fullmatch(r"Agent\[(\d{1,4})\]", token or "")
+        found = re.fullmatch(r"Agent\[([0-9]{1,4})\]", token or "")
         if not found or not 1 <= int(found[1]) <= players:
             raise _bad(text, f"{token!r} is none of Agent[01] to {agent_text(players - 1)}")
         return int(found[1]) - 1
@@ -186,7 +191,7 @@ def parse_sentence(ruleset: Ruleset, state: np.void, speaker: int, text: str) ->
             target, value = agent(take()), choice(SPECIES)
         elif act in (AGREE, DISAGREE):
             kind, when, number = (take() or "").upper(), take() or "", take() or ""
-            day, index = re.fullmatch(r"day(\d{1,3})", when), re.fullmatch(r"ID:(\d{1,5})", number)
+            day, index = re.fullmatch(r"day([0-9]{1,3})", when), re.fullmatch(r"ID:([0-9]{1,5})", number)
             if kind not in ("TALK", "WHISPER") or day is None or index is None:
                 raise _bad(text, "expected TALK or WHISPER, dayD and ID:I")
             target, turn = _row_of_reference(state, text, kind, int(day[1]), int(index[1]))
@@ -198,7 +203,7 @@ def parse_sentence(ruleset: Ruleset, state: np.void, speaker: int, text: str) ->
                 raise _bad(text, "one can only refer to the latest utterance of a player")
         elif act == DAY:
             day_text = take() or ""
-            if not day_text.isdecimal() or int(day_text) >= days(seats):
+            if not re.fullmatch("[0-9]{1,3}", day_text) or int(day_text) >= days(seats):
                 raise _bad(text, f"{day_text!r} is no day")
             value = int(day_text)
         elif act not in (OVER, SKIP) and (arity(act) == 0 or act in (REQUEST, INQUIRE)):
@@ -224,11 +229,11 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> Any:
         NotationError: for text that names no action.
     """
     parts = [part.strip() for part in text.split(";")]
-    if re.match(r"Agent\[\d+\] ", parts[0]):
+    if re.match(r"Agent\[[0-9]+\] ", parts[0]):
         actions = np.zeros(_seats(ruleset), np.int64)
         for part in parts:
             name, _, rest = part.partition(" ")
-            found = re.fullmatch(r"Agent\[(\d+)\]", name)
+            found = re.fullmatch(r"Agent\[([0-9]{1,4})\]", name)
             if not found or not 1 <= int(found[1]) <= ruleset.num_players:
                 raise _bad(part, f"{name!r} is nobody")
             actions[int(found[1]) - 1] = _one_action(ruleset, state, int(found[1]) - 1, rest)
@@ -302,6 +307,32 @@ def plain_story(state: np.void, day: int) -> list[str]:
         if victim:
             lines.append(f"agent {victim} is killed in the night")
     return lines
+
+
+def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
+    """What a player is asked for now, and how much he may still say."""
+    phase, day = int(view["phase"]), int(view["day"])
+    if phase in (TALK, WHISPER):
+        contest = bool(ruleset.params["contest"][0])
+        if contest:
+            left = int(view["remaining" if phase == TALK else "whisper_remaining"][seat])
+        else:
+            rounds = int(ruleset.params["max_turns" if phase == TALK else "max_whisper_rounds"][0])
+            left = rounds - int(view["turn" if phase == TALK else "whisper_round"])
+        return f"day {day}, {'talk' if phase == TALK else 'whispers'}, {left} utterance{'' if left == 1 else 's'} left"
+    if phase == VOTE:
+        return f"day {day}, vote" + (" again: there was a tie" if view["ballot"] else "")
+    acts = {SEER: "whom do you divine?", BODYGUARD: "whom do you guard?", WEREWOLF: "whom do you attack?"}
+    return f"night {day}, {acts.get(int(view['role'][seat]), 'asleep')}"
+
+
+def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
+    """Who won, and whether a player did."""
+    won = state["rewards"][: ruleset.num_players] > 0
+    wolves = bool((won & (state["role"][: ruleset.num_players] == WEREWOLF)).any())
+    role = ROLES[int(state["role"][seat]) - 1].lower()
+    winners = "the werewolves and the possessed win" if wolves else "the villagers win"
+    return f"{winners}; you, the {role}, {'win' if won[seat] else 'lose'}"
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:

@@ -108,7 +108,7 @@ def _could_be_attacked(s, p, player, day, target):
     for j in range(p.players):
         if s.role[j] == WEREWOLF:
             continue
-        count = 1 if _alive_at(s, j, day, True) else 0
+        count = 1 if _alive_at(s, j, day, p.contest != 0) else 0
         for k in range(p.players):
             if s.role[k] == WEREWOLF and _alive_at(s, k, day, True) and s.attack_votes[day, 0, k] == j + 1:
                 count += 1
@@ -201,7 +201,7 @@ def _fill_night(s, p, player, day):
                 if rank == 0:
                     target = k
                 rank -= 1
-    s.attack[day] = target + 1
+    s.attack[day] = target + 1 if _alive_at(s, target, day, True) else 0
     if role != WEREWOLF:
         for k in range(p.players):
             if s.role[k] == WEREWOLF and _alive_at(s, k, day, p.contest != 0):

@@ -57,11 +57,13 @@ def votes_for(s, p, target):
 def attack_count(s, p, target):
     """Ballots of the wolves alive for a player; every living human has one more, for there is always an attack.
 
-    Ballots for a wolf, and those of a wolf who is executed that day, do not count.
+    Ballots for a wolf, and those of a wolf who is executed that day, do not count. The engine of 2016 marks the dead when
+    the next day begins: a human who is executed that day counts as living here.
     """
     if s.role[target] == WEREWOLF:
         return 0
-    count = 1 if s.left[target] == 0 else 0
+    dies_today = p.contest == 0 and s.executed[s.day] == target + 1
+    count = 1 if s.left[target] == 0 or dies_today else 0
     for k in range(p.players):
         if s.role[k] == WEREWOLF and s.left[k] == 0 and s.attack_votes[s.day, s.ballot, k] == target + 1:
             count += 1
@@ -120,10 +122,12 @@ def close_night(s, p):
     chosen = _most_named(s, p, True)
     if chosen < 0:
         return False
+    if s.left[chosen] != 0:
+        return True  # executed that day, in 2016: nobody is attacked
     s.attack[day] = chosen + 1
     bodyguard = holder(s, p, BODYGUARD)
     guarded = bodyguard >= 0 and s.left[bodyguard] == 0 and s.guard[day] == chosen + 1
-    if s.left[chosen] == 0 and not guarded:
+    if not guarded:
         s.victim[day] = chosen + 1
         s.left[chosen] = 1
     return True

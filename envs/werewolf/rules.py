@@ -127,14 +127,21 @@ def _open_turn(s, p):
         if s.left[k] == 0 and (not whispering or s.role[k] == WEREWOLF):
             asked = _asked_to_whisper(s, p, k) if whispering else _asked_to_talk(s, p, k)
             if p.one_by_one != 0:
-                s.order[count] = k
-                count += 1
+                if asked or p.contest != 0:
+                    s.order[count] = k
+                    count += 1
             elif asked:
                 s.acting[k] = 1
                 count += 1
     if p.one_by_one == 0:
         return count > 0
     _shuffle(s, count)
+    if p.contest == 0:
+        # Who has said Over comes last, by number, and is asked if somebody speaks until then.
+        for k in range(p.players):
+            if s.left[k] == 0 and (s.whisper_over[k] != 0 and s.role[k] == WEREWOLF if whispering else s.over[k] != 0):
+                s.order[count] = k
+                count += 1
     for k in range(count, s.left.shape[0]):
         s.order[k] = -1
     return _next_speaker(s, p)

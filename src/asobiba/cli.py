@@ -25,8 +25,10 @@ from asobiba.arena import commands
 
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
 _LATE = {
+    "compile": ("asobiba.api.prepare", "compile_games"),
     "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
     "train": ("asobiba.learn.commands", "train"),
+    "wasm": ("asobiba.targets.wasm.commands", "wasm"),
 }
 
 
@@ -43,7 +45,7 @@ def _command(thing: Any, name: str) -> Any:
 
 @cache
 def _game_packages() -> dict[str, list[str]]:
-    """Where the commands of each game may lie, without importing anything: the packages of its agents, then its own."""
+    """Packages in which the commands of each game may lie, without importing anything: those of its agents, then its own."""
     agents = [(entry.name, entry.value.partition(":")[0]) for entry in entry_points(group=_AGENTS)]
     found = {}
     for entry in entry_points(group=_GAMES):
@@ -63,7 +65,7 @@ def _game_group(game: str) -> Any:
 
 
 def _folder(package: str) -> Path | None:
-    """Where a package lies; none of its parents but the first is imported, and those of this one cost nothing."""
+    """Place of a package; none of its parents but the first is imported, and those of this one cost nothing."""
     parent, _, last = package.rpartition(".")
     try:
         if parent in ("", "asobiba.baselines", "asobiba.envs"):

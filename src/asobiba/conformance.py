@@ -1,4 +1,4 @@
-"""What every game must do, whoever wrote it: checks that hold a declaration to the behaviour of its rules.
+"""Checks that every game must pass, whoever wrote it: they hold a declaration to the behaviour of its rules.
 
     from asobiba import conformance, game
 

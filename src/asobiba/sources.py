@@ -1,4 +1,4 @@
-"""What a page or a league came from: the digest of the modules of a game and its agents, alike on every machine.
+"""Sources of a page or a league: the digest of the modules of a game and its agents, alike on every machine.
 
 A digest covers these modules, what they import of games and agents (at their top and inside functions), and the data
 beside them of the kinds that they name (such as `.yml`). Of what all games share it covers the loops over games, the
@@ -24,7 +24,7 @@ _NO_SOURCES = re.compile(
 )
 """Data that says how an agent was made, not how it plays."""
 _SHARED = ("asobiba.core.laws", "asobiba.core.loops.games", "asobiba.core.random")
-"""What every game is played by."""
+"""Modules by which every game is played."""
 _PLAIN = {
     "abstractmethod",
     "cache",
@@ -37,13 +37,13 @@ _PLAIN = {
 }
 _PLAIN |= {"setter", "singledispatch", "staticmethod", "wraps"}
 """Decorators of plain Python; all others compile."""
-_HOW = {"asobiba.core.cache", "asobiba.core.kernels", "asobiba.core.targets"}
-"""How code is compiled, which does not change what it plays."""
+_HOW = {f"asobiba.core.{name}" for name in ("cache", "kernels", "surgery", "symbols", "targets")}
+"""Modules that decide how code is compiled, which does not change what it plays."""
 
 
 @cache
 def _folders() -> dict[str, Path]:
-    """Where games and agents lie: the package's name and its folder."""
+    """Packages of games and agents: name and folder."""
     found = {}
     for name in ("asobiba.envs", "asobiba.baselines"):
         spec = importlib.util.find_spec(name)
@@ -107,7 +107,7 @@ def _is_played(definition: Definition) -> bool:
 
 
 class _Shared:
-    """What games and agents reach of the code that all games share: definition by definition."""
+    """Shared code that games and agents reach, definition by definition."""
 
     def __init__(self, root: Path) -> None:
         self.found: dict[str, str] = {}
@@ -123,7 +123,7 @@ class _Shared:
         return None if file is None else _tree(module, file)
 
     def follow(self, tree: Tree, everything: bool) -> None:
-        """What a module's names lead to; only compiled functions and constants, or `everything`."""
+        """Definitions behind a module's names; only compiled functions and constants, or `everything`."""
         for chain in tree.chains:
             self._enter(tree, chain, everything)
         while self._waiting:
@@ -180,7 +180,7 @@ def sources_digest(modules: Iterable[str], folders: dict[str, Path] | None = Non
 
 
 def league_modules(game_name: str) -> tuple[str, ...]:
-    """What the games of a league come from: the game's declaration and rules, and its agents."""
+    """Modules that the games of a league come from: the game's declaration and rules, and its agents."""
     from asobiba.core.agents import agent_packages
     from asobiba.core.registry import game
 

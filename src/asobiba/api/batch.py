@@ -117,7 +117,7 @@ def checked_count(num_envs: Any) -> int:
 
 
 def checked_select(select: Any, count: int) -> np.ndarray:
-    """Which of `count` games are meant, as `(count,)` uint8. Raises `GameParameterError` for another shape or dtype."""
+    """Selection among `count` games, as `(count,)` uint8. Raises `GameParameterError` for another shape or dtype."""
     given = np.asarray(select)
     if given.shape != (count,) or given.dtype.kind not in "biu":
         raise GameParameterError(
@@ -328,7 +328,7 @@ class Batch:
         return self.observations
 
     def exchange(self, keep: bool = False) -> None:
-        """Where `recycle` is set, puts arrays that nobody holds in the place of those that somebody may hold.
+        """Replaces arrays that a caller may still hold by arrays that nobody holds, if `recycle` is set.
 
         What they contain is copied if `keep` is set, else arbitrary.
         """

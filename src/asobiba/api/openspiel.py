@@ -83,7 +83,7 @@ def _as_spiel(value: Any) -> Any:
 
 
 def _from_spiel(default: Any, value: Any) -> Any:
-    """What the game takes, from what OpenSpiel holds."""
+    """Parameters of the game, from those that OpenSpiel holds."""
     if isinstance(value, str) and isinstance(default, (tuple, list)):
         return tuple(yaml.safe_load(f"[{value.replace(';', ',')}]"))
     if isinstance(value, str) and default is None:

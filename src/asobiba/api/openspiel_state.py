@@ -1,4 +1,4 @@
-"""How a position came about, as each player saw it: what OpenSpiel's information states are made of."""
+"""History of a position as each player saw it: the basis of OpenSpiel's information states."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Moment:
         return Moment(record, self.before, self.done, tuple(views), tuple(knows), player)
 
     def way(self, player: int) -> list[tuple[int | None, np.void]]:
-        """What a player did (`None`: nothing) and the records he then saw, in order, from the start."""
+        """A player's actions (`None`: none) and the records seen after each, in order, from the start."""
         steps: list[tuple[int | None, np.void]] = []
         moment: Moment | None = self
         while moment is not None:

@@ -1,4 +1,4 @@
-"""What may be given as `opponent=` and `seat=`, made into agents and seat numbers."""
+"""Values of `opponent=` and `seat=`, made into agents and seat numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Player = str | Agent | Callable[[np.void, np.ndarray], Any]
 """The text of a registered agent (`name` or `name:parameter=value`), an agent, or a function `(view, legal) -> action`."""
 
 Opponent = Player | Mapping[str | int, Player] | tuple[Player, ...]
-"""Who plays the seats that the learner does not: one for all of them, or one for each seat, by name or in order."""
+"""Players of the seats that the learner does not take: one for all of them, or one for each seat, by name or in order."""
 
 
 class FunctionAgent(Agent):
@@ -79,7 +79,7 @@ def seat_number(ruleset: Ruleset, seat: str | int) -> int:
 
 
 def at_each_seat(ruleset: Ruleset, opponent: Opponent, learner: int) -> list[Player | None]:
-    """Who plays each seat where the learner does not; `None` at a seat that only the learner (`learner`) takes.
+    """Player of each seat where the learner does not sit; `None` at a seat that only the learner (`learner`) takes.
 
     One for all seats plays the learner's too, when a state that is put into the game has the learner elsewhere.
 

@@ -22,7 +22,7 @@ from asobiba.core.states import as_action, require_legal
 
 
 class _PettingZooGame(SingleGame):
-    """What both forms share: agents, spaces, masks, observations, pictures."""
+    """Shared by both forms: agents, spaces, masks, observations, pictures."""
 
     metadata: dict[str, Any]
 

@@ -120,7 +120,7 @@ class _Font:
         self._known: dict[str, tuple[int, str]] = {}
 
     def glyph(self, letter: str) -> tuple[int, str]:
-        """How far a letter advances, and its outline in the font's units: the relative commands of an SVG path."""
+        """Advance of a letter, and its outline in the font's units: the relative commands of an SVG path."""
         if letter not in self._known:
             from fontTools.pens.recordingPen import DecomposingRecordingPen
 

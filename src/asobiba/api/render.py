@@ -42,7 +42,7 @@ def ansi(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
 
 
 def picture_seat(ruleset: Ruleset, seat: int | None) -> int | None:
-    """Whose knowledge a picture for `seat` shows; `None`: everything.
+    """Player whose knowledge a picture for `seat` shows; `None`: everything.
 
     A game whose drawing module says `SPECTATOR = True` is played before its players' eyes, whatever their agents sense.
     """

@@ -11,12 +11,11 @@ import numpy as np
 from asobiba.api.batch import BEGIN, OBSERVE, STEP, STEP_BLIND, Batch, checked_count, checked_select
 from asobiba.api.opponents import Opponent, Player, as_agent, at_each_seat, in_each_game, plays_batches, seat_number
 from asobiba.core.agents import Agent, Hand, KernelAgent
-from asobiba.core.engine import MOST_POLICIES
 from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Ruleset
 from asobiba.core.kernels import compiled
 from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
-from asobiba.core.loops.arrays import NO_AGENTS
+from asobiba.core.loops.arrays import MOST_POLICIES, NO_AGENTS
 from asobiba.core.loops.games import ATTEMPTS, NOBODY
 from asobiba.core.random import Stream, begin_control, seed_keys
 from asobiba.core.record import CONTROL
@@ -401,7 +400,7 @@ class Seating(Batch):
             self._observe()
 
     def reported(self, final: bool = False) -> dict[str, np.ndarray]:
-        """What `Layout.info` names, of the learners: name -> `(n, ...)`; of the ended games if `final`."""
+        """Values that `Layout.info` names, of the learners: name -> `(n, ...)`; of the ended games if `final`."""
         states = self.final_states if final else self.states
         learners = self.final_learners if final else self.learners
         return {name: states[field][self._all, learners] for name, field in self.ruleset.layout.info.items()}

@@ -41,7 +41,7 @@ def fresh_seed(generator: np.random.Generator | None = None) -> int:
 
 
 class SingleGame:
-    """What every environment of one game can do with its state; the base of the single-game adaptors."""
+    """State methods of every environment of one game; the base of the single-game adaptors."""
 
     ruleset: Ruleset
     _batch: Batch

@@ -17,7 +17,7 @@ PIECE = 5000
 
 
 def packed(results: Results) -> dict[str, Any]:
-    """What the page needs: `agents`, `reasons`, `total`, and `pieces`, each a base64 text of gzipped JSON columns
+    """Data of the page: `agents`, `reasons`, `total`, and `pieces`, each a base64 text of gzipped JSON columns
     (`number`, `seats` flat, `won`, `moves`, `reason`), numbers as differences from the one before; `won` has bit `k` set
     where seat `k`, or its team, won."""
     pieces = []

@@ -28,7 +28,7 @@ import numpy as np
 
 from asobiba.api.render import picture_seat
 from asobiba.arena.match import agent_seed
-from asobiba.arena.person import move_text, read_action
+from asobiba.arena.person import end_text, move_text, read_action, status_text, why_not
 from asobiba.core import Agent, AsobibaError, Game, GameParameterError, IllegalAction, Ruleset, make_agent
 from asobiba.core.answers import read_answer
 from asobiba.core.states import action_mask, agent_views, is_over, new_state, step
@@ -37,6 +37,8 @@ _LOCAL = ("127.0.0.1", "localhost")
 _LARGEST_REQUEST = 10_000
 _MOST_STEPS = 1000
 _IDLE_SECONDS = 20.0
+_PATIENCE = 2.0
+"""s that a new game, or a move taken back, waits for an agent in thought."""
 
 
 @dataclass
@@ -76,6 +78,7 @@ class PageGame:
                 self._agents[k] = self.build(game, self.agent) if isinstance(self.agent, str) else self.agent
         self._thinker: threading.Thread | None = None
         self._thinking = False
+        self._round = 0  # counts agents left alone in thought
         self._trouble = ""
         self.new()
 
@@ -157,20 +160,30 @@ class PageGame:
         if self.ruleset.discrete:
             if not self._mask(seat)[move]:
                 what = repr(action) if isinstance(action, str) else f"action {move}"
-                raise IllegalAction(f"{self.ruleset.players[seat]} may not play {what} now")
+                told = f"{self.ruleset.players[seat]} may not play {what} now"
+                reason = why_not(self.ruleset, self._view(seat), int(move))
+                raise IllegalAction(f"{told}: {reason}" if reason else told)
         elif not self.ruleset.action_space.contains(move):
             raise IllegalAction(f"{move.tolist()} is outside the action space {self.ruleset.action_space}")
         return move
 
-    def _take(self, action: Any) -> None:
+    def _take(self, action: Any, number: int | None = None) -> None:
         strict = self.ruleset.game.faults == "end"
-        after = step(self.ruleset, self.state, action, strict=strict)
         with self._lock:
+            if number not in (None, self._round):
+                raise _LeftAlone
+            after = step(self.ruleset, self.state, action, strict=strict)
             self.past.append((self.state, action))
             self.state = after
 
     def undo(self) -> None:
-        """Takes back what the person chose last, and all that followed."""
+        """Takes back what the person chose last, and all that followed.
+
+        Raises:
+            IllegalAction: in games of hidden information, where one would have learned something.
+        """
+        if self._secret():
+            raise IllegalAction("nothing is taken back in a game of hidden information")
         self._settle()
         with self._lock:
             self._trouble = ""
@@ -180,6 +193,10 @@ class PageGame:
                 del self.past[ply:]
         self._answer()
 
+    def _secret(self) -> bool:
+        """Whether the person is shown less than there is."""
+        return self.ruleset.hidden and self.seat >= 0 and picture_seat(self.ruleset, self.seat) is not None
+
     def wait(self) -> None:
         """Returns when the agent has moved."""
         if self._thinker is not None:
@@ -187,16 +204,38 @@ class PageGame:
 
     def close(self) -> None:
         """Ends all thinking."""
-        self._settle()
+        for agent in self._agents.values():
+            agent.stop_pondering()
+        if self._thinker is not None:
+            self._thinker.join(_PATIENCE)
         for agent in self._agents.values():
             agent.close()
 
     def _settle(self) -> None:
+        """Nobody thinks any more. An agent that does not answer in time is left alone, and a new one takes its place.
+
+        Raises:
+            IllegalAction: if that agent was given as such, and there is no other.
+        """
         for agent in self._agents.values():
             agent.stop_pondering()
-        self.wait()
+        if self._thinker is not None:
+            self._thinker.join(_PATIENCE)
+            if self._thinker.is_alive():
+                self._leave_alone()
         for agent in self._agents.values():
             agent.stop_pondering()
+
+    def _leave_alone(self) -> None:
+        if not isinstance(self.agent, str):
+            raise IllegalAction(f"{self.agent.name} is still thinking; try again when it has moved")
+        with self._lock:
+            self._round += 1
+            self._thinking, self._thinker = False, None
+            for seat, agent in self._agents.items():
+                threading.Thread(target=agent.close, daemon=True).start()
+                self._agents[seat] = self.build(self.ruleset.game, self.agent)
+                self._agents[seat].begin(self.ruleset, (seat,), (agent_seed(self.seed - 1, seat),))
 
     def _answer(self, move: Any = None, times: int = 0) -> None:
         """Lets the agents act until it is the person's turn, in a thread of its own; first, where all act at once, beside
@@ -206,26 +245,31 @@ class PageGame:
                 self._ponder()
                 return
             self._thinking = True
-            self._thinker = threading.Thread(target=self._think, args=(move, times), daemon=True)
+            self._thinker = threading.Thread(target=self._think, args=(move, times, self._round), daemon=True)
             self._thinker.start()
 
-    def _think(self, move: Any, times: int) -> None:
+    def _think(self, move: Any, times: int, number: int) -> None:
         try:
             while not is_over(self.state) and (times > 0 or not self._asked()):
                 asked = self._asked()
                 if asked and self.ruleset.discrete and not self._mask(self.seat)[move]:
                     break  # kept for longer than it is legal
                 times -= asked
-                self._take(self._joined(move) if self.ruleset.simultaneous else self._choice(self._mover()))
+                self._take(self._joined(move) if self.ruleset.simultaneous else self._choice(self._mover()), number)
+        except _LeftAlone:
+            return
         except _Trouble as error:
-            self._trouble = str(error)
+            if number == self._round:
+                self._trouble = str(error)
         finally:
-            self._thinking = False
-        if not self._trouble:
+            with self._lock:
+                if number == self._round:
+                    self._thinking = False
+        if number == self._round and not self._trouble:
             self._ponder()
 
     def _joined(self, move: Any) -> np.ndarray:
-        """What all who act now do: the person his move, the agents what they choose."""
+        """Actions of all who act now: the person's move, and the agents' choices."""
         action = np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
         for seat in self.ruleset.actors(self.state).tolist():
             action[seat] = self._choice(seat) if seat in self._agents else move
@@ -249,7 +293,7 @@ class PageGame:
                 agent.ponder(self._view(seat))
 
     def describe(self) -> dict[str, Any]:
-        """What the page shows, as JSON-ready values."""
+        """Content of the page, as JSON-ready values."""
         with self._lock:
             state, past = self.state, list(self.past)
             over, asked = is_over(state), self._asked() and not self._thinking
@@ -267,6 +311,7 @@ class PageGame:
                 "targets": {},
                 "controls": None,
                 "write": "",
+                "undo": not self._secret(),
                 **self._picture(state, past),
             }
             if asked:
@@ -286,7 +331,7 @@ class PageGame:
         return {"svg": None, "text": str(shown)}
 
     def _choices(self, mover: int) -> dict[str, Any]:
-        """What the person may choose from."""
+        """Actions that the person may choose from."""
         ruleset, view = self.ruleset, self._view(mover)
         drawing: Any = ruleset.draw if ruleset.game.draw is not None else None
         result: dict[str, Any] = {}
@@ -331,16 +376,23 @@ class PageGame:
         names, state = self.ruleset.players, self.state
         if not is_over(state):
             if self.ruleset.simultaneous:
-                return f"You are {names[self.seat]}: {'your move' if asked else 'the others act'}"
+                now = status_text(self.ruleset, self._view(self.seat), self.seat) if asked else ""
+                return f"You are {names[self.seat]}: {now or ('your move' if asked else 'the others act')}"
             mover = int(state["to_move"])
             who = f"{self._agents[mover].name} is thinking" if mover in self._agents else "your move"
             return f"{names[mover]} to move: {who}"
         states = [*(before for before, _ in self.past[1:]), state]
+        if self.seat >= 0 and (told := end_text(self.ruleset, state, self.seat)):
+            return f"The game is over: {told}"
         totals = [round(sum(float(s["rewards"][k]) for s in states), 3) for k in range(len(names))]
         if self.seat < 0 or len(names) < 2:
             return "The game is over: " + ", ".join(f"{n} {r:+g}" for n, r in zip(names, totals, strict=True))
         mine = totals[self.seat]
         return f"The game is over: {'you win' if mine > 0 else 'you lose' if mine < 0 else 'a draw'}"
+
+
+class _LeftAlone(Exception):
+    """An answer that came when nobody waited for it any more."""
 
 
 class _Trouble(Exception):
@@ -393,11 +445,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._describe()
 
     def _body(self) -> dict[str, Any]:
-        length = int(self.headers.get("Content-Length") or 0)
-        if not 0 <= length <= _LARGEST_REQUEST:
+        length = self.headers.get("Content-Length") or "0"
+        if not (length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= _LARGEST_REQUEST):
             self.close_connection = True  # what was not read is no further request
-            raise ValueError(f"a request has at most {_LARGEST_REQUEST} bytes, not {length}")
-        asked = json.loads(self.rfile.read(length) or b"{}", parse_constant=_no_number)
+            raise ValueError(f"a request has at most {_LARGEST_REQUEST} bytes; Content-Length is {length[:40]!r}")
+        asked = json.loads(self.rfile.read(int(length)) or b"{}", parse_constant=_no_number)
         if not isinstance(asked, dict):
             raise ValueError("a request is a JSON object")
         return asked

@@ -92,7 +92,7 @@ class _RayPlayer:
         self._pool = Pool(self._source, 1, terms)
 
     def play(self, unit: Unit) -> list[tuple[list[Record], float]]:
-        """What came of the unit: records, and the seconds that they took."""
+        """Result of the unit: records, and the seconds that they took."""
         self._source.again([unit])
         for records in self._pool.run():
             self._source.records.append(records)

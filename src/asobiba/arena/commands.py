@@ -67,6 +67,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
 
     from asobiba.core import GameParameterError
     from asobiba.core import game as find
+    from asobiba.core.yaml_text import read_yaml
 
     found = find(game)
     values: dict[str, Any] = {}
@@ -76,7 +77,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
             raise GameParameterError(f"cannot read the parameter {text!r}: expected KEY=VALUE, such as size=9")
         key, value = key.strip(), value.strip()
         try:
-            read = yaml.safe_load(value)
+            read = read_yaml(value)
         except yaml.YAMLError:
             read = value
         if isinstance(found.parameters.get(key), str) and isinstance(read, (int, float)):
@@ -92,7 +93,7 @@ def _tuples(value: Any) -> Any:
 def make_runner(
     name: str, jobs: int | None, time_limit: float, address: str | None, trust: list[str] | None
 ) -> Executor:
-    """Who plays, on these terms."""
+    """Agents that play, on these terms."""
     from asobiba.arena.places import make_executor
     from asobiba.arena.trust import Trust
 
@@ -485,7 +486,7 @@ def _seat(ruleset: Ruleset, text: str) -> int:
         return ruleset.players.index(text)
     if text in words[:seats]:
         return words.index(text)
-    if text.isdigit() and 1 <= int(text) <= seats:
+    if text.isdecimal() and len(text) < 4 and 1 <= int(text) <= seats:
         return int(text) - 1
     raise AsobibaError(f"no seat {text!r}: choose {', '.join(ruleset.players)}, a number from 1 to {seats}, or random")
 
@@ -495,15 +496,17 @@ def replay(
     number: Annotated[str, typer.Argument(help="Its number in the store, or its key.")],
     store: StorePlace = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position) or .txt file.")
+        Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position), .txt or .json file.")
     ] = None,
     seat: Annotated[int | None, typer.Option(min=1, help="Show what this seat knew.  [default: everything]")] = None,
     fps: Annotated[
         float | None, typer.Option(min=0.1, help="Pictures per second of a film.  [default: the game's own]")
     ] = None,
 ) -> None:
-    """Plays a match on record again: as text, film or picture."""
-    from asobiba.arena.show import replay_text, save_film
+    """Plays a match on record again: as text, film or picture; or writes it as JSON, for the JavaScript package."""
+    import json
+
+    from asobiba.arena.show import record_json, replay_text, save_film
     from asobiba.arena.store import Store, default_store
     from asobiba.core import AsobibaError
     from asobiba.core import game as find
@@ -521,6 +524,8 @@ def replay(
         print(replay_text(record, viewer))
     elif output.suffix == ".txt":
         output.write_text(replay_text(record, viewer) + "\n", encoding="utf-8")
+    elif output.suffix == ".json":
+        output.write_text(json.dumps(record_json(record)) + "\n", encoding="utf-8")
     else:
         save_film(output, record, viewer, fps)
     if output is not None:

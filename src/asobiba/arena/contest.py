@@ -96,7 +96,7 @@ def league_submit(
 
     ruleset = ruleset_of(game, param)
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
-    text = agent_text(file, Path("runs") / "league" / "submissions" / ruleset.game.name)
+    text = agent_text(file, Path("runs") / "league" / "submissions" / ruleset.game.name, ruleset.game)
     bars: dict[str, tuple[Progress, list[int]]] = {}
 
     def report(title: str, total: int, records: list) -> None:
@@ -156,7 +156,7 @@ def league_simulate(
     seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture: .svg, .png or .pdf.")] = None,
 ) -> None:
-    """How fast each schedule finds the true order: rank correlation against games played, for simulated agents."""
+    """Speed at which each schedule finds the true order: rank correlation against games played, for simulated agents."""
     from rich.table import Table
 
     from asobiba.arena.lists import console
@@ -178,16 +178,17 @@ def league_simulate(
 def league_cycles(game: GameName, param: Parameters = None, store: StorePlace = None) -> None:
     """Shows who beats whom in a circle, and alpha-Rank's view of the league."""
     from asobiba.arena.cycles import find_cycles
+    from asobiba.core.answers import printable
 
     ruleset = ruleset_of(game, param)
     with open_store(ruleset, store, create=False) as kept:
         found = find_cycles(stored_results(ruleset, kept))
     print("alpha-Rank:")
     for share, name in sorted(zip(found.shares, found.agents), reverse=True)[:20]:
-        print(f"  {100 * share:5.1f} %  {name}")
+        print(f"  {100 * share:5.1f} %  {printable(name)}")
     print(f"{len(found.triples)} significant cycles of three")
     for names, (ab, bc, ca) in found.triples[:20]:
-        a, b, c = names
+        a, b, c = map(printable, names)
         print(f"  {a} beats {b} ({100 * ab:.0f} %), {b} beats {c} ({100 * bc:.0f} %), {c} beats {a} ({100 * ca:.0f} %)")
 
 
@@ -196,15 +197,15 @@ def league_skill(game: GameName, param: Parameters = None, store: StorePlace = N
     """Rates by OpenSkill, for games of more than two seats and of teams."""
     from rich.table import Table
 
-    from asobiba.arena.lists import console
+    from asobiba.arena.lists import console, plain
     from asobiba.arena.teams import plackett_luce
 
     ruleset = ruleset_of(game, param)
     with open_store(ruleset, store, create=False) as kept:
         ratings = plackett_luce(stored_results(ruleset, kept))
-    table = Table("#", "agent", "mu", "±", title=f"{ruleset!r}: OpenSkill (Plackett-Luce)")
+    table = Table("#", "agent", "mu", "±", title=plain(f"{ruleset!r}: OpenSkill (Plackett-Luce)"))
     for rating in ratings:
-        table.add_row(str(rating.rank), rating.agent, f"{rating.value:.2f}", f"{rating.high - rating.value:.2f}")
+        table.add_row(str(rating.rank), plain(rating.agent), f"{rating.value:.2f}", f"{rating.high - rating.value:.2f}")
     console().print(table)
 
 

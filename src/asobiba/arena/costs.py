@@ -1,4 +1,4 @@
-"""What is played next: games are chosen by how much they narrow the ratings' intervals for the time that they cost.
+"""Choice of the next games: by how much they narrow the ratings' intervals for the time that they cost.
 
 The variance of an agent's rating falls with the information of its games, `p (1 - p)` for a game that it wins with
 probability p. A pairing's next game is worth what it takes off the sum of the variances of its agents, and it is played
@@ -30,13 +30,13 @@ _LOCKSTEP = 1024
 _PROBE = 2
 """The first games of an agent and of a pairing."""
 _SECONDS = (0.3, 4.0)
-"""What a unit should take: short at first, so that every pairing has results early, longer as the league goes on."""
+"""Duration of a unit: short at first, so that every pairing has results early, longer as the league goes on."""
 _LEAST_INFORMATION = 0.005
 
 
 @dataclass(frozen=True)
 class Past:
-    """What a store knows of a pairing. `seconds`: of thinking, all its agents; `scored`, `score`: see `_Pairing`."""
+    """A store's figures of a pairing. `seconds`: of thinking, all its agents; `scored`, `score`: see `_Pairing`."""
 
     games: int
     seconds: float
@@ -45,7 +45,7 @@ class Past:
 
 
 def past_pairings(results: Results) -> dict[tuple[str, ...], Past]:
-    """What these results tell of every pairing, by the agents of its seats, sorted."""
+    """Figures of every pairing in these results, by the agents of its seats, sorted."""
     if not len(results):
         return {}
     members, pairing = np.unique(np.sort(results.seats, axis=1), axis=0, return_inverse=True)
@@ -147,7 +147,7 @@ class Workload:
         )
 
     def _engine(self, ruleset: Ruleset, match: Match, text: str, known: dict[tuple, str | None]) -> str | None:
-        """What has to be compiled for this agent to play in lockstep; equal for agents that differ in settings only.
+        """Key of the code that has to be compiled for this agent to play in lockstep; equal for agents that differ in settings only.
 
         `None` for an agent that is no kernel, or none that may run inside a worker.
         """
@@ -174,7 +174,7 @@ class Workload:
         return bool(self._first or self._rest or self._again or any(p.waiting for p in self._pairings))
 
     def take(self) -> Unit | None:
-        """What is to be played next, or `None` if nothing can be until a unit that runs is finished."""
+        """Next unit to play, or `None` if nothing can be played until a running unit is finished."""
         unit = self._choose()
         self._running += unit is not None
         return unit
@@ -279,7 +279,7 @@ class Workload:
 
 
 def kernel_name(ruleset: Ruleset, agent: Agent) -> str:
-    """What names the machine code of a kernel agent: its policy, and the dtypes of its memory and the game's state."""
+    """Key of a kernel agent's machine code: its policy, and the dtypes of its memory and the game's state."""
     assert isinstance(agent, KernelAgent)
     policy = getattr(agent.policy, "py_func", agent.policy)
     return f"{policy.__module__}.{policy.__qualname__} {agent.memory_dtype} {ruleset.dtype}"

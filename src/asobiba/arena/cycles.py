@@ -22,7 +22,7 @@ MOST_AGENTS = 60
 
 @dataclass(frozen=True)
 class Cycles:
-    """What is cyclic in a league.
+    """Cycles in a league.
 
     Args:
         agents: names, sorted.

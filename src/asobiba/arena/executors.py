@@ -1,4 +1,4 @@
-"""Who plays the matches: processes of this machine, or Ray. The records do not depend on it."""
+"""Executors of matches: processes of this machine, or Ray. The records do not depend on the executor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def available_cores() -> int:
 
 
 class Source(Protocol):
-    """Where units come from: a `Workload`, or a list of units that were made elsewhere."""
+    """Source of units: a `Workload`, or a list of units that were made elsewhere."""
 
     def take(self) -> Unit | None: ...
     def finished(self, unit: Unit) -> None: ...

@@ -1,4 +1,4 @@
-"""How ratings changed while a league went on: the extended score chart of Hanakawa, Tominaga (see `asobiba.arena.wwg`).
+"""Ratings in the course of a league: the extended score chart of Hanakawa, Tominaga (see `asobiba.arena.wwg`).
 
 Every agent has a candlestick at the time of its first match: the box from its first rating to its present one, filled
 where it fell, and a whisker from its lowest to its highest.

@@ -19,7 +19,7 @@ from asobiba.sources import league_digest
 
 @dataclass(frozen=True)
 class LeagueRun:
-    """What a call of `run_league` did: matches that the schedule wants, had before, played now, and still lacks."""
+    """Summary of a call of `run_league`: matches that the schedule wants, had before, played now, and still lacks."""
 
     wanted: int
     before: int

@@ -1,4 +1,4 @@
-"""What there is: games, agents, and the state of the installation, printed for a person."""
+"""Lists of games and agents, and the state of the installation, printed for a person."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from asobiba.core import Game, Ruleset, agent_declarations, game, game_names
+from asobiba.core.answers import printable
 from asobiba.core.folders import cache_folder
 
 
@@ -24,6 +26,11 @@ def console() -> Console:
     if not found.is_terminal:
         found.width = 220
     return found
+
+
+def plain(text: str) -> Text:
+    """A text that came from elsewhere (an agent's name, say) as it stands in a table: no markup, nothing unprintable."""
+    return Text(printable(text))
 
 
 _WIDE = 140

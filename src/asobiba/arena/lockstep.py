@@ -103,7 +103,7 @@ class _Games:
         return _Apart(self.ruleset, count, opponent=self.agents, seat=None, autoreset="disabled", threads=1)
 
     def turn(self, seat: int) -> np.ndarray:
-        """Where `seat` is to be asked: `(n,)` bool. Whom the rules replace for good is not."""
+        """Games in which `seat` is to be asked: `(n,)` bool. Players whose actions the rules replace for good are not asked."""
         return self.seating.acts(seat) & self.running & ~self._replaced()[:, seat]
 
     def _replaced(self) -> np.ndarray:

@@ -36,7 +36,7 @@ class ReplayError(AsobibaError, ValueError):
 
 @dataclass(frozen=True)
 class Match:
-    """What is to be played; enough, with the actions, to replay it exactly.
+    """A game to be played; enough, with the actions, to replay it exactly.
 
     Args:
         game: name of the game.
@@ -132,7 +132,7 @@ def _tuples(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Record:
-    """What happened in a match.
+    """Record of a match.
 
     Args:
         match: what was played.
@@ -292,7 +292,7 @@ class Thinking:
     """Told when an agent starts and stops thinking; the worker processes use it to enforce the time limit."""
 
     faults: tuple[type[BaseException], ...] = (Exception, SystemExit, GeneratorExit)
-    """What an agent may raise that is its own fault; where no person sits at the keyboard, everything is."""
+    """Exceptions of an agent that are its own fault; where no person sits at the keyboard, all are."""
     patience = False
     """Whether what cannot be decided raises `Undecided` instead of being the agent's fault."""
 
@@ -326,7 +326,7 @@ class Undecided(Exception):
 
 @dataclass(frozen=True)
 class _Ending:
-    """How a game ended that the rules did not end."""
+    """Reason of the end of a game that the rules did not end."""
 
     seat: int
     reason: str
@@ -417,7 +417,7 @@ _SLACK = 5.0
 
 
 def _think(match: Match, seat: int, agent: Agent, thinking: Thinking, think: Callable[[], Any]) -> tuple[Any, float]:
-    """What comes of an agent's thinking, or how it ended the game; and the seconds that it took.
+    """Action that an agent chooses, or the fault by which it ended the game; and the seconds that it took.
 
     An answer may be anything; reading it may run its own code, and is part of the thinking.
     """

@@ -56,7 +56,8 @@ class Person(Agent):
     def _read(self, view: np.void, legal: np.ndarray) -> Any:
         while True:
             try:
-                text = self.ask(f"{self._ruleset.players[self._seat]}, your move: ").strip()
+                now = status_text(self._ruleset, view, self._seat)
+                text = self.ask(f"{self._ruleset.players[self._seat]}, {now or 'your move'}: ").strip()
             except EOFError:
                 raise Quit from None
             command = text.lower()
@@ -87,7 +88,8 @@ class Person(Agent):
             return None
         if self._ruleset.discrete:
             if not 0 <= action < len(legal) or not legal[action]:
-                self.say(f"{text} is not legal here. {self._how(view, legal)}")
+                reason = why_not(self._ruleset, view, action) or f"{text} is not legal here"
+                self.say(f"{reason}. {self._how(view, legal)}")
                 return None
         elif not self._box().contains(action):
             self.say(f"{text} lies outside {self._box()}. {self._how(view, legal)}")
@@ -113,7 +115,34 @@ class Person(Agent):
     def _moves(self, view: np.void, legal: np.ndarray) -> str:
         if not self._ruleset.discrete:
             return self._how(view, legal)
-        return " ".join(move_text(self._ruleset, view, int(a)) for a in np.flatnonzero(legal))
+        return grouped([move_text(self._ruleset, view, int(a)) for a in np.flatnonzero(legal)])
+
+
+_MANY = 24
+"""More moves than this are listed by their first words."""
+
+
+def grouped(texts: Sequence[str]) -> str:
+    """Moves as text: in one line, or where they are many and share words, a line for each first word."""
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        word, _, rest = text.partition(" ")
+        groups.setdefault(word, []).append(rest)
+    if len(texts) <= _MANY or len(groups) > len(texts) // 2:
+        return " ".join(texts)
+    return "\n".join(f"{word} {' | '.join(rests)}".rstrip() for word, rests in groups.items())
+
+
+def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
+    """What a player is asked for, if the game's notation says so (`status_text`); else an empty text."""
+    known = ruleset.game.notation is not None and hasattr(ruleset.notation, "status_text")
+    return str(ruleset.notation.status_text(ruleset, view, seat)) if known else ""
+
+
+def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
+    """Who won by the rules, if the game's notation says so (`end_text`); else an empty text."""
+    known = ruleset.game.notation is not None and hasattr(ruleset.notation, "end_text")
+    return str(ruleset.notation.end_text(ruleset, state, seat)) if known and bool(state["terminated"]) else ""
 
 
 def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
@@ -126,6 +155,12 @@ def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
     if given.ndim == 0 and not 0 <= int(given) < ruleset.num_actions:
         return str(int(given))
     return ruleset.notation.action_to_text(ruleset, state, given if given.ndim else int(given))
+
+
+def why_not(ruleset: Ruleset, view: np.void, action: int) -> str:
+    """Why an action is not legal, if the game's notation says so (`why_not`); else an empty text."""
+    known = ruleset.game.notation is not None and hasattr(ruleset.notation, "why_not")
+    return str(ruleset.notation.why_not(ruleset, view, action)) if known and 0 <= action < ruleset.num_actions else ""
 
 
 def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
@@ -219,12 +254,13 @@ def play_person(
         raise refusal.error from None
     final = [state for state, _ in replay(record)][-1]
     person.say("\n" + ansi(ruleset, final, None))
-    person.say(_outcome(ruleset, record, seat))
+    told = end_text(ruleset, final, seat)
+    person.say(f"{told[0].upper()}{told[1:]}." if told else _outcome(ruleset, record, seat))
     return record
 
 
 def result_text(record: Record) -> str:
-    """Who won: all of a team."""
+    """Winners: all of a team."""
     names = list(dict.fromkeys(record.match.seats[seat] for seat in record.winners))
     return f"{', '.join(names)} win{'s' if len(names) == 1 else ''}" if names else "drawn"
 

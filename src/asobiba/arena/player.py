@@ -1,4 +1,4 @@
-"""What goes on inside a worker process: agents are built and play, and shared memory tells who thinks since when."""
+"""Work inside a worker process: agents are built and play, and shared memory tells who thinks since when."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from asobiba.protocols.stopwatch import Pauses
 
 FIELDS = 10
 STARTED, ALLOWED, SEAT, INDEX, NOTED, WARMING, CPU, BEAT, PAUSED, BEFORE = range(FIELDS)
-"""What the shared clock tells: when the present thinking began and how long it may take, whose it is, in which match of
+"""Fields of the shared clock: when the present thinking began and how long it may take, whose it is, in which match of
 the unit; bytes in the log of actions; the processor time at which a warm-up is over; processor time, time and pauses at
 the last sign of life; pauses before the present thinking."""
 _WALL_PER_CPU = 10
 """A warm-up may take this many seconds by the clock for every second of processor time that it is allowed."""
 MOST_STRIKES = 3
-"""How often a game whose end cannot be decided is played; then the agent that thought each time is to blame."""
+"""Number of tries of a game whose end cannot be decided; then the agent that thought each time is to blame."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a worker gets at a time.
+    """Task of a worker.
 
     Args:
         matches: what to play.
@@ -233,7 +233,7 @@ class _NotBuilt(Exception):
 
 
 def containment_of(match: Match, terms: Terms) -> str:
-    """What stands on record about the containment of a match's agents."""
+    """Record of the containment of a match's agents."""
     game = match.ruleset().game
     words = [terms.containment.name if contained(game, text, terms.trust) else "" for text in match.seats]
     return ",".join(words) if any(words) else ""

@@ -81,7 +81,7 @@ def _options(ruleset: Ruleset) -> str:
 
 
 def _rule(game: Game) -> str:
-    """What a return is made of: the section on rewards of the game's documentation."""
+    """Meaning of a return: the section on rewards of the game's documentation."""
     text = inspect.cleandoc(importlib.import_module(game.package).__doc__ or "")
     found = re.search(r"^## Rewards\n+(.*?)(?=^## |\Z)", text, re.M | re.S)
     return f"\n## Rewards, whose sum is the return\n\n{found[1].strip()}\n" if found else ""

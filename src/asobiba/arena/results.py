@@ -13,7 +13,7 @@ from asobiba.arena.match import REASONS
 
 @dataclass(frozen=True)
 class Result:
-    """What ratings and tables need of one match.
+    """Part of a match that ratings and tables need.
 
     Args:
         number: its number in the store, for `asobiba replay`.
@@ -123,7 +123,7 @@ class Results(Sequence[Result]):
 
     @property
     def values(self) -> np.ndarray:
-        """What each seat is ranked by: its return, in teams the mean of its team's. `(n, k)`."""
+        """Value by which each seat is ranked: its return, in teams the mean of its team's. `(n, k)`."""
         k = self.seats.shape[1]
         if (self.teams == np.arange(k)).all():
             return self.returns

@@ -1,4 +1,4 @@
-"""Who meets whom: matches in groups that share a seed, every agent equally often in every seat.
+"""Pairings and seatings: matches in groups that share a seed, every agent equally often in every seat.
 
 Nothing here depends on the order in which agents are named.
 """
@@ -18,7 +18,7 @@ from asobiba.arena.trust import contained
 from asobiba.core import AsobibaError, Game, Ruleset
 
 MOST_GROUPS = 2000
-"""Where more groups of agents can fill the seats, a balanced sample of them plays."""
+"""Largest number of groups of agents that all play; of more, a balanced sample plays."""
 MOST_SEATS_PERMUTED = 4
 """Up to so many seats, a seed is played in all permutations of the agents (24 of four); with more, in drawn ones."""
 
@@ -84,7 +84,7 @@ def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: 
 
 
 def seatings(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: int) -> list[tuple[str, ...]]:
-    """How a group sits down under its seed number `index`: each agent equally often in each seat.
+    """Seatings of a group under its seed number `index`: each agent equally often in each seat.
 
     Up to `MOST_SEATS_PERMUTED` seats these are all permutations. With more, an order round the table is drawn from the
     seed and turned through all seats. Successive seeds change who sits beside whom: in `neighbour_orders(len(group))`

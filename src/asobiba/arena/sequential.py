@@ -75,7 +75,7 @@ class SequentialTest:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Where `ratio` decides: for `elo0` below, for `elo1` above."""
+        """Bounds at which `ratio` decides: for `elo0` below, for `elo1` above."""
         return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
 
     @property
@@ -88,7 +88,7 @@ class SequentialTest:
 
 
 def pair_score(one: Record, other: Record, agent: str) -> float:
-    """What `agent` scored in two games, 0 to 1."""
+    """Score of `agent` in two games, 0 to 1."""
     total = 0.0
     for record in (one, other):
         mine = record.returns[record.match.seats.index(agent)]

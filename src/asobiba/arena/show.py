@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from asobiba.api.render import ansi, film_fps, save_movie, svg
 from asobiba.arena.match import Record
 from asobiba.arena.person import move_text, result_text
 from asobiba.arena.replay import replay
 from asobiba.core import AsobibaError
+from asobiba.core.answers import printable
 
 
 def headline(record: Record) -> str:
-    """Who played, how it ended."""
+    """Players of a match, and how it ended."""
     match = record.match
     result = result_text(record)
     if len(match.seats) == 1:
@@ -21,7 +25,7 @@ def headline(record: Record) -> str:
     text = f"{match.ruleset()!r}: {' - '.join(match.seats)}, deal {match.seed}: {result}, {record.moves} moves, by {record.reason}"
     if record.culprit is not None:
         text += f" of {match.seats[record.culprit]}"
-    return text + (f" ({record.detail})" if record.detail else "")
+    return printable(text + (f" ({record.detail})" if record.detail else ""))
 
 
 def replay_text(record: Record, seat: int | None = None) -> str:
@@ -38,6 +42,24 @@ def replay_text(record: Record, seat: int | None = None) -> str:
                 text = str(action)
             parts.append(f"{int(state['steps']) + 1}. {who}: {text}")
     return "\n\n".join(parts)
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """A record as plain data: what `Ruleset.replay` of the JavaScript package takes. Actions are in base 64."""
+    match = record.match
+    return {
+        "game": match.game,
+        "version": match.version,
+        "parameters": json.loads(match.parameters_text),
+        "seats": list(match.seats),
+        "seed": str(match.game_seed),
+        "agentSeeds": [str(match.agent_seed(seat)) for seat in range(len(match.seats))],
+        "actions": base64.b64encode(record.actions).decode(),
+        "digest": record.digest,
+        "returns": list(record.returns),
+        "reason": record.reason,
+        "culprit": record.culprit,
+    }
 
 
 def pictures(record: Record, seat: int | None = None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How fast a schedule finds the true order: simulated agents of known strength, up to a hundred thousand of them.
+"""Speed at which a schedule finds the true order: simulated agents of known strength, up to a hundred thousand of them.
 
 Strengths are normal, in Elo; who wins is drawn from the logistic model, without draws. After every round, ratings are
 fitted to all games so far, and compared with the truth by Spearman's rank correlation. The thinned schedule is that of
@@ -25,7 +25,7 @@ _DAYS = 20
 
 @dataclass(frozen=True)
 class Point:
-    """What was known after so many games per agent: the rank correlation of the ratings with the truth, of the agents
+    """State after so many games per agent: the rank correlation of the ratings with the truth, of the agents
     that have come so far (the thinned schedule has them come one day after another)."""
 
     games: float
@@ -45,7 +45,7 @@ class _Field:
         self._won = [np.zeros(0, bool)]
         self.games = 0
         self.present = np.arange(agents)
-        """Who has come so far."""
+        """Agents that have come so far."""
 
     def __len__(self) -> int:
         return len(self.truth)

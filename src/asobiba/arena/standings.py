@@ -1,4 +1,4 @@
-"""What a table shows: one line per agent with its rating, and one cell per pairing."""
+"""Content of a table: one line per agent with its rating, and one cell per pairing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -250,6 +251,11 @@ def escaped(text: str) -> str:
     return " ".join(shown.replace("://", ":\u200b//").split())
 
 
+def _cell(value: Any) -> Any:
+    # A text that a spreadsheet would take for a formula begins with an apostrophe.
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+
+
 def to_csv(table: Standings) -> str:
     """The table as comma-separated values with every figure in full."""
     out = io.StringIO()
@@ -262,7 +268,7 @@ def to_csv(table: Standings) -> str:
         values = asdict(line)
         values["tied_with"] = " ".join(line.tied_with)
         spread = values.pop("seat_scores")
-        row = list(values.values())
+        row = [_cell(value) for value in values.values()]
         writer.writerow([*row[:k], *spread, *row[k:]])
     return out.getvalue()
 

@@ -1,4 +1,4 @@
-"""Where results live: a SQLite file by default, PostgreSQL by URL. Every match stands in it once."""
+"""Store of results: a SQLite file by default, PostgreSQL by URL. Every match stands in it once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DamagedStore(StoreError):
 
 
 def default_store(game: Game) -> Path:
-    """Where the league of a game keeps its results, relative to the working folder."""
+    """File in which the league of a game keeps its results, relative to the working folder."""
     return Path("runs") / "league" / f"{game.name}.sqlite"
 
 
@@ -367,7 +367,7 @@ class Store:
         return connection.execute(sa.select(META.c.value).where(META.c.name == f"code {number}")).scalar()
 
     def contents(self) -> list[tuple[str, int, str, int]]:
-        """What is in the store: (game, version, parameters as JSON, number of matches)."""
+        """Content of the store: (game, version, parameters as JSON, number of matches)."""
         with self._connection() as connection:
             columns = (RULESETS.c.game, RULESETS.c.version, RULESETS.c.parameters)
             query = sa.select(*columns, sa.func.count()).join(MATCHES).group_by(*columns).order_by(*columns)
@@ -427,7 +427,7 @@ class Store:
         return np.array([found[number] for number in numbers.tolist()], np.int64)
 
     def different_games(self, ruleset: Ruleset) -> int:
-        """How many of the ruleset's games are no repetition of another, by the same agents with the same actions."""
+        """Number of the ruleset's games that do not repeat another by the same agents with the same actions."""
         columns = (MATCHES.c.id, MATCHES.c.actions, SEATS.c.agent)
         joined = MATCHES.join(RULESETS).join(SEATS)
         query = sa.select(*columns).select_from(joined).where(*_is(ruleset)).order_by(MATCHES.c.id, SEATS.c.seat)
@@ -445,7 +445,7 @@ class Store:
             DamagedStore: if it does not agree with its digests.
         """
         text = str(number)
-        by_number = text.isdigit() and len(text) < 8
+        by_number = text.isascii() and text.isdigit() and len(text) < 8
         if not by_number and len(text) < 8:
             raise StoreError(f"{text!r} is no match: give its number, or at least 8 digits of its key")
         where = MATCHES.c.id == int(text) if by_number else MATCHES.c.key.startswith(text.lower(), autoescape=True)

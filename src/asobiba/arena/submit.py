@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,14 +22,15 @@ from asobiba.arena.schedule import meetings, spread
 from asobiba.arena.secret import Secret
 from asobiba.arena.standings import Standings, standings
 from asobiba.arena.store import Store
-from asobiba.core import AsobibaError, Ruleset
+from asobiba.arena.strategy_files import load_agent
+from asobiba.core import AsobibaError, Game, Ruleset
 
 OPPONENTS = 100
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What became of a submission: the agent's text, its place (1 is best) among how many, and the table."""
+    """Result of a submission: the agent's text, its place (1 is best) among how many, and the table."""
 
     agent: str
     place: int
@@ -40,11 +42,11 @@ _KINDS = {".py": "file", ".yaml": "rules", ".yml": "rules", ".safetensors": "sb3
 _WHAT = "a strategy (.py, .yaml), a policy (.safetensors, or a .zip of Stable-Baselines3) or a program"
 
 
-def agent_text(file: str, folder: Path) -> str:
+def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
     """The agent that a submitted file is: a strategy (`.py`; `.yaml`: rules), a policy (`.safetensors`, `.zip`), or a
     program.
 
-    The file is copied into `folder` under a name that its content gives, so that what played stays what it was.
+    With `game`, a strategy of rules is read first. The file is copied into `folder` under a name that its content gives, so that what played stays what it was.
 
     Raises:
         AsobibaError: if there is no such file, or it is none of these.
@@ -55,8 +57,17 @@ def agent_text(file: str, folder: Path) -> str:
     kind = _KINDS.get(path.suffix, "process")
     if kind == "process" and not os.access(path, os.X_OK):
         raise AsobibaError(f"{path} is none of what can be submitted, and not executable as a program; submit {_WHAT}")
+    if kind == "rules" and game is not None:
+        load_agent(game, str(path)).close()  # what is wrong with it is told of the file that was given
     digest = hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()
-    place = folder / f"{path.stem}-{digest}{path.suffix}"
+    # The name becomes part of an agent's text, in which blanks, commas and quotes mean something.
+    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (path.stem, path.suffix))
+    place = folder / f"{stem}-{digest}{suffix}"
+    if re.search(r"[\s,'\"=]", str(folder)):
+        raise AsobibaError(
+            f"the league's folder {str(folder)!r} has a blank, a comma, a quote or an equals sign in its name, and agents are "
+            "named by their files; put the store elsewhere (--store)"
+        )
     if not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, place)

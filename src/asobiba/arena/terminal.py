@@ -1,4 +1,4 @@
-"""What leagues and matches show while they run and when they are over. Without a terminal: plain lines."""
+"""Output of leagues and matches while they run and when they are over. Without a terminal: plain lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from asobiba.arena.league import LeagueRun
-from asobiba.arena.lists import console
+from asobiba.arena.lists import console, plain
 from asobiba.arena.match import RULES, Record
 from asobiba.arena.results import Result, Results
 from asobiba.arena.standings import PROVISIONAL, Standings, columns, narrow_columns, provisional
@@ -100,7 +100,7 @@ class LeagueProgress(Progress):
             self.show(state.before - self._before + state.played)
 
     def _count_all(self, results: Results) -> None:
-        """What was played before, however much it is."""
+        """Matches that were played before, however many."""
         n = len(results.agents)
         games, gained, scores = np.zeros(n), np.zeros(n), np.zeros(n)
         for seat in range(results.seats.shape[1]):
@@ -127,7 +127,7 @@ class LeagueProgress(Progress):
         table = Table("agent", "games", "score", "mean return")
         order = sorted(self._scores.items(), key=lambda item: (-item[1][2] / item[1][0], -item[1][1] / item[1][0]))
         for name, (games, gained, score) in order:
-            table.add_row(name, str(int(games)), f"{100 * score / games:.1f} %", f"{gained / games:.3f}")
+            table.add_row(plain(name), str(int(games)), f"{100 * score / games:.1f} %", f"{gained / games:.3f}")
         if not order:
             return Group("Compiling the agents; the second time they come from the cache ...", self._bar)
         return Group(table, self._bar)
@@ -136,26 +136,28 @@ class LeagueProgress(Progress):
 def print_standings(table: Standings, wide: bool = False) -> None:
     """The table of a league: what 80 columns hold, or everything."""
     head, rows = columns(table) if wide else narrow_columns(table)
-    shown = Table(title=f"{table.ruleset!r}: {table.games} games", caption=_reasons(table))
+    shown = Table(title=plain(f"{table.ruleset!r}: {table.games} games"), caption=_reasons(table))
     for name in head:
         left = name in ("agent", "tied with")
         shown.add_column(name, justify="left" if left else "right", no_wrap=wide and name == "agent", overflow="fold")
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(plain, row))
     console().print(shown)
     if wide and len(table.lines) > 1 and table.cells:
         _print_cross(table)
 
 
 def _print_cross(table: Standings) -> None:
-    """Who scores how much against whom."""
+    """Scores of each agent against each other."""
     shown = Table(title="score of the row against the column, %")
     shown.add_column("agent", no_wrap=True)
     for line in table.lines:
         shown.add_column(f"#{line.rank}", justify="right")
     for line in table.lines:
         cells = [table.cells.get((line.agent, other.agent)) for other in table.lines]
-        shown.add_row(f"#{line.rank} {line.agent}", *("" if c is None else f"{100 * c.score:.1f}" for c in cells))
+        shown.add_row(
+            plain(f"#{line.rank} {line.agent}"), *("" if c is None else f"{100 * c.score:.1f}" for c in cells)
+        )
     console().print(shown)
 
 

@@ -1,4 +1,4 @@
-"""Whose code may run inside the referee's process.
+"""Agents whose code may run inside the referee's process.
 
 The code of asobiba itself, and of the package that brings the game (its rules run there anyway), is trusted. Files,
 programs and agents of other packages are not, until somebody says so: each of them thinks in a contained process of its
@@ -38,7 +38,7 @@ class UncontainedProgram(AsobibaError, RuntimeError):
 
 @dataclass(frozen=True)
 class Trust:
-    """Which agents need no containment: those named (as text, or by the name before the colon), or all."""
+    """Agents that need no containment: those named (as text, or by the name before the colon), or all."""
 
     names: frozenset[str] = frozenset()
     everybody: bool = False
@@ -115,7 +115,7 @@ def make_player(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
 
 @cache
 def _starts(loader: EntryPoint) -> Starts:
-    """What a loader starts: what it declares, if it is asobiba's own; others are not imported here to ask them."""
+    """Programs that a loader starts: what it declares, if it is asobiba's own; others are not imported here to ask them."""
     return getattr(loader.load(), "starts", "code") if _distribution(loader) == _OWN else "code"
 
 

@@ -142,7 +142,7 @@ class Worker:
             self.connection.send(unit)
 
     def receive(self) -> tuple[list[Record], float] | None:
-        """What the process has to say: records and the seconds that they took, or `None` when its unit is done, which
+        """Next message of the process: records and the seconds that they took, or `None` when its unit is done, which
         then stands in `finished`, with what is to be played yet in `again`.
 
         Raises:

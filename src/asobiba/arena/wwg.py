@@ -39,7 +39,7 @@ def match_points(first: Result, second: Result, agent: str) -> int:
 
 @dataclass(frozen=True)
 class _Points:
-    """How often each match of a pairing gave its first agent 0 to 4 points: `(pairings, 5)`; `rows`, `columns`: the two
+    """Counts of the matches of each pairing that gave its first agent 0 to 4 points: `(pairings, 5)`; `rows`, `columns`: the two
     agents; `groups`: seeds under which the pairing met, with those that lack a game."""
 
     rows: np.ndarray

@@ -1,4 +1,4 @@
-"""What all games share: the declaration, state records, random numbers, the compiled engine, the registry.
+"""Shared by all games: the declaration, state records, random numbers, the compiled engine, the registry.
 
 What is compiled is imported when it is first asked for, so that importing this package does not import Numba.
 """

@@ -15,14 +15,15 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import yaml
 
-from asobiba.core.engine import MOST_POLICIES, agent_engine_for
+from asobiba.core.engine import agent_engine_for
 from asobiba.core.errors import GameParameterError, UnknownAgent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.kernels import kernel
-from asobiba.core.loops.arrays import NOTHING, Games, Table
+from asobiba.core.loops.arrays import MOST_POLICIES, NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform
 from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
 from asobiba.core.states import require_seat
+from asobiba.core.yaml_text import read_yaml
 
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
@@ -31,9 +32,24 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "text"),
     "None": ((type(None),), "null"),
 }
-"""What the annotations of agents' parameters take, and how to say it."""
+"""Types that the annotations of agents' parameters accept, and their names in messages."""
 _Loader = TypeVar("_Loader", bound=Callable[..., "Agent"])
 _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
+
+
+@dataclass(frozen=True)
+class Thinking:
+    """How an agent that is no kernel finds its answer by one compiled function, for targets without Python.
+
+    Args:
+        function: `function(views, params, masks, *arrays, actions)` answers the first view.
+        arrays: what it works with, as it is when a game begins: by name, in the order of the arguments.
+        generator: which of them holds, in its first record, a generator that a game's seed starts (`seed_record`); "" for none.
+    """
+
+    function: Callable[..., Any]
+    arrays: Mapping[str, np.ndarray]
+    generator: str = ""
 
 
 class Agent(ABC):
@@ -79,6 +95,10 @@ class Agent(ABC):
 
         Only agents without memory of a game can answer this; learned policies override it.
         """
+        return None
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """How it answers without Python, or `None` where it cannot. Kernel agents are kernels and need none."""
         return None
 
     def ponder(self, view: np.void) -> None:  # noqa: B027 - most agents do not
@@ -205,7 +225,7 @@ class Hand:
 
     @property
     def table(self) -> Table:
-        """Who sits where, as the loops take it."""
+        """Seats and their players, as the loops take them."""
         return self._bind()[1]
 
     def begin(self, games: np.ndarray, seats: np.ndarray | int, seeds: np.ndarray) -> None:
@@ -261,7 +281,7 @@ _ONE = np.ones(1, np.uint8)
 
 @dataclass(frozen=True)
 class AgentDeclaration:
-    """What `asobiba agents GAME` lists; a package of agents holds them as `AGENTS`.
+    """Entry of `asobiba agents GAME`; a package of agents holds them as `AGENTS`.
 
     Args:
         name: lower case; the agent is called by `name` or `name:parameter=value,parameter=value`.
@@ -345,7 +365,13 @@ def parse_agent(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals or not key:
             raise UnknownAgent(f"Cannot read {part!r} in agent {text!r}: expected name:key=value,key=value")
-        parameters[key.strip()] = yaml.safe_load(value)
+        try:
+            parameters[key.strip()] = read_yaml(value)
+        except yaml.YAMLError:
+            raise UnknownAgent(
+                f"Cannot read the value {value[:60]!r} of {key.strip()!r} in agent {text[:60]!r}: expected a number, true, "
+                "false or a word"
+            ) from None
     return name, parameters
 
 

@@ -1,4 +1,4 @@
-"""What an agent answers, made into an action that can be put on record, whatever it is."""
+"""Answers of agents, made into actions that can be put on record, whatever they are."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_answer(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
 
 
 def refused(ruleset: Ruleset, answer: Any) -> str:
-    """What is remarked on a number, or on numbers, that are no action."""
+    """Remark on a number, or on numbers, that are no action."""
     if ruleset.discrete:
         return f"answered {answer}, actions are 0 to {ruleset.num_actions - 1}"
     return f"answered {_short(answer)}, expected finite numbers of shape {ruleset.action_space.shape}"
@@ -56,7 +56,7 @@ def _short(value: Any) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """What an exception says, whatever its `__str__` does."""
+    """Message of an exception, whatever its `__str__` does."""
     try:
         text = str(error)
     except BaseException as other:
@@ -71,7 +71,7 @@ def printable(text: str) -> str:
 
 
 def no_action(ruleset: Ruleset) -> Any:
-    """What stands on record for an answer that is none: -1, or not-a-number, which every game takes for illegal."""
+    """Action on record for an answer that is none: -1, or not-a-number, which is illegal in every game."""
     if ruleset.discrete:
         return np.int64(-1)
     box = ruleset.action_space

@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,30 +21,19 @@ from types import ModuleType
 from typing import Any
 
 import numba
-from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 from asobiba.core.folders import cache_folder, sweep, touch, write_whole
 from asobiba.core.identity import machine_code_identity, python_function
+from asobiba.core.symbols import keeps_layouts_apart
+from asobiba.core.targets import wait_without_spinning
 
 _BLOCK = re.compile(r"^# bind:.*?\n(.*?)^# end of bind\n", re.M | re.S)
 
 
-def _name_of_record(record: types.Record) -> tuple[str, tuple[str, ...]]:
-    """How machine code names a record among its arguments: by its fields.
-
-    Numba takes the number that the type got in this process. Two processes give one number to records of two layouts,
-    such as those of two boards, and so one name to two functions; who then loads both from the cache runs the first one
-    on both.
-    """
-    return "Record", (hashlib.sha256(record.name.encode()).hexdigest()[:24],)
-
-
-types.Record.mangling_args = property(_name_of_record)  # type: ignore[method-assign, assignment]
-_NAMES = inspect.getsource(_name_of_record)
-
-
-def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> ModuleType:
+def bind_module(
+    label: str, template: str, bindings: Mapping[str, Any], written: str = "", reached: Iterable[Any] = ()
+) -> ModuleType:
     """A module over placeholder kernels, with real ones in their place.
 
     `template` names a module that imports its placeholders in one block, between a line that begins with `# bind:` and
@@ -54,6 +44,8 @@ def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> Modul
         label: begins the name of the folder in the cache, such as `bao` or `bao-uct`.
         template: name of the module.
         bindings: name in the template -> module-level function, or constant.
+        written: Python that stands in the block too, and defines what is not among the bindings.
+        reached: the functions that it imports.
 
     Raises:
         TypeError: if the template has no such block, or a binding that it does not import.
@@ -66,7 +58,7 @@ def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> Modul
     unknown = [name for name in bindings if not re.search(rf"\b{name}\b", block[1])]
     if unknown:
         raise TypeError(f"{template} has no placeholder called {', '.join(unknown)}")
-    lines, functions = [], []
+    lines, functions = [], [*reached]
     for name, value in bindings.items():
         function = python_function(value)
         if function is None:
@@ -75,7 +67,7 @@ def bind_module(label: str, template: str, bindings: Mapping[str, Any]) -> Modul
             lines.append(f"from {function.__module__} import {function.__qualname__} as {name}")
             functions.append(value)
     head = f"# Written by asobiba.core.cache from {template}: edit that, this is overwritten.\n"
-    text = head + source[: block.start()] + "\n".join(lines) + "\n" + source[block.end() :]
+    text = head + source[: block.start()] + "\n".join([*lines, written]) + "\n" + source[block.end() :]
     # What the template reaches besides the placeholders counts too.
     shared = [value for value in vars(module).values() if python_function(value) is not None]
     return load_generated(label, [*functions, *shared], text)
@@ -122,7 +114,7 @@ class _CodeFiles(IndexDataCacheFile):
         self._base, self._stamp = base, stamp
 
     def _name_of(self, key: Any) -> str:
-        made_from = repr((numba.__version__, _NAMES, self._stamp, key))
+        made_from = repr((numba.__version__, self._stamp, key))
         return f"{self._base}.{hashlib.sha256(made_from.encode()).hexdigest()[:24]}.nbc"
 
     def load(self, key: Any) -> Any:
@@ -135,6 +127,8 @@ class _CodeFiles(IndexDataCacheFile):
         return data
 
     def save(self, key: Any, data: Any) -> None:
+        if not keeps_layouts_apart(pickle.dumps(data)):
+            return
         name = self._name_of(key)
         self._save_data(name, data)
         # What earlier sources left: such files are not overwritten.
@@ -191,5 +185,7 @@ class LateCache:
 
     def __getattr__(self, name: str) -> Any:
         if self._cache is None:
+            if self._dispatcher.targetoptions.get("parallel"):
+                wait_without_spinning()
             self._cache = _Cache(self._dispatcher)
         return getattr(self._cache, name)

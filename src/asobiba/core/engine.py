@@ -16,11 +16,9 @@ from numba.core.dispatcher import Dispatcher
 from asobiba.core.cache import bind_module
 from asobiba.core.identity import python_function
 from asobiba.core.loops import placeholder
+from asobiba.core.loops.arrays import MOST_POLICIES
 
 LOOPS = "asobiba.core.loops.games"
-MOST_POLICIES = 4
-"""So many different compiled agents may play in one module."""
-
 Engine = ModuleType
 
 
@@ -29,7 +27,7 @@ _OPTIONAL = ("legal", "is_legal", "random_action", "replacement", "hide", "resam
 
 
 def _bindings(game: Any) -> dict[str, Any]:
-    """What stands in the place of the placeholders: the game's kernels, and constants."""
+    """Bindings that replace the placeholders: the game's kernels, and constants."""
     rules = game.rules
     found: dict[str, Any] = {}
     for name in _NEEDED:
@@ -64,18 +62,16 @@ _NOBODY_SITS = {
     "VIEWED": False,
     "MASKED": True,
     "ALLOCATES": False,
-    "SECOND": False,
-    "THIRD": False,
-    "FOURTH": False,
+    "choose": placeholder.choose,
+    "choose_box": placeholder.choose_box,
+    "begin_agent": placeholder.begin_agent,
 }
-_POLICIES = ("first_policy", "second_policy", "third_policy", "fourth_policy")
 
 
 @cache
 def engine_for(game: Any) -> Engine:
     """The loops over a game (an `asobiba.core.Game`) without agents."""
-    policies = {name: getattr(placeholder, name) for name in _POLICIES}
-    return bind_module(_label(game), LOOPS, {**_bindings(game), **_NOBODY_SITS, **policies})
+    return bind_module(_label(game), LOOPS, {**_bindings(game), **_NOBODY_SITS})
 
 
 def _label(game: Any) -> str:
@@ -105,6 +101,55 @@ def _allocates(policy: FunctionType) -> bool:
     return False
 
 
+_SEATS = """
+from numba import njit
+from numpy import int64
+from asobiba.core.random import begin_memory
+from asobiba.core.targets import LEAN, WOVEN, again
+{imports}
+
+@njit(**WOVEN)
+def choose(who, view, p, mask, table, mine):
+    action = int64(-1)
+{asks}
+    return action
+
+
+@njit(**WOVEN)
+def choose_box(who, view, p, mask, table, mine, out):
+{box_asks}
+
+
+@njit(**WOVEN)
+def begin_agent(who, table, mine, seed, k):
+{begins}
+"""
+_IMPORT = "from {module} import {name} as policy_{i}\n"
+_LEAN = "policy_{i} = again(policy_{i}, **LEAN)\n"
+_ASK = "    if who == {i}:\n        action = int64(policy_{i}(view, p, mask, table.memory_{i}[mine]))\n"
+_ASK_BOX = "    if who == {i}:\n        policy_{i}(view, p, mask, table.memory_{i}[mine], out)\n"
+_BEGIN = """    if who == {i}:
+        table.memory_{i}[mine] = table.initial_{i}[0]
+        begin_memory(table.memory_{i}[mine], seed, k)
+"""
+
+
+def _seats(policies: list[FunctionType], allocates: bool) -> str:
+    """What the loops ask the agents with, as Python: a branch for each of these policies."""
+
+    def each(form: str) -> str:
+        return "".join(
+            form.format(i=i, module=policy.__module__, name=policy.__qualname__) for i, policy in enumerate(policies)
+        )
+
+    return _SEATS.format(
+        imports=each(_IMPORT if allocates else _IMPORT + _LEAN),
+        asks=each(_ASK),
+        box_asks=each(_ASK_BOX),
+        begins=each(_BEGIN),
+    )
+
+
 @cache
 def agent_engine_for(game: Any, *policies: Any, masked: bool = True) -> Engine:
     """The loops over a game with these compiled policies at the seats.
@@ -126,15 +171,13 @@ def agent_engine_for(game: Any, *policies: Any, masked: bool = True) -> Engine:
             raise TypeError(f"a compiled policy is a function decorated with asobiba.core.kernel, not {policy!r}")
         functions.append(function)
     rules = _bindings(game)
-    bound = {name: getattr(placeholder, name) for name in _POLICIES} | dict(zip(_POLICIES, policies, strict=False))
     sits = {
         "SEATED": True,
         "VIEWED": game.information == "hidden" or game.chance,
         "MASKED": masked or not rules["IS_LEGAL"],
         "ALLOCATES": any(map(_allocates, functions)),
-        "SECOND": len(policies) > 1,
-        "THIRD": len(policies) > 2,
-        "FOURTH": len(policies) > 3,
     }
     names = "-".join(f"{f.__module__.rpartition('.')[2]}-{f.__name__}" for f in functions)
-    return bind_module(f"{_label(game)}-{names}"[:120], LOOPS, {**rules, **sits, **bound})
+    return bind_module(
+        f"{_label(game)}-{names}"[:120], LOOPS, {**rules, **sits}, _seats(functions, sits["ALLOCATES"]), policies
+    )

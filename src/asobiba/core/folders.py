@@ -17,7 +17,7 @@ _UNUSED_AFTER_DAYS = 30
 
 
 def cache_folder() -> Path:
-    """Where generated modules and their compiled code lie; created if need be."""
+    """Folder of generated modules and their compiled code; created if need be."""
     candidates = []
     if chosen := os.environ.get("ASOBIBA_CACHE_DIR"):
         candidates.append(Path(chosen))

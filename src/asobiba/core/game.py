@@ -32,7 +32,7 @@ def camel_case(name: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a game's parameters make of it.
+    """Shape of a game under its parameters.
 
     Args:
         state: fields of a state after the common header, as NumPy field tuples `(name, dtype[, shape])`.
@@ -96,6 +96,7 @@ class Game:
         fault_limit: after so many replaced actions all of a player's actions are replaced; 0: never.
         reward_range: least and greatest reward of one player in one step, or `None` where a parameter sets them.
         illegal_reward: the reward of a player whose illegal action ends the game.
+        variants: named sets of parameters that people play: what menus offer, and what WebAssembly modules are written for.
         notation, draw: modules of the text notation and the SVG picture, imported when first used.
         tie_break: a function `(ruleset, final state) -> one number per seat` that decides a match of two games in
             which each side won once: the greater sum wins narrowly. `None`: such a match is drawn.
@@ -118,6 +119,7 @@ class Game:
     fault_limit: int = 0
     reward_range: tuple[float, float] = (-1.0, 1.0)
     illegal_reward: float = -1.0
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     notation: str | None = None
     draw: str | None = None
     tie_break: Callable[[Ruleset, np.void], Sequence[float]] | None = None
@@ -219,7 +221,7 @@ class Ruleset:
 
     @property
     def num_players(self) -> int:
-        """How many play (`seats` may be more: rows that nobody takes)."""
+        """Number of players (`seats` may be more: rows that nobody takes)."""
         return len(self.players)
 
     def teams(self, state: np.void | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What compiled code is: one digest of functions and of all that they reach.
+"""Identity of compiled code: one digest of functions and of all that they reach.
 
 It covers, function by function, the syntax tree (see `asobiba.core.trees`), the defaults, the options it is compiled
 with, and everything that its global names stand for: other functions in turn, numbers, text, tuples, arrays, dtypes,
@@ -17,6 +17,7 @@ import dis
 import enum
 import hashlib
 import inspect
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -69,14 +70,17 @@ def _machine() -> str:
     from numba import config
 
     # Not by importing them, which import this.
-    files = [Path(__file__).with_name(f"{name}.py") for name in ("kernels", "targets")]
+    files = [Path(__file__).with_name(f"{name}.py") for name in _HOW]
     how = [tree.digest if (tree := tree_of(file)) is not None else version("asobiba") for file in files]
     options = {name: getattr(config, name, None) for name in _OPTIONS}
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version, sys.implementation.name
     processor = binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    options["PLAIN"] = os.environ.get("ASOBIBA_PLAIN_NUMBA")
     return repr((how, options, versions, processor))
 
 
+_HOW = ("kernels", "targets", "surgery", "symbols")
+"""The modules of the core that decide how code is compiled."""
 _OPTIONS = (
     "OPT",
     "LOOP_VECTORIZE",

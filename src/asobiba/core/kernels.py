@@ -10,7 +10,7 @@ from numba import njit
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from asobiba.core.cache import LateCache
-from asobiba.core.targets import COMPILES, KERNEL, ThreadedCompiler, part
+from asobiba.core.targets import COMPILES, KERNEL, WHOLE, part, wait_without_spinning
 
 # Records with the generator's fields first are passed to the functions of asobiba.core.random on purpose.
 warnings.filterwarnings(
@@ -35,6 +35,8 @@ def entry_point(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]
     """
     if not COMPILES:
         return function
+    if function.targetoptions.get("parallel"):
+        wait_without_spinning()
     signature = tuple(function.typeof_pyval(argument) for argument in arguments)
     function.compile(signature)
     return function.get_overload(signature)
@@ -53,8 +55,8 @@ def compiled(parallel: bool = False, **options: Any) -> Callable[[Callable[..., 
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        form: dict[str, Any] = {"pipeline_class": ThreadedCompiler} if parallel else {}
-        dispatcher = njit(error_model="numpy", nogil=True, parallel=parallel, **form, **options)(function)
+        form = {"error_model": "numpy", "nogil": True, "parallel": parallel, "pipeline_class": WHOLE}
+        dispatcher = njit(**form, **options)(function)
         if COMPILES:
             dispatcher._cache = LateCache(dispatcher)
         return dispatcher

@@ -49,7 +49,7 @@ def close_step(s, p):
 
 @kernel
 def summary(s):
-    """What an adaptor asks after every step, in one integer (see `SUMMARY_*`)."""
+    """Summary of a step for the adaptors, in one integer (see `SUMMARY_*`)."""
     rewarded = 0
     for k in range(s.rewards.shape[0]):
         if s.rewards[k] != 0:

@@ -21,7 +21,7 @@ from asobiba.core.kernels import kernel
 from asobiba.core.record import record_dtype
 
 LINEAR, RELU, TANH = 0, 1, 2
-"""What a layer does with its sums."""
+"""Activation of a layer."""
 
 LAYER = record_dtype(
     [(name, np.int64) for name in ("source", "inputs", "target", "outputs", "weights", "bias", "activation")]

@@ -31,7 +31,7 @@ ANY_SEAT = -1
 
 
 class Stream(IntEnum):
-    """What one seed starts: `seed_record(record, seed, stream)` gives unrelated generators to different streams.
+    """Streams of one seed: `seed_record(record, seed, stream)` gives unrelated generators to different streams.
 
     `GAME`: the chance of the game itself, in its state. `EPISODES`: which seat a learner takes, and the seeds of the
     agents it meets. `SAMPLER`: legal actions drawn for somebody who has no policy yet. `RESUMED`: the agents of a game that

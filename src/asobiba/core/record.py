@@ -51,7 +51,7 @@ def header(players: int, *, some: bool = False, leaves: bool = False, replaces: 
 
 
 def culprit(state: np.void) -> int | None:
-    """Whose fault ended the game of this final state, or `None` if nobody's did."""
+    """Player whose fault ended the game of this final state, or `None`."""
     return int(state["to_move"]) if int(state["end_reason"]) == ILLEGAL_ACTION else None
 
 
@@ -95,7 +95,7 @@ def record_dtype(fields: Sequence[Field]) -> np.dtype:
 
 
 def outcome_dtype(players: int) -> np.dtype:
-    """What a step of a batch tells about each game: see the attributes of `asobiba.api.Batch`."""
+    """Outcome of a step of a batch, game by game: see the attributes of `asobiba.api.Batch`."""
     return record_dtype(
         [
             ("rewards", np.float32, (players,)),
@@ -115,4 +115,4 @@ a subtype and warn about."""
 CONTROL = record_dtype(
     [("rng_key", np.uint64), ("rng_counter", np.uint64), ("seat", np.int64), ("seat_choice", np.int64)]
 )
-"""What governs a learner's episodes: whose seat he takes, and the generator that draws it and the opponents' seeds."""
+"""Control of a learner's episodes: the seat, and the generator that draws it and the opponents' seeds."""

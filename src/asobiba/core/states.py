@@ -1,4 +1,4 @@
-"""What one can do with a state: play on from it, look at it from a seat, copy it, save it.
+"""Functions on a state: play on from it, look at it from a seat, copy it, save it.
 
 These functions never change the state that they are given; agents that search are built on them. They are made for
 one state at a time; `asobiba.api.Batch` steps thousands in one call.
@@ -302,7 +302,7 @@ def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
 
 
 def observation(ruleset: Ruleset, state: np.void, seat: int) -> np.ndarray:
-    """What `seat` observes: `(observation_size,)`; `Ruleset.channels` splits it."""
+    """Observation of `seat`: `(observation_size,)`; `Ruleset.channels` splits it."""
     out = np.zeros((1, ruleset.observation_size), ruleset.observation_space.dtype)
     seats = np.array([require_seat(ruleset, seat)])
     ruleset.engine.observe_all(_records(state, ruleset), ruleset.params, seats, out)
@@ -313,10 +313,14 @@ def _identity(ruleset: Ruleset) -> dict[str, Any]:
     return {"game": ruleset.game.name, "version": ruleset.game.version, "parameters": ruleset.parameters}
 
 
+def state_header(ruleset: Ruleset) -> str:
+    """The line that begins a state's bytes: the game, its version and parameters, as JSON."""
+    return json.dumps(_identity(ruleset), sort_keys=True, default=repr)
+
+
 def state_bytes(ruleset: Ruleset, state: np.void) -> bytes:
     """The state as bytes: one line that names the game, its version and parameters, then the record."""
-    header = json.dumps(_identity(ruleset), sort_keys=True, default=repr).encode()
-    return _MAGIC + header + b"\n" + state.tobytes()
+    return _MAGIC + state_header(ruleset).encode() + b"\n" + state.tobytes()
 
 
 def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
@@ -336,7 +340,7 @@ def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
         found = json.loads(head[len(_MAGIC) :])
     except (ValueError, RecursionError):
         raise StateBytesError(f"the header of these bytes cannot be read: {head[:80]!r}") from None
-    wanted = json.loads(json.dumps(_identity(ruleset), sort_keys=True, default=repr))
+    wanted = json.loads(state_header(ruleset))
     if found != wanted:
         raise StateBytesError(f"these bytes are a state of {found}, expected one of {wanted}")
     if len(body) != ruleset.dtype.itemsize:

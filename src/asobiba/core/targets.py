@@ -18,200 +18,78 @@ The ways of compiling:
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from copy import deepcopy
 from typing import Any
 
+import numba
 import numpy as np
-
-# Threads that wait must not spin: two processes side by side would take each other's cores. But to sleep at once costs
-# some 100 us a call, three times the work of a batch of 1024 games; a thousand turns are microseconds. GNU OpenMP reads
-# this when it is loaded, which is when the first threaded function runs.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
 from llvmlite import ir
 from numba import config, njit, types
 from numba.core import cgutils, event
-from numba.core import ir as numba_ir
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.compiler_machinery import register_pass
-from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeParforLowering
-from numba.core.untyped_passes import InlineInlinables
 from numba.extending import intrinsic, overload
+
+from asobiba.core.symbols import LayoutCompiler
+
+COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
+"""Whether anything is compiled; not with `NUMBA_DISABLE_JIT=1`."""
+TESTED = ("0.68.",)
+"""The versions of Numba that `asobiba.core.surgery` was tested with; others compile as Numba does."""
+FAST = COMPILES and not os.environ.get("ASOBIBA_PLAIN_NUMBA") and numba.__version__.startswith(TESTED)
+"""Whether compiling is shortened by `asobiba.core.surgery`; not with `ASOBIBA_PLAIN_NUMBA=1`."""
+if FAST:
+    from asobiba.core import surgery
 
 KERNEL: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": False}
 LEAN: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": False}
 INLINED: dict[str, Any] = {**LEAN, "forceinline": True}
 WOVEN: dict[str, Any] = {**LEAN, "inline": "always"}
-CALLED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "cache": True, "no_cfunc_wrapper": True}
-COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
-"""Whether anything is compiled; not with `NUMBA_DISABLE_JIT=1`."""
+WHOLE: Any = surgery.WholeCompiler if FAST else LayoutCompiler
+"""The compiler (`pipeline_class`) of what Python calls."""
+CALLED: dict[str, Any] = {
+    "error_model": "numpy",
+    "nogil": True,
+    "cache": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": WHOLE,
+}
+THREADED: dict[str, Any] = {**CALLED, "parallel": True}
 
 
 def most_threads() -> int:
-    """How many threads compiled code may use: `NUMBA_NUM_THREADS`, or all cores."""
+    """Number of threads that compiled code may use: `NUMBA_NUM_THREADS`, or all cores."""
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
-# Functions that only compiled code calls are parts of what calls them: they are translated once, and optimised and made
-# machine code only there, together with the rest. Numba would do both for each of them by itself, and again for each
-# function that they are put into: a single environment took nearly twice as long to compile.
-
-
-class _PartLibrary(JITCodeLibrary):
-    """Translated code that waits for the function that it is linked into.
-
-    What is to be inlined in any case is optimised before: whole games were up to 12 % slower without.
-    """
-
-    inlined = False
-
-    def _optimize_final_module(self) -> None:
-        if self.inlined:
-            super()._optimize_final_module()
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Weaving(InlineInlinables):
-    """Puts what is `WOVEN` into a function.
-
-    Numba copies a function's blocks twice for each place that it is put into, and with each block all its variables: a
-    fifth of the time that a loop took to compile. Here the variables are copied once a copy.
-    """
-
-    _name = "weaving"
-
-    def run_pass(self, state: Any) -> bool:
-        copies: dict[int, tuple[Any, Any]] = {}  # of variables by their identity, which keeps what was copied alive
-
-        def copied(scope: Any, memo: dict[int, Any]) -> Any:
-            if id(scope) not in copies:
-                copy = object.__new__(type(scope))
-                memo[id(scope)] = copy
-                copy.__dict__.update(deepcopy(scope.__dict__, memo))
-                copies[id(scope)] = scope, copy
-            return copies[id(scope)][1]
-
-        numba_ir.Scope.__deepcopy__ = copied  # type: ignore[attr-defined]
-        try:
-            return bool(super().run_pass(state))
-        finally:
-            del numba_ir.Scope.__deepcopy__  # type: ignore[attr-defined]
-
-
-class _PartCompiler(Compiler):
-    """Stops at translated code: neither machine code nor the wrappers through which Python calls it."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        context = self.state.targetctx
-        self.state.library = _PartLibrary(context.codegen(), "part")
-        self.state.library.inlined = bool(self.state.flags.forceinline)
-        self.state.flags.no_cpython_wrapper = True
-        self.state.flags.no_cfunc_wrapper = True
-        # What callers know the function by; nothing calls it. The context is this compilation's own copy.
-        context.get_executable = lambda library, description, environment: object()
-
-    def define_pipelines(self) -> Any:
-        return _with_pass(super().define_pipelines(), InlineInlinables, _Weaving)
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LoopLowering(NativeParforLowering):
-    """Makes the body of a `prange`, and what hands it to the threads, parts of the function that it stands in.
-
-    Numba would optimise the body, with all that it calls, three times more than is needed.
-    """
-
-    _name = "loop_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        context, codegen = state.targetctx, state.targetctx.codegen()
-        executable, libraries = context.get_executable, codegen._library_class
-        if state.library is None:
-            state.library = codegen.create_library(state.func_id.func_qualname)
-            state.library.enable_object_caching()
-
-        def library(codegen: Any, name: str, **named: Any) -> Any:
-            return (_PartLibrary if "gufunc" in name.lower() else libraries)(codegen, name, **named)
-
-        def loaded(library: Any, *description: Any) -> Any:
-            return object() if isinstance(library, _PartLibrary) else executable(library, *description)
-
-        codegen._library_class, context.get_executable = library, loaded
-        try:
-            return bool(super().run_pass(state))
-        finally:
-            codegen._library_class, context.get_executable = libraries, executable
-
-
-class ThreadedCompiler(Compiler):
-    """Compiles functions with `prange`."""
-
-    def define_pipelines(self) -> Any:
-        return _with_pass(super().define_pipelines(), NativeParforLowering, _LoopLowering)
-
-
-def _with_pass(pipelines: Any, old: Any, new: Any) -> Any:
-    for pipeline in pipelines:
-        pipeline.passes = [(new if each is old else each, description) for each, description in pipeline.passes]
-    return pipelines
-
-
-THREADED: dict[str, Any] = {**CALLED, "parallel": True, "pipeline_class": ThreadedCompiler}
-
-
-class _Part(CPUDispatcher):
-    """A function that compiled code calls. Python may call it too: for that it is compiled again, as a whole."""
-
-    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, pipeline_class: Any = None) -> None:
-        super().__init__(py_func, locals or {}, targetoptions or {}, _PartCompiler)
-        self._options = {
-            key: value for key, value in self.targetoptions.items() if key not in ("nopython", "boundscheck")
-        }
-        self._whole: Any = None
-
-    def add_overload(self, result: Any) -> None:
-        self.overloads[tuple(result.signature.args)] = result  # but not among those that Python calls
-
-    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
-        if self._whole is None:
-            self._whole = njit(**self._options)(self.py_func)
-            self._whole.tried = True
-        return self._whole._compile_for_args(*arguments, **named)
-
-
-class _Twin(_Part):
-    """A part that Python runs as it is written, without compiling anything."""
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.py_func(*arguments)
+# Functions that only compiled code calls are parts of what calls them.
 
 
 def part(interpreted: bool = False, **options: Any) -> Any:
     """A decorator like `numba.njit`, for functions that only compiled code calls.
 
-    Python may call them too: what is `interpreted` then runs as it is written, the rest is compiled for that.
+    Python may call them too: what is `interpreted` may then run as it is written, the rest is compiled for that.
     """
     if not COMPILES:
         return lambda function: function
-    if interpreted:
-        return lambda function: _Twin(function, targetoptions={"nopython": True, "boundscheck": None, **options})
-    return lambda function: _Part(function, targetoptions={"nopython": True, "boundscheck": None, **options})
+    if FAST:
+        return surgery.part(interpreted, **options)
+    return njit(pipeline_class=LayoutCompiler, **options)
 
 
 def again(function: Any, **options: Any) -> Any:
     """A compiled function, compiled in another way, as a part of what calls it."""
     return part(**options)(getattr(function, "py_func", function))
+
+
+def wait_without_spinning() -> None:
+    """Lets threads that wait sleep, in this process and those it starts; called before the first of them starts.
+
+    Two processes side by side would take each other's cores. But to sleep at once costs some 100 us a call, three times
+    the work of a batch of 1024 games; a thousand turns are microseconds. OpenMP reads this when it is loaded, which is when
+    the first threaded function runs. What the user has set is left alone.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 # Vector loads: masks are read 64 entries at a time, as the bits of a word.
@@ -238,7 +116,7 @@ _load_64, _load_32, _load_16, _load_8 = _loader(64), _loader(32), _loader(16), _
 
 
 def mask_word(mask: np.ndarray, start: int) -> np.uint64:
-    """Which of the (at most) 64 entries of a 1-D mask from `start` on are not 0: bits, the first the lowest.
+    """Bits that tell which of the (at most) 64 entries of a 1-D mask from `start` on are not 0, the first the lowest.
 
     `start` is a multiple of 64.
     """
@@ -286,7 +164,7 @@ def _count_ones(typing_context, word):
 
 
 def count_ones(word: np.uint64) -> int:
-    """How many bits of a `uint64` are 1."""
+    """Number of bits of a `uint64` that are 1."""
     return int(word).bit_count()
 
 
@@ -360,23 +238,4 @@ class _Announcement(event.Listener):
             self._tried -= 1
 
 
-class _FewerCollections(event.Listener):
-    """Lets Python look for cycles seldom while it compiles: a tenth of the time went into that, and it found little."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-
-    def on_start(self, event: Any) -> None:
-        if self._depth == 0:
-            self._thresholds = gc.get_threshold()
-            gc.set_threshold(50_000, 20, 50)
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            gc.set_threshold(*self._thresholds)
-
-
 event.register("numba:compile", _Announcement())
-event.register("numba:compile", _FewerCollections())

@@ -44,7 +44,7 @@ class Definition:
 
 @dataclass
 class Tree:
-    """What a file holds.
+    """Content of a file.
 
     Args:
         digest: of the whole module.
@@ -207,7 +207,7 @@ def _imports(module: ast.Module, package: str) -> tuple[list[str], dict[str, lis
 
 
 def read_tree(text: str, package: str = "") -> Tree:
-    """What a file of this text holds; `package` is what its relative imports start from.
+    """Content of a file of this text; `package` is what its relative imports start from.
 
     Raises:
         SyntaxError: if it is not Python.
@@ -234,7 +234,7 @@ _READ: dict[str, tuple[tuple[int, int], Tree | None]] = {}
 
 
 def tree_of(file: str | os.PathLike[str], package: str = "") -> Tree | None:
-    """What a file holds, or `None` where there is no such file, or it is not Python."""
+    """Content of a file, or `None` where there is no such file, or it is not Python."""
     file = os.fspath(file)
     try:
         status = os.stat(file)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent, agent_loader, agent_packages, parse_agent
+from asobiba.core.agents import Agent, Thinking, agent_loader, agent_packages, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
-from asobiba.learn.policy_file import PolicyFileError, load_policy
+from asobiba.learn.kernels import network_of
+from asobiba.learn.policy_file import PolicyFileError, arguments_of, load_policy
+from asobiba.learn.thinking import network_thinking
 
 if TYPE_CHECKING:
     from asobiba.learn.memory import Memory
@@ -23,7 +25,7 @@ _WORTH_THREADS = 64
 
 
 def observe(ruleset: Ruleset, views: np.ndarray, seats: np.ndarray | None = None) -> np.ndarray:
-    """What the players at `seats` `(n,)`, or else those to move, observe in each record `(n,)`: `(n, observation_size)`."""
+    """Observations of the players at `seats` `(n,)`, or else of those to move, in each record `(n,)`: `(n, observation_size)`."""
     out = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
     seats = np.maximum(views["to_move"], 0) if seats is None else seats.astype(np.int8)
     ruleset.engine.observe_all(np.ascontiguousarray(views), ruleset.params, seats, out)
@@ -58,13 +60,25 @@ class PolicyAgent(Agent):
         self._memory: Memory | None = None
         self._generator = np.random.Generator(np.random.Philox(seed))
 
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """As compiled code, where the layers are dense and the best action is played."""
+        if self._fit(ruleset) is not None or self._remembers or not self.deterministic or not ruleset.discrete:
+            return None
+        kind = type(self.policy)
+        tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
+        try:
+            network = network_of(f"{kind.__module__}:{kind.__qualname__}", arguments_of(self.policy), tensors)
+        except PolicyFileError:
+            return None
+        return network_thinking(ruleset, network)
+
     @property
     def partial(self) -> bool:
         """Whether the policy was trained in a smaller game than the one it is in now."""
         return self._columns is not None
 
     def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
-        """Which columns of the game's observation the policy reads (`None`: all, as they are)."""
+        """Columns of the game's observation that the policy reads (`None`: all, as they are)."""
         seen, actions = self.policy.observation_space.shape, self.policy.action_space
         if self._remembers:
             seen = (seen[0] - self.policy.channels["memory"][0],)

@@ -14,6 +14,7 @@ import yaml
 from asobiba.core.agents import agent_packages
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
+from asobiba.core.yaml_text import read_yaml
 
 _FILES = {
     "maskable_ppo": ("default.yml", ("training-{game}.yml", "training.yml")),
@@ -103,7 +104,7 @@ def _own_file(game: Game, names: Sequence[str]) -> str | None:
 
 def _read(text: str, name: str) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(text)
+        data = read_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{name} is no YAML: {error}") from error
     if data is None:
@@ -143,7 +144,7 @@ def _merge(base: dict[str, Any], change: Mapping[str, Any], source: str, prefix:
 
 
 def _number(old: Any, value: Any) -> Any:
-    """What YAML reads as text and a person means as a number, such as `1e-4`."""
+    """Number for a text that YAML does not read as one, such as `1e-4`."""
     if isinstance(value, list) and isinstance(old, (float, list)):
         return [_number(0.0, part) for part in value]
     if isinstance(value, str) and isinstance(old, (float, list)):
@@ -168,7 +169,7 @@ def _where(name: str) -> str | None:
 
 
 def read_settings(texts: Sequence[str]) -> dict[str, Any]:
-    """What `--set learner.learning_rate=1e-4` means, as the mapping that a file would hold.
+    """Mapping of texts such as `learner.learning_rate=1e-4` (`--set`), as a file would hold it.
 
     Raises:
         ConfigError: for text of another form.
@@ -179,7 +180,7 @@ def read_settings(texts: Sequence[str]) -> dict[str, Any]:
         if not equals or not path:
             raise ConfigError(f"cannot read --set {text!r}: expected NAME=VALUE, such as learner.learning_rate=1e-4")
         try:
-            read = yaml.safe_load(value)
+            read = read_yaml(value)
         except yaml.YAMLError as error:
             raise ConfigError(f"cannot read the value of --set {text!r}: {error}") from error
         *sections, last = path.strip().split(".")

@@ -1,4 +1,4 @@
-"""How good an agent is against named opponents, with intervals: many games at once on the compiled engine."""
+"""Strength of an agent against named opponents, with intervals: many games at once on the compiled engine."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ LAST_RATE = 0.1
 
 
 class Decisions(NamedTuple):
-    """What was seen, might be done and what the teacher did there, `(k, size)`, `(k, actions)` and `(k,)`, and what came of
+    """Observations, masks and the teacher's actions, `(k, size)`, `(k, actions)` and `(k,)`, and what came of
     the game, `(k,)` float32."""
 
     observations: np.ndarray
@@ -107,7 +107,7 @@ def demonstrate(
 
 
 def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """What a student does where it has seen this much; observations are complete already."""
+    """Actions of a student for these observations, which are complete already."""
     if student.policy.action_space.shape == ():
         return student.choose(seen, masks)
     return student.policy.predict(seen, deterministic=False)[0]

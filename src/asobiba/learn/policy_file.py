@@ -20,6 +20,7 @@ from gymnasium import spaces
 from asobiba.core.agents import AGENTS
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.registry import GROUP as GAMES
+from asobiba.core.yaml_text import read_yaml
 from asobiba.protocols import sandbox
 
 SUFFIX = ".safetensors"
@@ -56,7 +57,7 @@ def save_policy(policy: Any, path: str | Path) -> None:
         "class": f"{kind.__module__}:{kind.__qualname__}",
         "observation_space": _space(policy.observation_space),
         "action_space": _space(policy.action_space),
-        "arguments": _arguments(policy),
+        "arguments": arguments_of(policy),
     }
     tensors = {name: tensor.detach().clone().contiguous() for name, tensor in policy.state_dict().items()}
     save_file(tensors, path, metadata={_HEADER: yaml.safe_dump(header, sort_keys=False)})
@@ -111,7 +112,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray
         raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
     try:
         with safe_open(file, framework="np") as opened:
-            header = yaml.safe_load((opened.metadata() or {}).get(_HEADER, ""))
+            header = read_yaml((opened.metadata() or {}).get(_HEADER, ""))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, yaml.YAMLError) as error:
         raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
@@ -127,7 +128,7 @@ def _load_plain(file: Path) -> Any:
 
     try:
         with safe_open(file, framework="pt") as opened:
-            header = yaml.safe_load((opened.metadata() or {}).get(_HEADER, ""))
+            header = read_yaml((opened.metadata() or {}).get(_HEADER, ""))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
         if not isinstance(header, dict) or header.get("format") != _FORMAT:
             raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
@@ -201,8 +202,8 @@ _KEPT = (
 )  # fmt: skip
 
 
-def _arguments(policy: Any) -> dict[str, Any]:
-    """What the policy's constructor takes beside the spaces, as plain data."""
+def arguments_of(policy: Any) -> dict[str, Any]:
+    """Arguments of the policy's constructor beside the spaces, as plain data."""
     own = getattr(policy, "_network", {})
     given = {**policy._get_constructor_parameters(), **own}
     kept = {name: _to_plain(name, given[name]) for name in (*_KEPT, *own) if name in given}

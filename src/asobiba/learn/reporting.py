@@ -1,4 +1,4 @@
-"""What a training says while it goes on, and how it is stopped."""
+"""Progress of a training, and how it is stopped."""
 
 from __future__ import annotations
 

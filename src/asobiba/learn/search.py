@@ -73,7 +73,7 @@ class Net(NamedTuple):
 
 
 class GamesPlayed(NamedTuple):
-    """What self-play writes: a row a game, in it a column a position; `lengths` says how many there are.
+    """Arrays that self-play writes: a row a game, in it a column a position; `lengths` says how many there are.
 
     Attributes:
         generators: `(games,)` records, of noise and openings.
@@ -123,7 +123,7 @@ def _loops(game: Game) -> ModuleType:
 
 
 def visits_considered(most: int, simulations: int) -> list[int]:
-    """How many visits the root's edges have that are to be tried next, for each simulation: sequential halving.
+    """Number of visits of the root's edges to be tried next, for each simulation: sequential halving.
 
     `most` edges share the simulations of each round; after a round the better half goes on.
 
@@ -246,7 +246,7 @@ class NetSearch:
 
     @property
     def visits(self) -> dict[int, int]:
-        """How often each action of the last root was tried."""
+        """Visits of each action of the last root."""
         root = self._trees.nodes[0, 0]
         edges = self._trees.edges[0, root["first"] : root["first"] + root["edges"]]
         tried = np.where(edges["child"] >= 0, self._trees.nodes[0, edges["child"]]["visits"], 0)

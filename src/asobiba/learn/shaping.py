@@ -21,7 +21,7 @@ from asobiba.core.game import Ruleset
 
 
 class Potential(Protocol):
-    """What states promise; made of a ruleset."""
+    """Potential of states; made from a ruleset."""
 
     def __call__(self, states: np.ndarray) -> np.ndarray:
         """State records `(n,)` to the return that is still expected, `(n,)` float64. May read what players do not see."""

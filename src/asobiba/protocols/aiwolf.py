@@ -111,7 +111,8 @@ def packet(
     whisper: Iterable[Mapping[str, Any]] | None = None,
 ) -> str:
     """A request as one line of JSON; all five keys are always there."""
-    assert request in REQUESTS, request
+    if request not in REQUESTS:
+        raise ValueError(f"{request!r} is no request; expected one of {', '.join(REQUESTS)}")
     values = (
         request,
         game_info,
@@ -136,7 +137,7 @@ def read_packet(line: str) -> dict[str, Any]:
     return found
 
 
-_TARGET = re.compile(r'\{"agentIdx":(-?\d{1,9})\}')
+_TARGET = re.compile(r'\{"agentIdx":(-?[0-9]{1,9})\}')
 
 
 def target_reply(agent: int | None) -> str:
@@ -156,22 +157,40 @@ def read_target(line: str) -> int | None:
     return None if number < 0 else number
 
 
-_AGENT = r"(?:Agent\[\d+\]|ANY)"
-_ROLE = r"(?:VILLAGER|SEER|MEDIUM|BODYGUARD|WEREWOLF|POSSESSED|FREEMASON|FOX|ANY)"
-_SIMPLE = re.compile(
-    rf"(?:{_AGENT} )?(?:(?:ESTIMATE|COMINGOUT) {_AGENT} {_ROLE}"
-    rf"|(?:DIVINATION|GUARD|VOTE|ATTACK|GUARDED|VOTED|ATTACKED) {_AGENT}"
-    rf"|(?:DIVINED|IDENTIFIED) {_AGENT} (?:HUMAN|WEREWOLF|ANY)"
-    r"|(?:AGREE|DISAGREE) (?:TALK|WHISPER) day\d+ ID:\d+)"
-)
-_OPERATOR = re.compile(
-    rf"(?:{_AGENT} )?(?:(REQUEST|INQUIRE) {_AGENT}|(REQUEST|BECAUSE|NOT|AND|OR|XOR)|(DAY) \d+) ?(?=\()"
-)
-_OPERANDS = {"REQUEST": (1, 1), "INQUIRE": (1, 1), "DAY": (1, 1), "NOT": (1, 1), "BECAUSE": (2, 2), "XOR": (2, 2)}
+# Content.validate of the contest server, whose expressions are Java's: `\s`, `\d` and `\p{Upper}` are of ASCII, `.` is no line
+# terminator, and `$` may stand before a last one.
+_SUBJECT = r"(?:Agent\[(\d+)\]|ANY|)\s*"
+_TARGET_AGENT = r"\s+(?:Agent\[(\d+)\]|ANY)"
+_OPERANDS = r"\s+(\([^\n\r\x85\u2028\u2029]*\))"
+_ENDS = r"[\x85\u2028\u2029]?\Z"
 
 
-def _operands(text: str) -> list[str] | None:
-    # The parts of `(a) (b) ...`, or None.
+def _pattern(*parts: str) -> re.Pattern[str]:
+    return re.compile("".join((_SUBJECT, *parts, _ENDS)), re.ASCII)
+
+
+_REFERENCE = _pattern(r"(?:AGREE|DISAGREE)\s+([A-Z]+)\s+day(\d+)\s+ID:(\d+)")
+_OF_ROLE = _pattern(r"(?:ESTIMATE|COMINGOUT)", _TARGET_AGENT, r"\s+([A-Z]+)")
+_OF_SPECIES = _pattern(r"(?:DIVINED|IDENTIFIED)", _TARGET_AGENT, r"\s+([A-Z]+)")
+_OF_AGENT = _pattern(r"(?:ATTACK|ATTACKED|DIVINATION|GUARD|GUARDED|VOTE|VOTED)", _TARGET_AGENT)
+_TO_AGENT = _pattern(r"(?:REQUEST|INQUIRE)", _TARGET_AGENT, _OPERANDS)
+_OPERATOR = _pattern(r"(BECAUSE|AND|OR|XOR|NOT|REQUEST)", _OPERANDS)
+_ON_DAY = _pattern(r"DAY\s+(\d+)", _OPERANDS)
+_KINDS = frozenset(("TALK", "WHISPER"))
+_ROLE_NAMES = frozenset(("BODYGUARD", "FREEMASON", "MEDIUM", "POSSESSED", "SEER", "VILLAGER", "WEREWOLF", "FOX", "ANY"))
+_SPECIES_NAMES = frozenset(("HUMAN", "WEREWOLF", "ANY"))
+_LEAST_OPERANDS = {"AND": 0, "OR": 0, "BECAUSE": 2, "XOR": 2}
+_BLANKS = "".join(map(chr, range(33)))
+_DEEPEST = 200
+
+
+def _fits(*numbers: str | None) -> bool:
+    # Whether numbers fit into 32 bits; one that is not there does.
+    return all(number is None or int(number.lstrip("0")[:11] or 0) < 1 << 31 for number in numbers)
+
+
+def _operands(text: str) -> list[str]:
+    # What stands in the outermost parentheses; what stands beside them does not count.
     parts, depth, begin = [], 0, 0
     for k, letter in enumerate(text):
         if letter == "(":
@@ -180,28 +199,40 @@ def _operands(text: str) -> list[str] | None:
             depth += 1
         elif letter == ")":
             depth -= 1
-            if depth < 0:
-                return None
             if depth == 0:
                 parts.append(text[begin:k])
-        elif depth == 0 and letter != " ":
-            return None
-    return parts if depth == 0 else None
+    return parts
 
 
 def is_sentence(text: str, depth: int = 0) -> bool:
-    """Whether protocol 3.6 has this sentence, whatever the agents and days it names; the contest engine asks this."""
-    text = text.strip()
-    if depth == 0 and text in ("Skip", "Over"):
+    """Whether protocol 3.6 has this sentence, whatever the agents and days it names.
+
+    The verdicts are those of the contest server: AND and OR take any number of sentences, `Skip` and `Over` may stand inside
+    others, and blanks may be doubled. A sentence that makes that server fail (BECAUSE with one operand) is none, nor is one
+    nested deeper than 200.
+    """
+    text = text.strip(_BLANKS)
+    if text in ("Skip", "Over"):
         return True
-    if _SIMPLE.fullmatch(text):
-        return True
-    found = _OPERATOR.match(text)
-    if found is None or depth > 20:
+    if found := _REFERENCE.match(text):
+        return found[2] in _KINDS and _fits(found[1], found[3], found[4])
+    if found := _OF_ROLE.match(text):
+        return found[3] in _ROLE_NAMES and _fits(found[1], found[2])
+    if found := _OF_SPECIES.match(text):
+        return found[3] in _SPECIES_NAMES and _fits(found[1], found[2])
+    if found := _OF_AGENT.match(text):
+        return _fits(found[1], found[2])
+    if found := _TO_AGENT.match(text):
+        numbers, least, inside = found.group(1, 2), 1, found[3]
+    elif found := _OPERATOR.match(text):
+        numbers, least, inside = (found[1],), _LEAST_OPERANDS.get(found[2], 1), found[3]
+    elif found := _ON_DAY.match(text):
+        numbers, least, inside = found.group(1, 2), 1, found[3]
+    else:
         return False
-    parts = _operands(text[found.end() :])
-    least, most = _OPERANDS.get(found[1] or found[2] or found[3], (2, 100))
-    return parts is not None and least <= len(parts) <= most and all(is_sentence(part, depth + 1) for part in parts)
+    parts = _operands(inside)
+    within = depth < _DEEPEST and len(parts) >= least and _fits(*numbers)
+    return within and all(is_sentence(part, depth + 1) for part in parts)
 
 
 class Peer:

@@ -28,7 +28,7 @@ Manner = Literal["nobody", "same"]
 
 @dataclass(frozen=True)
 class View:
-    """What a contained program sees.
+    """View of a contained program.
 
     Args:
         readable: files and folders beside the system's.
@@ -105,7 +105,7 @@ def _can_disable() -> bool:
 
 @cache
 def manners() -> tuple[Manner, ...]:
-    """How programs can be contained here, the better manner first; empty where bubblewrap is missing or does not work."""
+    """Manners of containing programs here, the better one first; empty where bubblewrap is missing or does not work."""
     if shutil.which("bwrap") is None or shutil.which("prlimit") is None:
         return ()
     tried: list[Manner] = ["nobody", "same"] if os.geteuid() == 0 else ["same"]

@@ -32,8 +32,8 @@ from asobiba.core.states import action_mask, is_over, legal_actions, new_state, 
 HOOKS = ("gomocup_parameters", "gomocup_rule", "gomocup_square", "gomocup_action", "gomocup_state", "gomocup_stones")
 _MARGIN = 0.05
 """Seconds kept back from the time of a move for the way of the answer."""
-_SQUARE = re.compile(r"\s*(\d+)\s*,\s*(\d+)\s*")
-_STONE = re.compile(r"\s*(\d+)\s*,\s*(\d+)\s*,\s*([123])\s*")
+_SQUARE = re.compile(r"\s*([0-9]{1,4})\s*,\s*([0-9]{1,4})\s*")
+_STONE = re.compile(r"\s*([0-9]{1,4})\s*,\s*([0-9]{1,4})\s*,\s*([123])\s*")
 
 
 class GomocupServer:
@@ -99,7 +99,7 @@ class GomocupServer:
         self._say(f'name="asobiba {self._name}", version="{version("asobiba")}", author="The asobiba developers"')
 
     def _on_start(self, words: list[str]) -> None:
-        if not words or not words[0].isdigit():
+        if not words or not re.fullmatch("[0-9]{1,4}", words[0]):
             raise GameParameterError("START needs the size of the board, such as START 15")
         self._size = int(words[0])
         self._begin()

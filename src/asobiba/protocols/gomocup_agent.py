@@ -21,7 +21,7 @@ from asobiba.protocols.gomocup import HOOKS
 from asobiba.protocols.process import EngineError, EngineProcess, EngineTimeout, split_command
 
 _SETTING = re.compile(r"(seconds|handshake|grace|memory)=(.*)")
-_SQUARE = re.compile(r"\s*(\d+)\s*,\s*(\d+)\s*")
+_SQUARE = re.compile(r"\s*([0-9]{1,4})\s*,\s*([0-9]{1,4})\s*")
 
 
 class GomocupAgent(Agent):

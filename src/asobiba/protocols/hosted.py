@@ -84,7 +84,7 @@ def _absolute(text: str) -> str:
 
 
 def _engine_folder(game: Game) -> Path | None:
-    """Where the compiled rules lie, so that the process need not compile them again."""
+    """Folder of the compiled rules, so that the process need not compile them again."""
     file = getattr(engine_for(game), "__file__", None)
     return None if file is None else Path(file).parent
 
@@ -105,7 +105,7 @@ def _import_path() -> list[str]:
 
 
 def _readable(text: str) -> list[str]:
-    """What a Python process needs to import what this one can; of a checkout the packages, not what lies beside them."""
+    """Folders that a Python process needs to import what this one can; of a checkout the packages, not what lies beside them."""
     found = [sys.prefix, sys.base_prefix, *_import_path(), os.path.dirname(os.path.realpath(sys.executable))]
     for name in ("asobiba", "asobiba.envs", "asobiba.baselines"):
         spec = importlib.util.find_spec(name)

@@ -57,7 +57,7 @@ class EngineKilled(EngineDied):
 
 
 class HostedFault(EngineError):
-    """What an agent raised in its own process; the message is the exception's."""
+    """Exception of an agent in its own process; the message is the exception's."""
 
 
 class IllegalAnswer(EngineError):
@@ -267,7 +267,7 @@ class EngineProcess:
         return f"; it wrote: {tail[-300:]}" if tail else ""
 
     def _end(self, what: str) -> EngineDied:
-        """What to raise when it has ended."""
+        """Exception to raise when the process has ended."""
         text = self._obituary(what)
         # A sandbox tells the death of the program inside as 128 and the signal.
         return (EngineKilled if self._process.poll() in OUTSIDE_CODES else EngineDied)(text)

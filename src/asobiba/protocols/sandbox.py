@@ -38,7 +38,7 @@ Kind = Literal["bubblewrap", "landlock", "limits"]
 
 @dataclass(frozen=True)
 class Promise:
-    """What containment keeps a program to.
+    """Limits that containment sets a program.
 
     Args:
         name: what the tests call it.
@@ -68,7 +68,7 @@ PROMISES = (
 
 
 def promise_table() -> str:
-    """What each kind of containment keeps, as Markdown."""
+    """Promises of each kind of containment, as Markdown."""
     lines = [f"| a program | {' | '.join(_ALL)} |", f"| --- |{' --- |' * len(_ALL)}"]
     for promise in PROMISES:
         lines.append(f"| {promise.text} | {' | '.join('yes' if kind in promise.kept else 'no' for kind in _ALL)} |")
@@ -155,7 +155,7 @@ def _landlock_works() -> bool:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """How programs are contained.
+    """Containment of programs.
 
     Args:
         hidden: files and folders that no contained program sees, such as the league's store.
@@ -175,7 +175,7 @@ class Sandbox:
 
     @property
     def name(self) -> Kind:
-        """Which of the kinds it is."""
+        """Kind of this containment."""
         return self.kind or best_kind()
 
     def start(
@@ -255,7 +255,7 @@ def _nobody(folders: Sequence[str], home: Path) -> dict[str, Any]:
 
 
 def _named(words: Sequence[str]) -> list[Path]:
-    """What a command line names: its files, and the folder of each, unless that is a home, the root or the present one.
+    """Paths that a command line names: its files, and the folder of each, unless that is a home, the root or the present one.
 
     Of a program in a folder `bin` also the libraries beside it, and where a link leads, so that interpreters start.
     """

@@ -23,7 +23,7 @@ OUTSIDE_SIGNALS = tuple(
 
 
 class Stopwatch:
-    """How long another process has thought, seen by one that looks at it every `TICK`.
+    """Time that another process has thought, measured from outside every `TICK`.
 
     Args:
         pid: of the process that thinks; its children think for it.
@@ -60,7 +60,7 @@ def is_stopped(pid: int) -> bool:
 
 
 class Pauses:
-    """How long this process could not run, told by a thread that looks at the clock every `TICK`.
+    """Time that this process could not run, measured by a thread that looks at the clock every `TICK`.
 
     Args:
         thread: the native id of the thread whose waiting for a processor counts as a pause.

@@ -40,7 +40,7 @@ _PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What a `go` command allows.
+    """Limits of a `go` command.
 
     Args:
         seconds: time to aim at, `None` for no limit.

@@ -68,7 +68,7 @@ class UsiAgent(Agent):
         self.handshake, self.loading, self.grace = handshake, loading, grace
         self.thinks_ahead, self.options = ponder, dict(options or {})
         self.engine_name = ""
-        """What the program calls itself."""
+        """Name that the program gives itself."""
         self.info = ""
         """Its last line of information about the last move."""
         self._process: EngineProcess | None = None

@@ -1,1 +1,1 @@
-"""How older stores become newer ones: Alembic's scripts, run by `asobiba.arena.schema.upgrade`."""
+"""Upgrades of older stores: Alembic's scripts, run by `asobiba.arena.schema.upgrade`."""

@@ -1,4 +1,4 @@
-"""What the loops read and write, as named tuples of arrays: passing one costs as much as passing its arrays."""
+"""Arrays that the loops read and write, as named tuples: passing one costs as much as passing its arrays."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Games(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Who sits where.
+    """Seats and their players.
 
     Attributes:
         control: `(n,)` records (`asobiba.core.record.CONTROL`): the learner's seat, and the generator of the episodes.
         occupants: `(n, seats)` int8: which of the compiled agents plays the seat where the learner does not.
         views: `(n,)` records in which agents are shown what they may know.
-        first_memory, ...: of each compiled agent an array `(n * seats,)` of memory records; the record of seat `k` in game
-            `i` stands at `i * seats + k`. `NOTHING` where there are fewer agents.
-        first_initial, ...: of each compiled agent a `(1,)` record: the memory it begins a game with.
+        memory_0, ...: of each compiled agent an array `(n * seats,)` of memory records; the record of seat `k` in game `i`
+            stands at `i * seats + k`. `NOTHING` where there are fewer agents.
+        initial_0, ...: of each compiled agent a `(1,)` record: the memory it begins a game with.
 
     The agents' arrays are no tuples because Numba's threads take no tuples in tuples.
     """
@@ -53,16 +53,18 @@ class Table(NamedTuple):
     control: np.ndarray
     occupants: np.ndarray
     views: np.ndarray
-    first_memory: np.ndarray
-    second_memory: np.ndarray
-    third_memory: np.ndarray
-    fourth_memory: np.ndarray
-    first_initial: np.ndarray
-    second_initial: np.ndarray
-    third_initial: np.ndarray
-    fourth_initial: np.ndarray
+    memory_0: np.ndarray
+    memory_1: np.ndarray
+    memory_2: np.ndarray
+    memory_3: np.ndarray
+    initial_0: np.ndarray
+    initial_1: np.ndarray
+    initial_2: np.ndarray
+    initial_3: np.ndarray
 
 
+MOST_POLICIES = sum(name.startswith("memory_") for name in Table._fields)
+"""How many different compiled agents may play in one module."""
 NOTHING = np.zeros(1)
 NO_AGENTS = Table(*[NOTHING] * len(Table._fields))
 """The table of games that learners play alone."""

@@ -22,20 +22,18 @@ from asobiba.core.loops.placeholder import (
     DISCRETE,
     DRAWS,
     FAULT_LIMIT,
-    FOURTH,
     IS_LEGAL,
     JOINT,
     LEAVES,
     MASKED,
     REPLACES,
     SEATED,
-    SECOND,
     SOME,
-    THIRD,
     VIEWED,
     ZERO_SUM,
-    first_policy,
-    fourth_policy,
+    begin_agent,
+    choose,
+    choose_box,
     hide,
     is_legal,
     legal,
@@ -44,22 +42,20 @@ from asobiba.core.loops.placeholder import (
     replacement,
     resample,
     reset,
-    second_policy,
     step,
-    third_policy,
     valid,
 )
 
 # end of bind
-from asobiba.core.random import begin_control, begin_memory, random_legal
+from asobiba.core.random import begin_control, random_legal
 from asobiba.core.targets import CALLED, INLINED, LEAN, THREADED, WOVEN, again, part, prefetch
 
 BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
-"""What a call does to each game: begins an episode, steps it, steps it without observing, observes it."""
+"""Operations on each game: begin an episode, step, step without observing, observe."""
 NOBODY = -2
 """The learner's seat where there is none: agents play the game to its end."""
 ATTEMPTS = 64
-"""So often a game is dealt again that agents end before the learner's first move."""
+"""Number of times a game is dealt again if agents end it before the learner's first move."""
 
 woven = njit(**WOVEN)
 called = njit(**CALLED)
@@ -69,9 +65,6 @@ reset, hide, resample, valid = (again(one, **LEAN) for one in (reset, hide, resa
 is_legal, replacement, random_action = (again(one, **LEAN) for one in (is_legal, replacement, random_action))
 # The rules of joint games are asked for every player in turn: calling them costs little beside that.
 legal, step, observe = (again(one, **(LEAN if JOINT else INLINED)) for one in (legal, step, observe))
-if not ALLOCATES:
-    first_policy, second_policy = again(first_policy, **LEAN), again(second_policy, **LEAN)
-    third_policy, fourth_policy = again(third_policy, **LEAN), again(fourth_policy, **LEAN)
 random_legal = again(random_legal, **INLINED)
 
 
@@ -257,18 +250,7 @@ def decide(games, table, i, k, p, mask):
     who = table.occupants[i, k]
     mine = i * table.occupants.shape[1] + k
     if DISCRETE:
-        action = int64(-1)
-        if who == 0:
-            action = int64(first_policy(view, p, mask, table.first_memory[mine]))
-        if SECOND:
-            if who == 1:
-                action = int64(second_policy(view, p, mask, table.second_memory[mine]))
-        if THIRD:
-            if who == 2:
-                action = int64(third_policy(view, p, mask, table.third_memory[mine]))
-        if FOURTH:
-            if who == 3:
-                action = int64(fourth_policy(view, p, mask, table.fourth_memory[mine]))
+        action = choose(who, view, p, mask, table, mine)
         if JOINT:
             games.actions[i, k] = action
         else:
@@ -278,17 +260,7 @@ def decide(games, table, i, k, p, mask):
             out = games.actions[i, k]
         else:
             out = games.actions[i]
-        if who == 0:
-            first_policy(view, p, mask, table.first_memory[mine], out)
-        if SECOND:
-            if who == 1:
-                second_policy(view, p, mask, table.second_memory[mine], out)
-        if THIRD:
-            if who == 2:
-                third_policy(view, p, mask, table.third_memory[mine], out)
-        if FOURTH:
-            if who == 3:
-                fourth_policy(view, p, mask, table.fourth_memory[mine], out)
+        choose_box(who, view, p, mask, table, mine, out)
 
 
 @woven
@@ -306,23 +278,7 @@ def decide_all(games, table, i, p, masks, seat):
 def begin_agents(table, i, seed):
     seats = table.occupants.shape[1]
     for k in range(seats):
-        who = table.occupants[i, k]
-        mine = i * seats + k
-        if who == 0:
-            table.first_memory[mine] = table.first_initial[0]
-            begin_memory(table.first_memory[mine], seed, k)
-        if SECOND:
-            if who == 1:
-                table.second_memory[mine] = table.second_initial[0]
-                begin_memory(table.second_memory[mine], seed, k)
-        if THIRD:
-            if who == 2:
-                table.third_memory[mine] = table.third_initial[0]
-                begin_memory(table.third_memory[mine], seed, k)
-        if FOURTH:
-            if who == 3:
-                table.fourth_memory[mine] = table.fourth_initial[0]
-                begin_memory(table.fourth_memory[mine], seed, k)
+        begin_agent(table.occupants[i, k], table, i * seats + k, seed, k)
 
 
 # The loop
@@ -497,7 +453,7 @@ def observe_all(states, params, players, observations):
 
 @called
 def hide_all(states, params, players):
-    """What one player of each state may see, in place."""
+    """Hides, in place, what one player of each state may not see."""
     for i in range(states.shape[0]):
         hide_now(states[i], pick(params, i), int64(players[i]))
 

@@ -30,8 +30,6 @@ MASKED = True
 """Whether an agent reads the mask, so that it is written before each of their moves."""
 ALLOCATES = False
 """Whether an agent's policy makes arrays."""
-SECOND = THIRD = FOURTH = False
-"""Whether there are so many compiled agents."""
 
 
 @kernel
@@ -77,7 +75,7 @@ def replacement(s, p, player, mask):
 
 @kernel
 def observe(s, p, player, out):
-    """What a player observes, `(size,)`."""
+    """Observation of a player, `(size,)`."""
     out[:] = 0
 
 
@@ -97,22 +95,21 @@ def valid(s, p):
     return True
 
 
-@kernel
-def first_policy(view, p, mask, memory):
-    """The first compiled agent: returns an action, or writes it into a fifth argument where actions are floats."""
-    return 0
+# What the binding writes for the compiled agents at the seats (`asobiba.core.engine`): agent `who` is one of them, whose
+# memory is the record `mine` of its array in the table.
 
 
 @kernel
-def second_policy(view, p, mask, memory):
-    return 0
+def choose(who, view, p, mask, table, mine):
+    """The action of an agent."""
+    return -1
 
 
 @kernel
-def third_policy(view, p, mask, memory):
-    return 0
+def choose_box(who, view, p, mask, table, mine, out):
+    """Writes the action of an agent into `out`, where actions are floats."""
 
 
 @kernel
-def fourth_policy(view, p, mask, memory):
-    return 0
+def begin_agent(who, table, mine, seed, k):
+    """Gives an agent at seat `k` the memory that it begins a game with."""

@@ -1,0 +1,183 @@
+"""Compiling in half the time: what is done to Numba's inside, all in this file, for this project's functions alone.
+
+Kernels are translated once, and optimised and made machine code only in the function that they end in. Numba would do
+both for each kernel by itself, and again for each function that it is put into. A third of the time goes, and what comes
+out is the same to the byte: `asobiba.core.targets` has plain Numba in the place of everything here, with
+`ASOBIBA_PLAIN_NUMBA=1` and whenever Numba's version is not one that this was tested with. A test compares the two.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+from numba import njit
+from numba.core import ir as numba_ir
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeParforLowering
+from numba.core.untyped_passes import InlineInlinables
+
+from asobiba.core.symbols import LayoutCompiler
+
+_DEPTH, _THRESHOLDS = [0], [gc.get_threshold()]
+
+
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """Lets Python look for cycles seldom while it compiles: a tenth of the time went into that, and it found little."""
+    if _DEPTH[0] == 0:
+        _THRESHOLDS[0] = gc.get_threshold()
+        gc.set_threshold(50_000, 20, 50)
+    _DEPTH[0] += 1
+    try:
+        yield
+    finally:
+        _DEPTH[0] -= 1
+        if _DEPTH[0] == 0:
+            gc.set_threshold(*_THRESHOLDS[0])
+
+
+class WholeCompiler(LayoutCompiler):
+    """Compiles what Python calls; the body of a `prange` becomes a part of the function that it stands in."""
+
+    def compile_extra(self, func: Any) -> Any:
+        with _fewer_collections():
+            return super().compile_extra(func)
+
+    def define_pipelines(self) -> Any:
+        return _with_pass(super().define_pipelines(), NativeParforLowering, _LoopLowering)
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Translated code that waits for the function that it is linked into.
+
+    What is to be inlined in any case is optimised before: whole games were up to 12 % slower without.
+    """
+
+    inlined = False
+
+    def _optimize_final_module(self) -> None:
+        if self.inlined:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Weaving(InlineInlinables):
+    """Puts what is `WOVEN` into a function.
+
+    Numba copies a function's blocks twice for each place that it is put into, and with each block all its variables: a
+    fifth of the time that a loop took to compile. Here the variables are copied once a copy.
+    """
+
+    _name = "weaving"
+
+    def run_pass(self, state: Any) -> bool:
+        copies: dict[int, tuple[Any, Any]] = {}  # of variables by their identity, which keeps what was copied alive
+
+        def copied(scope: Any, memo: dict[int, Any]) -> Any:
+            if id(scope) not in copies:
+                copy = object.__new__(type(scope))
+                memo[id(scope)] = copy
+                copy.__dict__.update(deepcopy(scope.__dict__, memo))
+                copies[id(scope)] = scope, copy
+            return copies[id(scope)][1]
+
+        numba_ir.Scope.__deepcopy__ = copied  # type: ignore[attr-defined]
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            del numba_ir.Scope.__deepcopy__  # type: ignore[attr-defined]
+
+
+class _PartCompiler(LayoutCompiler):
+    """Stops at translated code: neither machine code nor the wrappers through which Python calls it."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        context = self.state.targetctx
+        self.state.library = _PartLibrary(context.codegen(), "part")
+        self.state.library.inlined = bool(self.state.flags.forceinline)
+        self.state.flags.no_cpython_wrapper = True
+        self.state.flags.no_cfunc_wrapper = True
+        # What callers know the function by; nothing calls it. The context is this compilation's own copy.
+        context.get_executable = lambda library, description, environment: object()
+
+    def define_pipelines(self) -> Any:
+        return _with_pass(super().define_pipelines(), InlineInlinables, _Weaving)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoopLowering(NativeParforLowering):
+    """Makes the body of a `prange`, and what hands it to the threads, parts of the function that it stands in.
+
+    Numba would optimise the body, with all that it calls, three times more than is needed.
+    """
+
+    _name = "loop_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        context, codegen = state.targetctx, state.targetctx.codegen()
+        executable, libraries = context.get_executable, codegen._library_class
+        if state.library is None:
+            state.library = codegen.create_library(state.func_id.func_qualname)
+            state.library.enable_object_caching()
+
+        def library(codegen: Any, name: str, **named: Any) -> Any:
+            return (_PartLibrary if "gufunc" in name.lower() else libraries)(codegen, name, **named)
+
+        def loaded(library: Any, *description: Any) -> Any:
+            return object() if isinstance(library, _PartLibrary) else executable(library, *description)
+
+        codegen._library_class, context.get_executable = library, loaded
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            codegen._library_class, context.get_executable = libraries, executable
+
+
+def _with_pass(pipelines: Any, old: Any, new: Any) -> Any:
+    for pipeline in pipelines:
+        pipeline.passes = [(new if each is old else each, description) for each, description in pipeline.passes]
+    return pipelines
+
+
+class _Part(CPUDispatcher):
+    """A function that compiled code calls. Python may call it too: for that it is compiled again, as a whole."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, pipeline_class: Any = None) -> None:
+        super().__init__(py_func, locals or {}, targetoptions or {}, _PartCompiler)
+        self._options = {
+            key: value for key, value in self.targetoptions.items() if key not in ("nopython", "boundscheck")
+        }
+        self._whole: Any = None
+
+    def add_overload(self, result: Any) -> None:
+        self.overloads[tuple(result.signature.args)] = result  # but not among those that Python calls
+
+    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
+        if self._whole is None:
+            self._whole = njit(pipeline_class=WholeCompiler, **self._options)(self.py_func)
+            self._whole.tried = True
+        return self._whole._compile_for_args(*arguments, **named)
+
+
+class _Twin(_Part):
+    """A part that Python runs as it is written, without compiling anything."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+def part(interpreted: bool, **options: Any) -> Any:
+    """A decorator for functions that only compiled code calls (see `asobiba.core.targets.part`)."""
+    kind = _Twin if interpreted else _Part
+    return lambda function: kind(function, targetoptions={"nopython": True, "boundscheck": None, **options})
