@@ -24,14 +24,14 @@ BATCH, STONES = 1024, 8
 def one_thread(model, side, back, release, stones, in_play, shots):
     trace = np.zeros((0, 10))
     for i in range(stones.shape[0]):
-        run_shot(model, side, back, release, stones[i], in_play[i], 8, shots[i, 0], shots[i, 1], shots[i, 2], trace)
+        run_shot(model, side, back, release, stones[i], in_play[i], 8, (shots[i, 0], shots[i, 1], shots[i, 2]), trace)
 
 
 @compiled(parallel=True)
 def all_threads(model, side, back, release, stones, in_play, shots):
     trace = np.zeros((0, 10))
     for i in numba.prange(stones.shape[0]):
-        run_shot(model, side, back, release, stones[i], in_play[i], 8, shots[i, 0], shots[i, 1], shots[i, 2], trace)
+        run_shot(model, side, back, release, stones[i], in_play[i], 8, (shots[i, 0], shots[i, 1], shots[i, 2]), trace)
 
 
 def events(name: str, threads: int) -> Burst:

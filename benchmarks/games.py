@@ -10,7 +10,7 @@ from peers import gymnasium_single
 from timing import Burst
 
 import asobiba  # noqa: F401 - registers the environments
-from asobiba.api import Batch
+from asobiba.api import AEC, Batch, SeatEnv
 from asobiba.core import game
 from asobiba.core import games as registered
 
@@ -40,6 +40,16 @@ def aec(name: str, **parameters) -> Burst:
 def single(name: str, opponent: str = "random", **parameters) -> Burst:
     """One game from one seat through gymnasium.make."""
     return gymnasium_single(gymnasium.make(game(name).gymnasium_id, opponent=opponent, **parameters))
+
+
+def seat(name: str, opponent: str = "random", **parameters) -> Burst:
+    """One game from one seat, the environment without any wrapper."""
+    return gymnasium_single(SeatEnv(name, opponent=opponent, **parameters))
+
+
+def unwrapped_aec(name: str, **parameters) -> Burst:
+    """One game through PettingZoo's AEC interface, the environment without any wrapper."""
+    return random_aec(AEC(name, **parameters))
 
 
 def vector(name: str, count: int, threads: int, **parameters) -> Burst:

@@ -46,11 +46,20 @@ def table_of_a_million() -> float:
     winner = (generator.random(count) < 1 / (1 + np.exp((seats[:, 0] - seats[:, 1]) / 8))).astype(np.int16)
     returns = np.where(winner[:, None] == np.arange(2), 1.0, -1.0)
     results = Results(
-        tuple(f"agent {k:02}" for k in range(agents)), np.arange(count), np.arange(count // 2).repeat(2), winner,
-        np.full(count, 100), np.full(count, REASONS.index("rules"), np.int8), np.full(count, -1, np.int16), seats,
-        returns, np.full((count, 2), 50), np.full((count, 2), 0.01), np.full((count, 2), np.nan),
-        np.tile(np.arange(2, dtype=np.int16), (count, 1)),
-    )  # fmt: skip
+        agents=tuple(f"agent {k:02}" for k in range(agents)),
+        number=np.arange(count),
+        seed=np.arange(count // 2).repeat(2),
+        winner=winner,
+        moves=np.full(count, 100),
+        reason=np.full(count, REASONS.index("rules"), np.int8),
+        culprit=np.full(count, -1, np.int16),
+        seats=seats,
+        returns=returns,
+        decisions=np.full((count, 2), 50),
+        seconds=np.full((count, 2), 0.01),
+        tie_break=np.full((count, 2), np.nan),
+        teams=np.tile(np.arange(2, dtype=np.int16), (count, 1)),
+    )
     begin = time.perf_counter()
     standings(ruleset, results)
     return time.perf_counter() - begin

@@ -8,6 +8,7 @@ in turn in short bursts; the figure is the median over the rounds. Pgx is measur
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import statistics
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import arithmetic
 import bare
@@ -56,6 +58,48 @@ def single_cases() -> list[Case]:
         Case("asobiba/Battleship-v0, opponent random", lambda: games.single("battleship", placement="r")),
         Case("CartPole-v1", peers.cartpole),
     ]
+
+
+def step_cases() -> list[Case]:
+    """Single steps, like with like: one environment in a Python loop, the same draw of a legal action"""
+    names = ("battleship", "animal_shogi", "bao")
+    parameters: dict[str, dict] = {"battleship": {"placement": "r"}}
+    cases = []
+    for name in names:
+        given = parameters.get(name, {})
+        cases += [
+            Case(
+                f"mask and observation: asobiba {name}, AEC unwrapped",
+                lambda name=name, given=given: games.unwrapped_aec(name, **given),
+            ),
+            Case(
+                f"mask and observation: asobiba {name}, a seat unwrapped (a step is two plies)",
+                lambda name=name, given=given: games.seat(name, **given),
+            ),
+            Case(
+                f"mask and observation: asobiba {name}, gymnasium.make (a step is two plies)",
+                lambda name=name, given=given: games.single(name, **given),
+            ),
+        ]
+    for name in ("connect_four", "battleship", "mancala"):
+        cases.append(
+            Case(
+                f"legal actions and observation: OpenSpiel {name}",
+                lambda name=name: peers.openspiel(name, observation=True),
+            )
+        )
+    for name in ("connect_four", "battleship"):
+        cases.append(
+            Case(
+                f"legal actions, no observation: OpenSpiel {name}",
+                lambda name=name: peers.openspiel(name, observation=False),
+            )
+        )
+    cases.append(
+        Case("mask and observation: PettingZoo connect_four_v3, AEC", lambda: peers.pettingzoo_aec("connect_four_v3"))
+    )
+    cases.append(Case("observation, no mask: CartPole-v1, gymnasium.make", peers.cartpole))
+    return cases
 
 
 def vector_cases() -> list[Case]:
@@ -125,6 +169,7 @@ def curling_cases() -> list[Case]:
 
 
 TABLES: dict[str, Callable[[], list[Case]]] = {
+    "steps": step_cases,
     "aec": aec_cases,
     "single": single_cases,
     "vector": vector_cases,
@@ -293,26 +338,45 @@ def scaling(runs: int) -> float:
     return statistics.median(ratios)
 
 
+def described() -> dict[str, Any]:
+    """The machine and the versions, for files that are compared."""
+    model, cores, python, versions = _facts()
+    return {
+        "processor": model,
+        "cores": cores,
+        "python": python,
+        "platform": platform.platform(),
+        "versions": versions,
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+    }
+
+
 def machine() -> str:
     """One line about the machine and the versions."""
+    model, cores, python, versions = _facts()
+    found = [f"{name} {number or 'not installed'}" for name, number in versions.items()]
+    return f"{model}, {cores} cores, Python {python}; {', '.join(found)}"
+
+
+def _facts() -> tuple[str, int | None, str, dict[str, str | None]]:
     names = ("numba", "numpy", "gymnasium", "pettingzoo", "open_spiel", "stable-baselines3", "pgx")
-    found = []
+    versions: dict[str, str | None] = {}
     for name in names:
         try:
-            found.append(f"{name} {version(name)}")
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found.append(f"{name} not installed")
+            versions[name] = None
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
         model = next(
             (line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), model
         )
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}; {', '.join(found)}"
+    return model, os.cpu_count(), platform.python_version(), versions
 
 
-def case_table(name: str, arguments: argparse.Namespace, console: Console) -> list[str]:
-    """Measures the cases of one table."""
+def case_table(name: str, arguments: argparse.Namespace, console: Console, rates: dict[str, Any]) -> list[str]:
+    """Measures the cases of one table; the steps per second of every burst go into `rates`."""
     cases = TABLES[name]()
     with Progress(
         TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
@@ -320,6 +384,7 @@ def case_table(name: str, arguments: argparse.Namespace, console: Console) -> li
         task = progress.add_task(name, total=arguments.rounds * len(cases))
         for _ in measure(cases, arguments.rounds, arguments.seconds):
             progress.advance(task)
+    rates[name] = {case.name: case.rates for case in cases if not case.missing}
     lines = ["| case | steps/s (median) | least | most |", "|---|--:|--:|--:|"]
     for case in cases:
         if case.missing:
@@ -342,22 +407,28 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="bursts of each case; the median counts (default 5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a burst (default 1)")
     parser.add_argument("--write", type=Path, help="write what was measured into this Markdown page, too")
+    parser.add_argument("--json", type=Path, help="write the rates and the machine into this file: see compare.py")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.tables if name not in names]
     if unknown:
         parser.error(f"no table is called {', '.join(unknown)}; tables: {', '.join(names)}")
     console = Console()
     console.print(machine())
-    measured = {}
+    measured, rates = {}, {}
     for name in arguments.tables or names:
         build = SECTIONS.get(name) or TABLES[name]
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-        lines = SECTIONS[name]() if name in SECTIONS else case_table(name, arguments, console)
+        lines = SECTIONS[name]() if name in SECTIONS else case_table(name, arguments, console, rates)
         title = (build.__doc__ or name).strip().rstrip(".")
         console.print(f"\n[bold]{title}")
         for line in lines:
             console.print(line, highlight=False)
         measured[title] = "\n".join([*lines, "", f"`{command(arguments)}`: {machine()}; load before it {load:.1f}."])
+    if arguments.json:
+        content = {"command": command(arguments), "machine": described(), "steps_per_second": rates}
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        console.print(f"Written to {arguments.json}")
     if arguments.write:
         sections = {**sections_of(arguments.write), **measured}
         order = [((SECTIONS.get(name) or TABLES[name]).__doc__ or name).strip().rstrip(".") for name in names]

@@ -70,4 +70,16 @@ def asobiba_each(commands: list[tuple[str, ...]], folder: Path) -> list[subproce
 def result(seats: tuple[str, ...], winner: int, seed: int = 0, tie_break: tuple[float, ...] | None = None) -> Result:
     """A result of two players in which only who won matters."""
     returns = (0.0, 0.0) if winner < 0 else tuple(1.0 if k == winner else -1.0 for k in range(2))
-    return Result(0, seats, seed, returns, winner, 10, "rules", None, (5, 5), (0.1, 0.1), tie_break)
+    return Result(
+        number=0,
+        seats=seats,
+        seed=seed,
+        returns=returns,
+        winner=winner,
+        moves=10,
+        reason="rules",
+        culprit=None,
+        decisions=(5, 5),
+        seconds=(0.1, 0.1),
+        tie_break=tie_break,
+    )

@@ -145,3 +145,47 @@ def play(cs2, release, side, back, stones, alive, thrown, vx, vy, spin):
                 elif cs2:
                     v[k, 0], v[k, 1], w[k] = slow_cs2(v[k], w[k], 12.009216 * DT)
     return -1
+
+
+def power_to_y(power: float, most: float = 16.0) -> float:
+    """cs2's scale of weights, 0 to 16 (the GAT 2016 library; later copies allow 50), as the y of a free stone's stop.
+
+    0 stops on the hog line, 4 enters the house, 10 is the back line, 16 the hardest throw. In the tee's frame, m.
+    """
+    power = min(power, most)
+    if power <= 1:
+        there = 11.28 - 0.76 * power
+    elif power <= 3:
+        there = 10.52 - 1.52 * (power - 1)
+    elif power <= 4:
+        there = 7.47 - 0.76 * (power - 3)
+    elif power <= 10:
+        there = 6.71 - 0.61 * (power - 4)
+    else:
+        there = 3.05 - 1.52 * (power - 10)
+    return 4.88 - there
+
+
+_ESTIMATE = (
+    (5.048122574925176e-4, 0.2756242531609261, -4.6669575066030805e-4, 29.898958358378636, -0.0014030973174948508,
+     0.13968687866736632, 0.41120940058777616),
+    (-0.0014309170115803444, 0.9858457898438147, 8.339331735471273e-4, 29.86751291726946, -0.19811799977982522,
+     0.13967323742978, 0.42816312110477517),
+)  # fmt: skip
+
+
+def estimate_speed(distance: float, speed: float) -> float:
+    """Digital Curling 3's regression: the speed of delivery (m/s) that has `speed` left after `distance` (m)."""
+    if speed <= 1.0:
+        a, b, c, d, e, f, g = _ESTIMATE[0 if speed <= 0.05 else 1]
+        first, second, third = a * distance + b, c * math.log(distance - d) + e, f * distance + g
+    else:
+        first = (
+            1.0833113118071224e-6 * distance**3
+            - 1.2132851917870833e-4 * distance**2
+            + 0.004578093297561233 * distance
+            + 0.9767006869364527
+        )
+        second = -0.07950648211492622 * math.log(distance - 8.228225657195706) - 0.05601306077702578
+        third = 0.14140440186382008 * distance + 0.3875782508767419
+    return math.sqrt(first * speed * speed + second * speed + third)

@@ -27,10 +27,10 @@ def numbers_kept(material, first, last, stride):
     same, mirrored, wrong = 0, 0, 0
     for number in range(first, last, stride):
         position = index.position_of(material, number)
-        back = index.number_of(material, *position)
+        back = index.number_of(material, position)
         if back == number:
             same += 1
-        elif index.mirror_order(material, *position) == 1 and back < number:
+        elif index.mirror_order(material, position) == 1 and back < number:
             mirrored += 1
         else:
             wrong += 1
@@ -74,14 +74,14 @@ def test_moves_agree_with_the_rules_over_random_games():
             position = int(state["position"])
             _, *form = unpacked(position)
             if moves.goes_on(*form[:7]):
-                count = moves.successors(out, 0, WHOLE_GAME, *form, True)
+                count = moves.successors(out, 0, WHOLE_GAME, tuple(form), True)
                 ours = Counter(int(word) for word in out[0, :count])
                 theirs = Counter()
                 for action in legal_actions(RULESET, state):
                     after = step(RULESET, state, int(action))
                     _, *then = unpacked(int(after["position"]))
                     kind = reach.kind_of(*then[:7]) if then[0] < 9 else moves.TRIED
-                    theirs[4 * index.number_of(WHOLE_GAME, *then) + kind] += 1
+                    theirs[4 * index.number_of(WHOLE_GAME, tuple(then)) + kind] += 1
                 assert ours == theirs
             state = step(RULESET, state, int(generator.choice(legal_actions(RULESET, state))))
 
@@ -100,13 +100,13 @@ def edges(material, values, forward, backward):
         if values[number] == retrograde.OUTSIDE:
             continue
         position = index.position_of(material, number)
-        count = moves.successors(out, 0, material, *position, True)
-        if index.mirror_order(material, *position) == 0:
+        count = moves.successors(out, 0, material, position, True)
+        if index.mirror_order(material, position) == 0:
             count = retrograde.distinct_words(out, 0, count)
         for k in range(count):
             if out[0, k] & 3 == moves.GOES_ON:
                 forward[number] += 1
-        count = moves.predecessors(out, 0, material, *position)
+        count = moves.predecessors(out, 0, material, position)
         for k in range(count):
             backward[out[0, k]] += 1
 
@@ -159,7 +159,7 @@ def test_positions_of_the_first_plies():
         for number in level:
             position = index.position_of(WHOLE_GAME, number)
             if moves.goes_on(*position[:7]):
-                count = moves.successors(out, 0, WHOLE_GAME, *position, True)
+                count = moves.successors(out, 0, WHOLE_GAME, position, True)
                 following |= {int(word) >> 2 for word in out[0, :count]}
         level = following - ours
     assert len(ours) == len(seen) > 500
@@ -251,7 +251,7 @@ def test_mate_problems_of_a_sub_game():
     out = np.empty((1, moves.MOST_MOVES), np.int64)
 
     def followers(number):
-        count = moves.successors(out, 0, material, *index.position_of(material, int(number)), True)
+        count = moves.successors(out, 0, material, index.position_of(material, int(number)), True)
         return [int(word) >> 2 for word in out[0, :count] if word & 3 == moves.GOES_ON]
 
     def in_check(number):

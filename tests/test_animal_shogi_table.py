@@ -18,7 +18,6 @@ from asobiba.baselines.animal_shogi.perfect import (
     GradedAgent,
     PerfectAgent,
     judge_decisions,
-    judge_games,
     utilities,
 )
 from asobiba.baselines.animal_shogi.solver import index, retrograde, solve
@@ -198,7 +197,7 @@ def test_unfolded_counts_take_both_images_of_lions_on_the_middle_file(table):
             continue
         for number in range(placement * size, (placement + 1) * size):
             position = int(packed(material, number))
-            if number == index.number_of(material, *index.position_of(material, number)):
+            if number == index.number_of(material, index.position_of(material, number)):
                 continue  # counted already
             outcome, plies = table.values(np.array([position]))
             if plies[0] != 1 or outcome[0] != 1 or len(table.stored(material, number, number + 1, 0)[0]):
@@ -327,12 +326,6 @@ def test_accuracy_counts_decisions(table):
         judge_decisions(table, states["position"][:1], masks[:1], np.array([int(np.flatnonzero(masks[0] == 0)[0])]))
 
 
-def test_judging_games_needs_the_whole_game(table):
-    with pytest.raises(TableError):
-        judge_games(table, RULESET, [[25]])
-    assert judge_games(table, RULESET, [[]]) == (Accuracy(), Accuracy())
-
-
 def test_analysis_lists_moves_best_first(table):
     state = some_states(table, 1, 1)[0]
     found = analyse_position(table, RULESET, state)
@@ -373,16 +366,5 @@ def test_the_whole_game_as_published(tmp_path):
     differing = [line.name for line in comparison(counted, measure(whole, RULESET)) if not line.agrees]
     assert differing == []
     assert file.stat().st_size < 200_000_000
-    generator = np.random.default_rng(0)
-    games = []
-    for _ in range(20):
-        state, actions = new_state(RULESET, 0), []
-        while not is_over(state):
-            actions.append(int(generator.choice(legal_actions(RULESET, state))))
-            state = step(RULESET, state, actions[-1])
-        games.append(actions)
-    first, second = judge_games(whole, RULESET, games)
-    assert 0 < first.choice_share < 1
-    assert 0 < second.choice_share < 1
     end = play_out(make_agent(RULESET.game, "random"), PerfectAgent(file), new_state(RULESET, 0))
     assert end["rewards"][1] == 1

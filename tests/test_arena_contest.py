@@ -52,7 +52,18 @@ def team_result(seats, returns, teams, number=0):
     k = len(seats)
     best = winner(returns, teams)
     return Result(
-        number, tuple(seats), number, tuple(returns), best, 9, "rules", None, (3,) * k, (0.1,) * k, None, teams
+        number=number,
+        seats=tuple(seats),
+        seed=number,
+        returns=tuple(returns),
+        winner=best,
+        moves=9,
+        reason="rules",
+        culprit=None,
+        decisions=(3,) * k,
+        seconds=(0.1,) * k,
+        tie_break=None,
+        teams=teams,
     )
 
 

@@ -15,7 +15,6 @@ from arena_tools import result
 
 from asobiba.arena.ratings import ELO, bradley_terry, fit_davidson, mean_return, outcomes, wilson
 from asobiba.arena.wwg import (
-    match_points,
     points_table,
     simple_degree,
     weighted_degree,
@@ -104,16 +103,14 @@ def test_swg_is_the_share_of_points():
     [(0, 1, 4), (1, 0, 0), (0, -1, 3), (1, -1, 1), (-1, -1, 2), (0, 0, 2)],
 )
 def test_match_points_without_tie_breaker(first, second, points):
-    games = result(("a", "b"), first), result(("b", "a"), second)
-    assert match_points(*games, "a") == points
-    assert match_points(*games, "b") == 4 - points
+    matrix, _ = points_table([result(("a", "b"), first), result(("b", "a"), second)], ["a", "b"])
+    assert matrix.tolist() == [[0, points], [4 - points, 0]]
 
 
 @pytest.mark.parametrize(("taken", "points"), [((4, 2), 3), ((2, 4), 1), ((3, 3), 2)])
 def test_the_tie_breaker_decides_one_win_each(taken, points):
     first = result(("a", "b"), 0, tie_break=(float(taken[0]), 1.0))
     second = result(("b", "a"), 0, tie_break=(float(taken[1]), 1.0))
-    assert match_points(first, second, "a") == points
     matrix, matches = points_table([first, second], ["a", "b"])
     assert matrix.tolist() == [[0, points], [4 - points, 0]]
     assert matches.sum() == 2

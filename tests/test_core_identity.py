@@ -268,7 +268,7 @@ def tokens_of(text: str) -> list[tokenize.TokenInfo]:
 def another(token: tokenize.TokenInfo) -> str | None:
     """What may stand in a token's place, or `None` if nothing may."""
     if token.type == tokenize.NUMBER:
-        return f"{token.string}1" if token.string[-1] not in "jJ" else None
+        return "7" if token.string != "7" else "8"
     if token.string in OTHER:
         return OTHER[token.string]
     if token.type == tokenize.NAME and not keyword.iskeyword(token.string):

@@ -19,7 +19,7 @@ from asobiba.core import GameParameterError, IllegalAction, NotationError, Posit
 from asobiba.core import states as core_states
 from asobiba.envs.curling import draw, rules, simulation, tables
 from asobiba.envs.curling.mirror import mirror_action, mirror_observation, mirror_state
-from asobiba.envs.curling.shots import create_shot, draw_shot, estimate_speed, hit_shot, pass_shot, power_to_y
+from asobiba.envs.curling.shots import create_shot, draw_shot, hit_shot, pass_shot
 from asobiba.envs.curling.simulate import Shot, deliver, simulate
 from asobiba.envs.curling.simulators import SIMULATORS
 from asobiba.envs.curling.win_table import LEAD, win_table
@@ -43,7 +43,7 @@ def play_many(model, side, back, release, stones, in_play, thrown, shots):
     trace = np.zeros((0, simulation.TRACE_COLUMNS))
     for i in range(stones.shape[0]):
         simulation.run_shot(
-            model, side, back, release, stones[i], in_play[i], thrown, shots[i, 0], shots[i, 1], shots[i, 2], trace
+            model, side, back, release, stones[i], in_play[i], thrown, (shots[i, 0], shots[i, 1], shots[i, 2]), trace
         )
 
 
@@ -226,12 +226,21 @@ def test_the_official_libraries_aim_where_ours_do():
         aim_many(
             0, FCV1.model, FCV1.release, np.zeros(1), np.array([distance - FCV1.release]), np.ones(1), np.zeros(1), out
         )
-        speed = estimate_speed(distance, 0.0)
+        speed = curling_reference.estimate_speed(distance, 0.0)
         (stop,) = free_stops(FCV1, [(*(out[0] / np.hypot(*out[0]) * speed), FCV1.spin)])
         assert math.hypot(stop[0], stop[1] + FCV1.release) == pytest.approx(distance, abs=0.012)
     # Published forward speeds of the scale of weights, along the centre line.
     for power, forward in ((0, 26.836), (1, 27.173), (3, 28.485), (4, 28.807), (10, 30.294), (16, 33.714)):
-        aim_many(3, CS2.model, CS2.release, np.zeros(1), np.array([power_to_y(power)]), np.ones(1), np.zeros(1), out)
+        aim_many(
+            3,
+            CS2.model,
+            CS2.release,
+            np.zeros(1),
+            np.array([curling_reference.power_to_y(power)]),
+            np.ones(1),
+            np.zeros(1),
+            out,
+        )
         assert out[0, 1] == pytest.approx(forward, abs=0.06)
 
 

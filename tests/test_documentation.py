@@ -131,6 +131,8 @@ def test_contributing_builds_a_whole_game(tmp_path):
     distribution = tmp_path / "asobiba-0.dist-info"
     distribution.mkdir()
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: asobiba\nVersion: 0\n")
+    (second,) = re.findall(r"^Its line in `pyproject.toml`: `(.+)`", page, flags=re.M)
+    toml = toml.replace("\n\n", f"\n{second}\n\n", 1)
     entries = toml.replace('[project.entry-points."', "[").replace('"]', "]").replace('"', "")
     assert "[asobiba.games]\nnim = asobiba.envs.nim:GAME" in entries
     (distribution / "entry_points.txt").write_text(entries)
@@ -141,10 +143,22 @@ def test_contributing_builds_a_whole_game(tmp_path):
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_nim.py"], tmp_path, **path
     )
     assert "1 passed" in printed
+    plain = [sys.executable, "-m", "asobiba.checking", "plain", "pennies"]
+    assert "games in the plain interpreter" in run(plain, tmp_path, NUMBA_DISABLE_JIT="1", **path)
     for name in ("conftest.py", "test_conformance.py"):
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
     printed = run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_conformance.py", "-k", "nim"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "tests/test_conformance.py",
+            "-k",
+            "nim or (pennies and not golden)",
+        ],
         tmp_path,
         **path,
     )

@@ -7,14 +7,12 @@ from their values, so that a leaderboard has a scale below perfect play.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from asobiba.baselines.animal_shogi.solver.table import ValueTable
 from asobiba.core import Agent, GameParameterError, Ruleset
-from asobiba.core.states import action_mask, is_over, new_state, step
 
 
 def utilities(outcomes: np.ndarray, plies: np.ndarray) -> np.ndarray:
@@ -159,35 +157,3 @@ def judge_decisions(table: ValueTable, positions: np.ndarray, legal: np.ndarray,
     scores = utilities(outcomes, plies)
     fastest = scores[rows, actions] == scores.max(1)
     return Accuracy(len(actions), int(kept.sum()), int(choice.sum()), int((kept & choice).sum()), int(fastest.sum()))
-
-
-def judge_games(table: ValueTable, ruleset: Ruleset, games: Iterable[Sequence[int]]) -> tuple[Accuracy, Accuracy]:
-    """The accuracy of the first and of the second player over games from the start.
-
-    Args:
-        table: the table of exact values.
-        ruleset: animal shogi.
-        games: the actions of each game, in order.
-
-    Raises:
-        IllegalAction: for an action that the rules forbid.
-    """
-    found = [Accuracy(), Accuracy()]
-    for actions in games:
-        state = new_state(ruleset, 0)
-        positions: list[int] = []
-        masks: list[np.ndarray] = []
-        seats: list[int] = []
-        for action in actions:
-            if is_over(state):
-                raise ValueError(f"the game is over after {len(positions)} moves, but {len(actions)} were given")
-            positions.append(int(state["position"]))
-            masks.append(action_mask(ruleset, state))
-            seats.append(int(state["to_move"]))
-            state = step(ruleset, state, int(action))
-        for seat in (0, 1):
-            own = [k for k, mover in enumerate(seats) if mover == seat]
-            legal = np.array([masks[k] for k in own]) if own else np.zeros((0, ruleset.num_actions), np.int8)
-            played = np.array([actions[k] for k in own], np.int64)
-            found[seat] += judge_decisions(table, np.array([positions[k] for k in own], np.int64), legal, played)
-    return found[0], found[1]

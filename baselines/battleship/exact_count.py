@@ -256,6 +256,13 @@ def _count_free(clash, start, free, levels, chosen, left_words, meets, both, wei
 
 
 @kernel
+def _write_hits(s, side, cells, hits):
+    for cell in range(cells):
+        if is_hit(s, side, cell):
+            set_bit(hits, cell)
+
+
+@kernel
 def count_fleets(s, p, side, afloat_only, misses, squares):
     """Counts the fleets that fit all that `side` was told, and the cells they cover.
 
@@ -279,10 +286,9 @@ def count_fleets(s, p, side, afloat_only, misses, squares):
     available = np.zeros(ships * words_most, np.uint64)
     hits = np.zeros(2, np.uint64)
     body, reach = np.zeros(2, np.uint64), np.zeros(2, np.uint64)
-    for cell in range(cells):
-        squares[cell] = 0
-        if not afloat_only and is_hit(s, side, cell):
-            set_bit(hits, cell)
+    squares[:cells] = 0
+    if not afloat_only:
+        _write_hits(s, side, cells, hits)
     # Free placements first (bit sets, each ship from a word's start), then those that cover a hit.
     word, number, extra = 0, 0, 0
     cover_places = np.empty(most, np.int64)

@@ -111,6 +111,66 @@ def in_house(p, stones, in_play, k):
 
 
 @kernel
+def _put_against(p, stones, in_play, kinds, k, rank, out, n):
+    """Shots at the opponent's stone `k`, which is number `rank` from the tee. As those that follow it, returns how many there are now."""
+    distance = tee_distance(stones, k)
+    x, y = stones[k, 0], stones[k, 1]
+    house = distance < p.score
+    if kinds & (1 << HIT) and house:
+        n = _put_hits(p, out, n, x, y, p.weights[1], float(HIT))
+    if kinds & (1 << TAKE_OUT):
+        n = _put_passes(p, out, n, x, y, float(TAKE_OUT))
+    if kinds & (1 << HIT) and house and rank < 3:
+        n = _put_hits(p, out, n, x, y, p.weights[0], float(HIT))
+        n = _put_hits(p, out, n, x, y, p.weights[2], float(HIT))
+    if kinds & (1 << FREEZE) and house and rank < 2:
+        for gap in _FREEZE_GAPS:
+            for angle in _FREEZE_ANGLES:
+                s, c = sincos(angle * math.pi / 180.0)
+                n = _put_draws(p, out, n, x + gap * s, y - gap * c, float(FREEZE))
+    if kinds & (1 << PEEL) and not house and y < p.fgz_tee:
+        for aside in (-RADIUS, RADIUS):
+            n = _put_passes(p, out, n, x + aside, y, float(PEEL))
+    if kinds & (1 << DOUBLE) and rank < 3:
+        for j in range(k % 2, STONES, 2):
+            if j != k and in_play[j] != 0 and stones[j, 1] > y - 0.3:
+                dx, dy = stones[j, 0] - x, stones[j, 1] - y
+                if dx * dx + dy * dy < 4.0:
+                    # The first stone goes to the second: met on the side away from it.
+                    length = math.sqrt(dx * dx + dy * dy)
+                    n = _put_passes(p, out, n, x - 1.6 * RADIUS * dx / length, y, float(DOUBLE))
+                    n = _put_passes(p, out, n, x + 1.2 * RADIUS * dx / length, y, float(DOUBLE))
+    return n
+
+
+@kernel
+def _put_around(p, stones, in_play, kinds, k, theirs, out, n):
+    """Shots that use stone `k`: round it, off it, in front of it."""
+    x, y = stones[k, 0], stones[k, 1]
+    house = tee_distance(stones, k) < p.score
+    if kinds & (1 << COME_AROUND) and not house and y < 0.0:
+        n = _put_draws(p, out, n, x * 0.5, 0.0, float(COME_AROUND))
+        for behind in _BEHIND:
+            n = _put_draws(p, out, n, x, y + behind, float(COME_AROUND))
+    if k % 2 != theirs:
+        if kinds & (1 << POSTGUARD) and house:
+            for before in _BEFORE:
+                n = _put_draws(p, out, n, x, y - before, float(POSTGUARD))
+        if kinds & (1 << DRAW_RAISE) and y < -0.3:
+            speed = speed_for(p.model, max(-y, 0.3))
+            n = _put_hits(p, out, n, x, y - 2.0 * RADIUS, speed, float(DRAW_RAISE))
+    if kinds & (1 << RAISE_TAKE_OUT):
+        target = nearest(p, stones, in_play, theirs, -1.0)
+        if target >= 0 and target != k and in_house(p, stones, in_play, target):
+            dx, dy = stones[target, 0] - x, stones[target, 1] - y
+            length = math.sqrt(dx * dx + dy * dy)
+            if dy > 0.6 and abs(dx) < dy:
+                ghost = 2.0 * RADIUS / length
+                n = _put_passes(p, out, n, x - ghost * dx, y - ghost * dy, float(RAISE_TAKE_OUT))
+    return n
+
+
+@kernel
 def candidates(p, stones, in_play, shot, kinds, out):
     """Writes candidate shots, the likeliest first, into `out` (`(n, 4)` float64: vx, vy, spin, kind).
 
@@ -123,7 +183,7 @@ def candidates(p, stones, in_play, shot, kinds, out):
         How many were written (at least one).
     """
     n = np.int64(0)
-    mine, theirs = shot % 2, (shot + 1) % 2
+    theirs = (shot + 1) % 2
     if kinds & (1 << DRAW):
         n = _put_draws(p, out, n, 0.0, 0.0, float(DRAW))
     # The opponent's stones, the nearest to the tee first.
@@ -133,59 +193,13 @@ def candidates(p, stones, in_play, shot, kinds, out):
         if k < 0:
             break
         beyond = tee_distance(stones, k)
-        x, y = stones[k, 0], stones[k, 1]
-        house = beyond < p.score
-        if kinds & (1 << HIT) and house:
-            n = _put_hits(p, out, n, x, y, p.weights[1], float(HIT))
-        if kinds & (1 << TAKE_OUT):
-            n = _put_passes(p, out, n, x, y, float(TAKE_OUT))
-        if kinds & (1 << HIT) and house and rank < 3:
-            n = _put_hits(p, out, n, x, y, p.weights[0], float(HIT))
-            n = _put_hits(p, out, n, x, y, p.weights[2], float(HIT))
-        if kinds & (1 << FREEZE) and house and rank < 2:
-            for gap in _FREEZE_GAPS:
-                for angle in _FREEZE_ANGLES:
-                    s, c = sincos(angle * math.pi / 180.0)
-                    n = _put_draws(p, out, n, x + gap * s, y - gap * c, float(FREEZE))
-        if kinds & (1 << PEEL) and not house and y < p.fgz_tee:
-            for aside in (-RADIUS, RADIUS):
-                n = _put_passes(p, out, n, x + aside, y, float(PEEL))
-        if kinds & (1 << DOUBLE) and rank < 3:
-            for j in range(theirs, STONES, 2):
-                if j != k and in_play[j] != 0 and stones[j, 1] > y - 0.3:
-                    dx, dy = stones[j, 0] - x, stones[j, 1] - y
-                    if dx * dx + dy * dy < 4.0:
-                        # The first stone goes to the second: met on the side away from it.
-                        length = math.sqrt(dx * dx + dy * dy)
-                        n = _put_passes(p, out, n, x - 1.6 * RADIUS * dx / length, y, float(DOUBLE))
-                        n = _put_passes(p, out, n, x + 1.2 * RADIUS * dx / length, y, float(DOUBLE))
+        n = _put_against(p, stones, in_play, kinds, k, rank, out, n)
     if kinds & (1 << PREGUARD):
         for g in range(len(_GUARDS)):
             n = _put_draws(p, out, n, _GUARDS[g][0], _GUARDS[g][1], float(PREGUARD))
     for k in range(STONES):
-        if in_play[k] == 0:
-            continue
-        x, y = stones[k, 0], stones[k, 1]
-        house = tee_distance(stones, k) < p.score
-        if kinds & (1 << COME_AROUND) and not house and y < 0.0:
-            n = _put_draws(p, out, n, x * 0.5, 0.0, float(COME_AROUND))
-            for behind in _BEHIND:
-                n = _put_draws(p, out, n, x, y + behind, float(COME_AROUND))
-        if k % 2 == mine:
-            if kinds & (1 << POSTGUARD) and house:
-                for before in _BEFORE:
-                    n = _put_draws(p, out, n, x, y - before, float(POSTGUARD))
-            if kinds & (1 << DRAW_RAISE) and y < -0.3:
-                speed = speed_for(p.model, max(-y, 0.3))
-                n = _put_hits(p, out, n, x, y - 2.0 * RADIUS, speed, float(DRAW_RAISE))
-        if kinds & (1 << RAISE_TAKE_OUT):
-            target = nearest(p, stones, in_play, theirs, -1.0)
-            if target >= 0 and target != k and in_house(p, stones, in_play, target):
-                dx, dy = stones[target, 0] - x, stones[target, 1] - y
-                length = math.sqrt(dx * dx + dy * dy)
-                if dy > 0.6 and abs(dx) < dy:
-                    ghost = 2.0 * RADIUS / length
-                    n = _put_passes(p, out, n, x - ghost * dx, y - ghost * dy, float(RAISE_TAKE_OUT))
+        if in_play[k] != 0:
+            n = _put_around(p, stones, in_play, kinds, k, theirs, out, n)
     if kinds & (1 << DRAW):
         for d in range(1, len(_DRAWS)):
             n = _put_draws(p, out, n, _DRAWS[d][0], _DRAWS[d][1], float(DRAW))

@@ -211,19 +211,10 @@ def train(inputs: np.ndarray, targets: np.ndarray, kind: str, steps: int, seed: 
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
         falling = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, steps)
 
-    def loss_of(out: Any, wanted: Any) -> Any:
-        if kind == "mean":
-            return ((out - wanted) ** 2).mean()
-        parts = out.reshape(-1, COMPONENTS, PER_COMPONENT)
-        spread = parts[..., 3:5].clamp(*_SPREAD)
-        density = (-0.5 * ((wanted[:, None, :2] - parts[..., 1:3]) / spread.exp()) ** 2 - spread).sum(-1)
-        density = density + nn.functional.logsigmoid(parts[..., 5] * wanted[:, 2:].sign())
-        return -torch.logsumexp(density + torch.log_softmax(parts[..., 0], -1), -1).mean()
-
     for _ in range(steps):
         batch = torch.randint(0, len(x), (BATCH,))
         optimiser.zero_grad()
-        loss_of(network(x[batch]), y[batch]).backward()
+        _loss(kind, network(x[batch]), y[batch]).backward()
         optimiser.step()
         if kind == "mixture":
             falling.step()
@@ -232,21 +223,39 @@ def train(inputs: np.ndarray, targets: np.ndarray, kind: str, steps: int, seed: 
     for k, layer in enumerate(linear):
         weights[f"w{k}"] = layer.weight.detach().numpy().T.astype(np.float16)
         weights[f"b{k}"] = layer.bias.detach().numpy()
-    apart = deliveries(weights, kind, judged) - wanted
+    errors = {"learned shots": len(targets) // (1 if kind == "mean" else 2), "judged shots": kept}
+    return weights, errors | _errors(weights, kind, judged, wanted)
+
+
+def _loss(kind: str, out: Any, wanted: Any) -> Any:
+    """Of a batch: squared errors of the means, or the negative logarithm of the mixture's density."""
+    import torch
+    from torch import nn
+
     if kind == "mean":
-        squared = (forward(weights, judged) / PRIORITIES + centre - wanted) * PRIORITIES
+        return ((out - wanted) ** 2).mean()
+    parts = out.reshape(-1, COMPONENTS, PER_COMPONENT)
+    spread = parts[..., 3:5].clamp(*_SPREAD)
+    density = (-0.5 * ((wanted[:, None, :2] - parts[..., 1:3]) / spread.exp()) ** 2 - spread).sum(-1)
+    density = density + nn.functional.logsigmoid(parts[..., 5] * wanted[:, 2:].sign())
+    return -torch.logsumexp(density + torch.log_softmax(parts[..., 0], -1), -1).mean()
+
+
+def _errors(weights: dict[str, Any], kind: str, judged: np.ndarray, wanted: np.ndarray) -> dict[str, float]:
+    """How far a network is off on the judging shots."""
+    shots = deliveries(weights, kind, judged)
+    apart = shots - wanted
+    if kind == "mean":
+        squared = (forward(weights, judged) / PRIORITIES + weights["centre"] - wanted) * PRIORITIES
     else:
         squared = apart * PRIORITIES
-    errors = {
-        "learned shots": len(targets) // (1 if kind == "mean" else 2),
-        "judged shots": kept,
+    return {
         "mean squared error": float((squared**2).mean()),
         "sideways, m/s": float(np.abs(apart[:, 0]).mean()),
         "forward, m/s": float(np.abs(apart[:, 1]).mean()),
         "wrong spins": float((apart[:, 2] != 0).mean()),
-        "stops apart, m": float(np.median(np.hypot(*(_stops(deliveries(weights, kind, judged)) - _stops(wanted)).T))),
+        "stops apart, m": float(np.median(np.hypot(*(_stops(shots) - _stops(wanted)).T))),
     }
-    return weights, errors
 
 
 def _stops(shots: np.ndarray) -> np.ndarray:

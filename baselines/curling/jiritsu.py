@@ -175,16 +175,54 @@ def cell_count(stride):
     return 2 * ((TAKE_OUTS + stride - 1) // stride + rows * columns)
 
 
+class Judge(NamedTuple):
+    """What `evaluate` judges by: the `(17,)` worth of the end's scores to who threw first, its weights, and the masks."""
+
+    values: np.ndarray
+    weights: np.ndarray
+    front: np.ndarray
+    back: np.ndarray
+
+
+class Grids(NamedTuple):
+    """What is looked at.
+
+    Args:
+        deviations: of the target, x, y, and x of take-outs, m.
+        width: how many shots are looked at with their replies; 0: none.
+        shots, replies: every how many-th point of the grid is a shot, and a reply.
+    """
+
+    deviations: np.ndarray
+    width: int
+    shots: int
+    replies: int
+
+
+class Scratch(NamedTuple):
+    """Positions that are written over: a shot's end, its beginning, and the one that a reply is thrown in. `chance`: as of `chances`."""
+
+    board: np.ndarray
+    here: np.ndarray
+    before: np.ndarray
+    before_in: np.ndarray
+    after: np.ndarray
+    after_in: np.ndarray
+    chance: np.ndarray
+    trace: np.ndarray
+
+
 @kernel
-def sweep(p, stones, in_play, shot, stride, values, w, front, back, board, here, before, before_in, trace, out):
+def sweep(p, stones, in_play, shot, stride, judge, scratch, out):
     """Evaluates every cell's noise-free shot into `out`."""
+    board, here = scratch.board, scratch.here
     for cell in range(cell_count(stride)):
         x, y, spin = target_of(p, cell, stride)
         vx, vy = draw_shot(p.model, p.release, x, y, spin)
         for k in range(STONES):
             board[k, 0], board[k, 1], here[k] = stones[k, 0], stones[k, 1], in_play[k]
-        throw(p, board, here, before, before_in, shot, vx, vy, spin, trace)
-        out[cell] = evaluate(p, board, here, shot, values, w, front, back)
+        throw(p, board, here, scratch.before, scratch.before_in, shot, (vx, vy, spin), scratch.trace)
+        out[cell] = evaluate(p, board, here, shot, judge.values, judge.weights, judge.front, judge.back)
 
 
 @kernel
@@ -241,94 +279,95 @@ def expected(raw, stride, chance, out):
                 out[2 * (takes + column * rows + row) + turn] = value / max(total, 1e-12)
 
 
-@compiled()
-def choose_cell(
-    params, stones, in_play, shot, values, w, front, back, deviations, width, grid, stride, work, raw, mean
-):
-    """The best cell: by depth 1, or among the `width` best by depth 2 (0: depth 1 alone).
+@kernel
+def set_neighbours(p, cell, grid, tried):
+    """Notes that a cell and its neighbours, which are the same idea, were tried."""
+    x0, y0, _ = target_of(p, cell, grid)
+    for k in range(cell % 2, tried.shape[0], 2):
+        x1, y1, _ = target_of(p, k, grid)
+        if abs(x0 - x1) < 2.1 * STEP_X and abs(y0 - y1) < 1.1 * STEP_Y:
+            tried[k] = 1
+
+
+@kernel
+def worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, work):
+    """The worth to the mover of a shot at `target` (x, y, spin), over its noise, where the opponent replies as well as he can.
 
     Args:
-        values: `(17,)` worth of the end's scores to who threw first.
-        deviations: of the target, x, y, and x of take-outs, m.
-        grid, stride: every how many-th point of the grid is a shot, and a reply.
-        work: `(2,)` int64, counts simulations. raw, mean: `(3328,)` float64, scratch.
+        scratch: its chances are those of the replies' grid. work: counts simulations.
     """
-    p = params[0]
-    board, here = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
-    after, after_in = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
-    before, before_in = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
-    trace = np.zeros((0, 10))
+    x, y, spin = target
     sign = 1.0 if shot % 2 == 0 else -1.0
-    sweep(p, stones, in_play, shot, grid, values, w, front, back, board, here, before, before_in, trace, raw)
-    chance = np.zeros((3, TAKE_OUTS))
-    chances(grid, deviations[0], deviations[1], deviations[2], chance)
-    expected(raw, grid, chance, mean)
-    cells = cell_count(grid)
+    cells = cell_count(grids.replies)
+    replies, smooth = np.zeros(cells), np.zeros(cells)
+    after, after_in = scratch.after, scratch.after_in
+    take = y > 3.0
+    total, value = 0.0, 0.0
+    for dc in range(-2, 3):
+        for dr in range(-2, 3):
+            if take and dr != 0:
+                continue
+            weight = weight_at(dc, STEP_X, grids.deviations[2] if take else grids.deviations[0])
+            if not take:
+                weight *= weight_at(dr, STEP_Y, grids.deviations[1])
+            if weight < 0.03 and (dc != 0 or dr != 0):
+                continue
+            vx, vy = draw_shot(p.model, p.release, x + dc * STEP_X, y + dr * STEP_Y, spin)
+            after[:] = stones
+            after_in[:] = in_play
+            throw(p, after, after_in, scratch.before, scratch.before_in, shot, (vx, vy, spin), scratch.trace)
+            sweep(p, after, after_in, shot + 1, grids.replies, judge, scratch, replies)
+            expected(replies, grids.replies, scratch.chance, smooth)
+            work[0] += cells
+            reply = -1e30
+            for k in range(cells):
+                reply = max(reply, -sign * smooth[k])
+            total += weight
+            value -= weight * reply
+    return value / total
+
+
+@compiled()
+def choose_cell(params, stones, in_play, shot, judge, grids, work):
+    """The best cell: by depth 1, or among the `grids.width` best by depth 2. `work`: `(2,)` int64, counts simulations."""
+    p = params[0]
+    cells = cell_count(grids.shots)
+    raw, mean = np.zeros(cells), np.zeros(cells)
+    scratch = Scratch(
+        np.zeros((STONES, 2)),
+        np.zeros(STONES, np.uint8),
+        np.zeros((STONES, 2)),
+        np.zeros(STONES, np.uint8),
+        np.zeros((STONES, 2)),
+        np.zeros(STONES, np.uint8),
+        np.zeros((3, TAKE_OUTS)),
+        np.zeros((0, 10)),
+    )
+    sign = 1.0 if shot % 2 == 0 else -1.0
+    sweep(p, stones, in_play, shot, grids.shots, judge, scratch, raw)
+    chance = scratch.chance
+    chances(grids.shots, grids.deviations[0], grids.deviations[1], grids.deviations[2], chance)
+    expected(raw, grids.shots, chance, mean)
     work[0] += cells
     best = 0
     for cell in range(cells):
         if sign * mean[cell] > sign * mean[best]:
             best = cell
-    if width == 0 or shot == STONES - 1:
+    if grids.width == 0 or shot == STONES - 1:
         return best
-    replies, smooth = np.zeros(cell_count(stride)), np.zeros(cell_count(stride))
+    chances(grids.replies, grids.deviations[0], grids.deviations[1], grids.deviations[2], chance)
     tried = np.zeros(cells, np.uint8)
-    chances(stride, deviations[0], deviations[1], deviations[2], chance)
     top, answer = -1e30, best
-    for _ in range(width):
+    for _ in range(grids.width):
         cell, most = -1, -1e30
         for k in range(cells):
             if tried[k] == 0 and sign * mean[k] > most:
                 most, cell = sign * mean[k], k
-        # Its neighbours are the same idea.
-        for k in range(cells):
-            if k % 2 == cell % 2:
-                x0, y0, _ = target_of(p, cell, grid)
-                x1, y1, _ = target_of(p, k, grid)
-                if abs(x0 - x1) < 2.1 * STEP_X and abs(y0 - y1) < 1.1 * STEP_Y:
-                    tried[k] = 1
-        x, y, spin = target_of(p, cell, grid)
-        take = y > 3.0
-        total, value = 0.0, 0.0
-        for dc in range(-2, 3):
-            for dr in range(-2, 3):
-                if take and dr != 0:
-                    continue
-                weight = weight_at(dc, STEP_X, deviations[2] if take else deviations[0])
-                if not take:
-                    weight *= weight_at(dr, STEP_Y, deviations[1])
-                if weight < 0.03 and (dc != 0 or dr != 0):
-                    continue
-                vx, vy = draw_shot(p.model, p.release, x + dc * STEP_X, y + dr * STEP_Y, spin)
-                after[:] = stones
-                after_in[:] = in_play
-                throw(p, after, after_in, before, before_in, shot, vx, vy, spin, trace)
-                sweep(
-                    p,
-                    after,
-                    after_in,
-                    shot + 1,
-                    stride,
-                    values,
-                    w,
-                    front,
-                    back,
-                    board,
-                    here,
-                    before,
-                    before_in,
-                    trace,
-                    replies,
-                )
-                expected(replies, stride, chance, smooth)
-                work[0] += cell_count(stride)
-                reply = -1e30
-                for k in range(cell_count(stride)):
-                    reply = max(reply, -sign * smooth[k])
-                total += weight
-                value -= weight * reply
-        if value / total > top:
-            top, answer = value / total, cell
+        set_neighbours(p, cell, grids.shots, tried)
+        target = target_of(p, cell, grids.shots)
+        worth = worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, work)
+        if worth > top:
+            top, answer = worth, cell
     return answer
 
 
@@ -370,11 +409,11 @@ class Jiritsu(CurlingPlayer):
         self.work = np.zeros(2, np.int64)
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
-        cells = 2 * (TAKE_OUTS + COLUMNS * ROWS)
+        values = end_values(self.ruleset, view, self.table)
         cell = choose_cell(
             self.ruleset.params, view["stones"].copy(), view["in_play"].copy(), int(view["shot"]),
-            end_values(self.ruleset, view, self.table), self.weights, self.front, self.back, self.deviations,
-            self.width, self.grid, self.stride, self.work, np.zeros(cells), np.zeros(cells),
+            Judge(values, self.weights, self.front, self.back),
+            Grids(self.deviations, self.width, self.grid, self.stride), self.work,
         )  # fmt: skip
         return delivery_of(self.ruleset.params, cell, self.grid)
 

@@ -66,7 +66,7 @@ def _fill(params, front, back):
                         stones[0, 0], stones[0, 1] = 0.0, 0.0
                         stones[1, 0], stones[1, 1] = x, y
                         traced = run_shot(
-                            p.model, 1e9, 1e9, p.release, stones, in_play, 2, vx, vy, spin * p.spin, trace
+                            p.model, 1e9, 1e9, p.release, stones, in_play, 2, (vx, vy, spin * p.spin), trace
                         )
                         way = stones[0, 0] * stones[0, 0] + stones[0, 1] * stones[0, 1]
                         if (behind and way > MOVED * MOVED) or (not behind and met(trace, traced)):

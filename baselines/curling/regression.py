@@ -153,7 +153,7 @@ def search(
             count += 1
         board[:] = stones
         here[:] = in_play
-        throw(p, board, here, before, before_in, shot, root[chosen, VX], root[chosen, VY], root[chosen, SPIN], trace)
+        throw(p, board, here, before, before_in, shot, (root[chosen, VX], root[chosen, VY], root[chosen, SPIN]), trace)
         now, answer = shot + 1, -1
         if now < STONES and root[chosen, VISITS] >= 4.0:
             if counts[chosen] == 0:
@@ -166,7 +166,7 @@ def search(
                 counts[chosen] = n
             answer = select(replies[chosen], counts[chosen], exploration)
             row = replies[chosen, answer]
-            throw(p, board, here, before, before_in, now, row[VX], row[VY], row[SPIN], trace)
+            throw(p, board, here, before, before_in, now, (row[VX], row[VY], row[SPIN]), trace)
             now += 1
         value = values[play_out(p, board, here, before, before_in, now, record, trace) + 8]
         learn(root, count, chosen, sign * value)

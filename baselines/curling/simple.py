@@ -70,7 +70,7 @@ def sample_shot(view, p, memory):
             for k in range(STONES):
                 board[k, 0], board[k, 1], here[k] = view.stones[k, 0], view.stones[k, 1], view.in_play[k]
             wx, wy = with_noise(memory, p, vx, vy, spin)
-            throw(p, board, here, memory.before, memory.before_here, view.shot, wx, wy, spin, trace)
+            throw(p, board, here, memory.before, memory.before_here, view.shot, (wx, wy, spin), trace)
             if not in_house(p, board, here, theirs):
                 removed += 1
         if removed > best:

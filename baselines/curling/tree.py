@@ -85,7 +85,7 @@ def play_out(p, stones, in_play, before, before_in, shot, record, trace):
     while shot < STONES:
         vx, vy, spin = simple_shot(p, stones, in_play, shot, record)
         vx, vy = with_noise(record, p, vx, vy, spin)
-        throw(p, stones, in_play, before, before_in, shot, vx, vy, spin, trace)
+        throw(p, stones, in_play, before, before_in, shot, (vx, vy, spin), trace)
         shot += 1
     return end_score(p, stones, in_play)
 
@@ -144,7 +144,7 @@ def search(
         board[:] = stones
         here[:] = in_play
         vx, vy = with_noise(record, p, shots[first, 0], shots[first, 1], shots[first, 2])
-        throw(p, board, here, before, before_in, shot, vx, vy, shots[first, 2], trace)
+        throw(p, board, here, before, before_in, shot, (vx, vy, shots[first, 2]), trace)
         now, depth = shot + 1, 0
         while now < STONES and depth < DEPTH:
             found, level = 0, 0
@@ -172,7 +172,7 @@ def search(
                 pick = _inner_choice(rows[depth], found, visits, sums, n, 1.0 if now % 2 == 0 else -1.0)
             levels[depth], chosen[depth] = found, pick
             vx, vy = with_noise(record, p, inner[pick, 0], inner[pick, 1], inner[pick, 2])
-            throw(p, board, here, before, before_in, now, vx, vy, inner[pick, 2], trace)
+            throw(p, board, here, before, before_in, now, (vx, vy, inner[pick, 2]), trace)
             now += 1
             depth += 1
             if seen < 2:

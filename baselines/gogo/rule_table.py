@@ -48,7 +48,6 @@ JAPANESE = {
     "中央": "centre", "近く": "close",
 }  # fmt: skip
 """Japanese words that are read as patterns."""
-AIMS = ("line", "capture", "place")
 PURPOSES = ("attack", "defence")
 _KEYS = ("pattern", "aim", "purpose", "value", "count", "pairs")
 

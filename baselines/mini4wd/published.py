@@ -381,8 +381,3 @@ def figures() -> Iterator[Figure]:
     yield from corners()
     yield from observations()
     yield from controllers_at_work()
-
-
-def car_name(motor: str) -> str:
-    """The stock car's title with this motor."""
-    return f"{load_car('stock').title} ({motor})"

@@ -99,19 +99,19 @@ def uct_plus(
     from asobiba.baselines.tactics.agents import uct_plus as make
 
     return make(
-        simulations,
-        exploration,
-        attack_share,
-        choosy,
-        expand_after,
-        weight,
-        bargain,
-        caution,
-        mean,
-        neighbours,
-        widening,
-        transpositions,
-        reuse,
+        simulations=simulations,
+        exploration=exploration,
+        attack_share=attack_share,
+        choosy=choosy,
+        expand_after=expand_after,
+        weight=weight,
+        bargain=bargain,
+        caution=caution,
+        mean=mean,
+        neighbours=neighbours,
+        widening=widening,
+        transpositions=transpositions,
+        reuse=reuse,
     )
 
 

@@ -420,6 +420,100 @@ def _times(times: Mapping[str, list[float]], agent: str) -> str:
     return " / ".join(f"{ms:.1f}" for ms in times.get(agent, [])) or "-"
 
 
+def _pairs_section(results: dict[Meeting, int]) -> list[str]:
+    """Every pair at every budget."""
+    names: list[Any] = list(ALL)
+    lines: list[str] = []
+    for budget in _budgets(results):
+        texts = [_with_budget(name, budget) for name in names]
+        lines += ["", f"## {budget:,} playouts an action", ""]
+        rows = []
+        for name, text in zip(names, texts):
+            rows.append([name, *("" if text == other else _cell(score(results, text, other)) for other in texts)])
+        lines += _table(["", *names], rows)
+        scores = [found for a, b in itertools.combinations(texts, 2) if (found := score(results, a, b))]
+        many, where = (_span([getattr(found, of) for found in scores]) for of in ("games", "maps"))
+        lines += ["", f"Games of a pair: {many}, on {where} of the maps."]
+    return lines
+
+
+def _claim_section(results: dict[Meeting, int]) -> list[str]:
+    """F-UCT against M-UCT at equal playouts."""
+    rows = []
+    for budget in _budgets(results):
+        for kind, what in (("", "as published"), ("_corrected", "corrected")):
+            found = score(results, _with_budget("f_uct" + kind, budget), _with_budget("m_uct" + kind, budget))
+            if found is not None:
+                verdict = found.verdict("F-UCT is stronger", "M-UCT is stronger")
+                rows.append([f"{budget:,}", what, _cell(found), str(found.games), str(found.maps), verdict])
+    lines = ["", "## The claim: fuzzy priors, at equal playouts", ""]
+    lines += _table(["playouts", "", "F-UCT against M-UCT", "games", "maps", ""], rows)
+    return lines
+
+
+def _savings_section(results: dict[Meeting, int]) -> list[str]:
+    """F-UCT of few playouts against M-UCT of more."""
+    rows = []
+    for kind, what in (("", "as published"), ("_corrected", "corrected")):
+        fuzzy = _with_budget("f_uct" + kind, _SAVING_BUDGET)
+        cells = [
+            _cell(score(results, fuzzy, _with_budget("m_uct" + kind, ratio * _SAVING_BUDGET))) for ratio in (1, *RATIOS)
+        ]
+        rows.append([what, *cells, equal_ratio(results, kind)])
+    lines = ["", f"## What they save: F-UCT of {_SAVING_BUDGET} playouts against M-UCT of more", ""]
+    lines += _table(["", *(f"{ratio * _SAVING_BUDGET}" for ratio in (1, *RATIOS)), "equally strong at"], rows)
+    return lines
+
+
+def _sign_section(results: dict[Meeting, int]) -> list[str]:
+    """The corrected programs against the published ones."""
+    rows = []
+    for budget in _budgets(results):
+        for kind in ("m_uct", "f_uct"):
+            found = score(results, _with_budget(f"{kind}_corrected", budget), _with_budget(kind, budget))
+            if found is not None:
+                rows.append([f"{budget:,}", kind, _cell(found), str(found.games), str(found.maps)])
+    lines = ["", "## What the sign is worth: corrected against as published", ""]
+    lines += _table(["playouts", "", "points of the corrected one", "games", "maps"], rows)
+    return lines
+
+
+def _variants_section(results: dict[Meeting, int]) -> list[str]:
+    """Variants of the corrected M-UCT against itself, if any were played."""
+    plain = _with_budget("m_uct_corrected", _VARIANTS_BUDGET)
+    rows = [
+        [v, _cell(found), str(found.games)]
+        for v in _VARIANTS
+        if (found := score(results, f"{plain},variant={v}", plain))
+    ]
+    if not rows:
+        return []
+    lines = ["", f"## Variants of the corrected M-UCT against itself, {_VARIANTS_BUDGET:,} playouts", ""]
+    lines += _table(["", "points", "games"], rows)
+    return lines
+
+
+def _tuning_section(results: dict[Meeting, int]) -> list[str]:
+    """uct_plus with one setting changed against itself, if that was played."""
+    rows, better = [], []
+    for change, what in CHANGES:
+        found_at = [
+            score(results, f"{plain},{change}", plain)
+            for plain in (_with_budget("uct_plus", budget) for budget in TUNING_BUDGETS)
+        ]
+        if any(found_at):
+            games = "/".join(str(found.games if found else 0) for found in found_at)
+            rows.append([f"`{change}`", what, *map(_cell, found_at), games])
+            if any(found and found.verdict("better", "worse") == "better" for found in found_at):
+                better.append(f"`{change}`")
+    if not rows:
+        return []
+    lines = ["", "## The tuning of uct_plus: one setting changed, against itself", ""]
+    lines += [f"Better beyond the interval: {', '.join(better) or 'none'}.", ""]
+    lines += _table(["", "", *(f"{budget:,} playouts" for budget in TUNING_BUDGETS), "games"], rows)
+    return lines
+
+
 def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = None) -> str:
     """The results as Markdown.
 
@@ -427,7 +521,6 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         results: of each meeting 1, 0 or -1, as `play_one` returns.
         times: `milliseconds` of `STRONGEST` and `PEERS` on `TIMED_MAPS`.
     """
-    names: list[Any] = list(ALL)
     lines = [
         "# Turn-based tactics: M-UCT and F-UCT",
         "",
@@ -445,66 +538,12 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         "a dash stands where no game was.",
         *_sets_section(),
         *_maps_section(results),
+        *_pairs_section(results),
+        *_claim_section(results),
+        *_savings_section(results),
+        *_sign_section(results),
+        *_peers_section(results, times or {}),
+        *_variants_section(results),
+        *_tuning_section(results),
     ]
-    for budget in _budgets(results):
-        texts = [_with_budget(name, budget) for name in names]
-        lines += ["", f"## {budget:,} playouts an action", ""]
-        rows = []
-        for name, text in zip(names, texts):
-            rows.append([name, *("" if text == other else _cell(score(results, text, other)) for other in texts)])
-        lines += _table(["", *names], rows)
-        scores = [found for a, b in itertools.combinations(texts, 2) if (found := score(results, a, b))]
-        many, where = (_span([getattr(found, of) for found in scores]) for of in ("games", "maps"))
-        lines += ["", f"Games of a pair: {many}, on {where} of the maps."]
-    rows = []
-    for budget in _budgets(results):
-        for kind, what in (("", "as published"), ("_corrected", "corrected")):
-            found = score(results, _with_budget("f_uct" + kind, budget), _with_budget("m_uct" + kind, budget))
-            if found is not None:
-                verdict = found.verdict("F-UCT is stronger", "M-UCT is stronger")
-                rows.append([f"{budget:,}", what, _cell(found), str(found.games), str(found.maps), verdict])
-    lines += ["", "## The claim: fuzzy priors, at equal playouts", ""]
-    lines += _table(["playouts", "", "F-UCT against M-UCT", "games", "maps", ""], rows)
-    rows = []
-    for kind, what in (("", "as published"), ("_corrected", "corrected")):
-        fuzzy = _with_budget("f_uct" + kind, _SAVING_BUDGET)
-        cells = [
-            _cell(score(results, fuzzy, _with_budget("m_uct" + kind, ratio * _SAVING_BUDGET))) for ratio in (1, *RATIOS)
-        ]
-        rows.append([what, *cells, equal_ratio(results, kind)])
-    lines += ["", f"## What they save: F-UCT of {_SAVING_BUDGET} playouts against M-UCT of more", ""]
-    lines += _table(["", *(f"{ratio * _SAVING_BUDGET}" for ratio in (1, *RATIOS)), "equally strong at"], rows)
-    rows = []
-    for budget in _budgets(results):
-        for kind in ("m_uct", "f_uct"):
-            found = score(results, _with_budget(f"{kind}_corrected", budget), _with_budget(kind, budget))
-            if found is not None:
-                rows.append([f"{budget:,}", kind, _cell(found), str(found.games), str(found.maps)])
-    lines += ["", "## What the sign is worth: corrected against as published", ""]
-    lines += _table(["playouts", "", "points of the corrected one", "games", "maps"], rows)
-    lines += _peers_section(results, times or {})
-    plain = _with_budget("m_uct_corrected", _VARIANTS_BUDGET)
-    rows = [
-        [v, _cell(found), str(found.games)]
-        for v in _VARIANTS
-        if (found := score(results, f"{plain},variant={v}", plain))
-    ]
-    if rows:
-        lines += ["", f"## Variants of the corrected M-UCT against itself, {_VARIANTS_BUDGET:,} playouts", ""]
-        lines += _table(["", "points", "games"], rows)
-    rows, better = [], []
-    for change, what in CHANGES:
-        found_at = [
-            score(results, f"{plain},{change}", plain)
-            for plain in (_with_budget("uct_plus", budget) for budget in TUNING_BUDGETS)
-        ]
-        if any(found_at):
-            games = "/".join(str(found.games if found else 0) for found in found_at)
-            rows.append([f"`{change}`", what, *map(_cell, found_at), games])
-            if any(found and found.verdict("better", "worse") == "better" for found in found_at):
-                better.append(f"`{change}`")
-    if rows:
-        lines += ["", "## The tuning of uct_plus: one setting changed, against itself", ""]
-        lines += [f"Better beyond the interval: {', '.join(better) or 'none'}.", ""]
-        lines += _table(["", "", *(f"{budget:,} playouts" for budget in TUNING_BUDGETS), "games"], rows)
     return "\n".join(lines) + "\n"

@@ -114,6 +114,20 @@ def fit(
 _AGENT = Annotated[str, typer.Option(help="Our agent, as `asobiba agents werewolf` lists it.")]
 
 
+def _tell_missing(peers: list, wanted: int, wait: float, fill: str | None) -> None:
+    """Says which clients have come in time. Raises `typer.Exit` if nobody takes the others' seats."""
+    came = ", ".join(repr(peer.name) for peer in peers) or "nobody"
+    typer.echo(f"{wanted - len(peers)} of {wanted} clients are missing after {wait:g} s; {came} came", err=True)
+    if fill is None:
+        typer.echo(
+            "No game is played. Wait longer (--wait), or let our agents take their seats (--fill basic).", err=True
+        )
+        for peer in peers:
+            peer.close()
+        raise typer.Exit(1)
+    typer.echo(f"{fill} takes their seats", err=True)
+
+
 @app.command()
 def serve(
     clients: Annotated[
@@ -141,7 +155,7 @@ def serve(
     import socket
 
     from asobiba.arena.secret import Secret
-    from asobiba.arena.store import Store
+    from asobiba.arena.store import Store, chosen_store
     from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set, receive_peers
     from asobiba.core import AsobibaError, game, make_agent
 
@@ -158,7 +172,7 @@ def serve(
         ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
         filler = fill or "basic"
         make_agent(declared, filler)
-        results = Store(store) if store is not None else None
+        results = Store(chosen_store(declared, store)) if store is not None else None
         given = None if seed is None else Secret.of_seed(seed)
         secret = results.secret(ruleset, given) if results else given or Secret.draw()
         server = socket.create_server((host, port))
@@ -175,16 +189,7 @@ def serve(
         )
         peers = reception.wait(wait)
     if len(peers) < wanted:
-        came = ", ".join(repr(peer.name) for peer in peers) or "nobody"
-        typer.echo(f"{wanted - len(peers)} of {wanted} clients are missing after {wait:g} s; {came} came", err=True)
-        if fill is None:
-            typer.echo(
-                "No game is played. Wait longer (--wait), or let our agents take their seats (--fill basic).", err=True
-            )
-            for peer in peers:
-                peer.close()
-            raise typer.Exit(1)
-        typer.echo(f"{fill} takes their seats", err=True)
+        _tell_missing(peers, wanted, wait, fill)
     if log is not None:
         log.mkdir(parents=True, exist_ok=True)
 

@@ -45,7 +45,6 @@ class RemoteGame:
     def __init__(self, agent: Agent, seed: int):
         self.agent, self.seed = agent, seed
         self._ruleset: Ruleset | None = None
-        self._drafted: list[tuple[int, int, int]] = []
 
     @property
     def ruleset(self) -> Ruleset:

@@ -116,6 +116,21 @@ def _state() -> list[tuple]:
     ]
 
 
+def _sheet(sim: Simulator) -> dict[str, np.float64]:
+    """What the parameter record holds of a simulator: measures of the sheet and speeds."""
+    names = (
+        "release", "hog", "back", "side", "score", "fgz_house", "fgz_tee", "spin", "lateral", "slowest", "fastest",
+        "speed_limit", "far",
+    )  # fmt: skip
+    return {name: np.float64(getattr(sim, name)) for name in names}
+
+
+def _seconds(thinking_time: Any) -> float:
+    if isinstance(thinking_time, bool) or not isinstance(thinking_time, (int, float)) or not 0 <= thinking_time <= 1e6:
+        raise GameParameterError(f"curling: thinking_time is {thinking_time!r}, but must be seconds from 0 to 1000000")
+    return thinking_time
+
+
 def common_layout(
     discrete: bool = False,
     *,
@@ -149,9 +164,7 @@ def common_layout(
     first_end = _whole(first_end, 0, ends - 1, "first_end")
     stop_after = _whole(stop_after, 0, rules.MOST_ENDS, "stop_after")
     lead = _whole(lead, -20, 20, "lead")
-    seconds = sim.thinking if thinking_time is None else thinking_time
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds <= 1e6:
-        raise GameParameterError(f"curling: thinking_time is {seconds!r}, but must be seconds from 0 to 1000000")
+    seconds = _seconds(sim.thinking if thinking_time is None else thinking_time)
     first_noise, second_noise = noise_of(noise, simulator)
     kind = _one_of(reward, REWARDS, "reward")
     by_target = _one_of(actions, ACTIONS, "actions")
@@ -177,13 +190,7 @@ def common_layout(
         "concession": np.int32(conceding),
         "image": np.int32(image),
         "all_checked": np.int32(sim.all_checked),
-        **{
-            name: np.float64(getattr(sim, name))
-            for name in (
-                "release", "hog", "back", "side", "score", "fgz_house", "fgz_tee", "spin", "lateral", "slowest",
-                "fastest", "speed_limit", "far",
-            )
-        },
+        **_sheet(sim),
         "target_side": np.float64(TARGET_SIDE),
         "noise_first": np.float64(first_noise),
         "noise_second": np.float64(second_noise),

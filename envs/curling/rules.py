@@ -65,7 +65,7 @@ def end_score(p, stones, in_play):
 
 
 @kernel
-def throw(p, stones, in_play, before, before_in, shot, vx, vy, spin, trace):
+def throw(p, stones, in_play, before, before_in, shot, delivery, trace):
     """Plays shot number `shot` of an end without noise, in place.
 
     Args:
@@ -73,7 +73,7 @@ def throw(p, stones, in_play, before, before_in, shot, vx, vy, spin, trace):
         stones, in_play: `(16, 2)` float64 and `(16,)` uint8, in the order thrown; places of stones that are out are 0.
         before, before_in: the same, scratch; they receive the position before the shot.
         shot: 0 to 15.
-        vx, vy: velocity of delivery, m/s. spin: +1 counter-clockwise, -1 clockwise.
+        delivery: `(vx, vy, spin)`: its velocity, m/s; +1 counter-clockwise, -1 clockwise.
         trace: as in `run_shot`; no rows: nothing is kept.
 
     Returns:
@@ -81,7 +81,8 @@ def throw(p, stones, in_play, before, before_in, shot, vx, vy, spin, trace):
     """
     for k in range(STONES):
         before[k, 0], before[k, 1], before_in[k] = stones[k, 0], stones[k, 1], in_play[k]
-    traced = run_shot(p.model, p.side, p.back, p.release, stones, in_play, shot, vx, vy, spin * p.spin, trace)
+    vx, vy, spin = delivery
+    traced = run_shot(p.model, p.side, p.back, p.release, stones, in_play, shot, (vx, vy, spin * p.spin), trace)
     for k in range(STONES):
         if in_play[k] != 0 and (k == shot or p.all_checked != 0) and stones[k, 1] <= p.hog:
             in_play[k] = 0
@@ -207,7 +208,7 @@ def ask(s, p, vx, vy, spin):
 def deliver(s, p, vx, vy, spin):
     """One shot of the game as it is run."""
     s.run[0], s.run[1], s.run[2] = vx, vy, spin
-    foul, _ = throw(p, s.stones, s.in_play, s.before, s.before_in_play, s.shot, vx, vy, spin, stack_rows()[0:0])
+    foul, _ = throw(p, s.stones, s.in_play, s.before, s.before_in_play, s.shot, (vx, vy, spin), stack_rows()[0:0])
     s.foul = foul
     s.shot += 1
     s.to_move = 1 - s.to_move

@@ -99,7 +99,7 @@ def _run(params, stones, in_play, before, before_in, shot, vx, vy, spin, noisy, 
     p = params[0]
     if noisy:
         vx, vy = rules.with_noise(sampler[0], p, vx, vy, spin)
-    foul, traced = rules.throw(p, stones, in_play, before, before_in, shot, vx, vy, spin, trace)
+    foul, traced = rules.throw(p, stones, in_play, before, before_in, shot, (vx, vy, spin), trace)
     return foul, traced, vx, vy, rules.end_score(p, stones, in_play)
 
 

@@ -221,7 +221,7 @@ def _look_ahead(model, m, stones, in_play, side, back, t):
 
 
 @kernel
-def run_shot(model, side, back, release, stones, in_play, thrown, vx, vy, spin, trace):
+def run_shot(model, side, back, release, stones, in_play, thrown, delivery, trace):
     """Delivers stone `thrown` and lets everything slide, in place.
 
     Args:
@@ -230,7 +230,7 @@ def run_shot(model, side, back, release, stones, in_play, thrown, vx, vy, spin, 
         release: y of the delivery is -release.
         stones: `(16, 2)` float64, places in m from the tee; in_play: `(16,)` uint8.
         thrown: row of the delivered stone, whose place is ignored.
-        vx, vy, spin: velocity of delivery (m/s) and spin (rad/s).
+        delivery: `(vx, vy, spin)`: its velocity (m/s) and spin (rad/s).
         trace: `(n, TRACE_COLUMNS)` float64 that receives the stretches of the shot; no rows: none is kept.
 
     Returns:
@@ -241,7 +241,7 @@ def run_shot(model, side, back, release, stones, in_play, thrown, vx, vy, spin, 
         m[k, MOVING], m[k, FRESH], m[k, NEXT] = 0.0, 0.0, NEVER
     in_play[thrown] = 1
     stones[thrown, 0], stones[thrown, 1] = 0.0, -release
-    m[thrown, VX], m[thrown, VY], m[thrown, OMEGA] = vx, vy, spin
+    m[thrown, VX], m[thrown, VY], m[thrown, OMEGA] = delivery
     m[thrown, MOVING], m[thrown, FRESH] = 1.0, 1.0
     nobody: Any
     traced, nobody = np.int64(0), np.int64(-1)  # literals would have what they are handed to compiled twice

@@ -105,6 +105,20 @@ def _full_lines(n: int) -> np.ndarray:
     return full
 
 
+_STATE = (
+    ("empty", np.int16),
+    ("last_point", np.int16),
+    ("banned", np.int16, (2,)),
+    ("fives", np.int16, (2,)),
+    ("captured", np.uint8, (2,)),
+    ("last_taken", np.uint8),
+    ("lifted", np.uint8),
+    ("outcome", np.uint8),
+    ("lines", np.int32, (WORDS * MOST_LINES,)),
+    ("planes", np.uint8, (PLANES * MOST_POINTS,)),
+)
+
+
 def layout(
     preset: str = "gogo",
     board_size: int | None = None,
@@ -149,18 +163,7 @@ def layout(
     steps = longest if max_steps is None else _whole("max_steps", max_steps, 1, 3 * n * n)
     squares = np.arange(MOST_POINTS)
     return Layout(
-        state=[
-            ("empty", np.int16),
-            ("last_point", np.int16),
-            ("banned", np.int16, (2,)),
-            ("fives", np.int16, (2,)),
-            ("captured", np.uint8, (2,)),
-            ("last_taken", np.uint8),
-            ("lifted", np.uint8),
-            ("outcome", np.uint8),
-            ("lines", np.int32, (WORDS * MOST_LINES,)),
-            ("planes", np.uint8, (PLANES * MOST_POINTS,)),
-        ],
+        state=list(_STATE),
         parameters={
             "width": np.int32(n),
             "area": np.int32(n * n),

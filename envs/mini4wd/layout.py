@@ -12,10 +12,10 @@ from gymnasium import spaces
 
 from asobiba.core import GameParameterError, Layout, Ruleset
 from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car, randomisation
-from asobiba.envs.mini4wd.course import COLUMNS, MAX_LANES, MAX_PIECES
+from asobiba.envs.mini4wd.course import COLUMNS, MAX_LANES, MAX_PIECES, Course
 from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.fields import Field, choice
-from asobiba.envs.mini4wd.profile import CONTROL_MS, LATENCY, PULSES_PER_TURN, SENSOR_FIELDS, load_profile
+from asobiba.envs.mini4wd.profile import CONTROL_MS, LATENCY, PULSES_PER_TURN, SENSOR_FIELDS, Profile, load_profile
 from asobiba.envs.mini4wd.sensors import FRAME
 
 ACTIONS = ("duty_mode", "duty")
@@ -104,6 +104,39 @@ def _channels(window: int, history: int, tachometer: bool, target: bool) -> dict
     return channels
 
 
+def _electronics(
+    profile: Any, imu: Any, latency_ms: float | None, drop_rate: float | None
+) -> tuple[Profile, np.ndarray]:
+    """The profile, and its values with the changes that the game's parameters make."""
+    found = load_profile(profile)
+    changes = {} if drop_rate is None else {"drop_rate": drop_rate}
+    if latency_ms is not None:
+        changes["latency"] = _LATENCY.check(latency_ms, "mini4wd") / 1000
+    return found, found.vector(imu, **changes)
+
+
+def _require_tachometer(tachometer: Any, profile: str, sensor: np.ndarray) -> None:
+    if not isinstance(tachometer, (bool, np.bool_)):
+        raise GameParameterError(f"mini4wd: tachometer is {tachometer!r}, but must be true or false")
+    if tachometer and not sensor[PULSES_PER_TURN]:
+        raise GameParameterError(
+            f"mini4wd: tachometer is true, but the car of profile {profile!r} has none (its pulses_per_turn is 0)"
+        )
+
+
+def _track_parameters(track: Course) -> dict[str, Any]:
+    """What the parameter record holds of a course."""
+    table = np.zeros((MAX_PIECES, MAX_LANES, len(COLUMNS)))
+    table[: len(track.pieces), : track.lanes] = track.pieces
+    return {
+        "track": table,
+        "pieces": np.int32(len(track.pieces)),
+        "lanes": np.int32(track.lanes),
+        "lap_length": np.float64(track.lap_length),
+        "start_distance": np.float64(track.start_distance),
+    }
+
+
 def common_layout(
     rewards: Mapping[str, float],
     players: tuple[str, ...] = ("driver",),
@@ -145,13 +178,9 @@ def common_layout(
     cars = [car, car if second_car is None else second_car][: len(players)]
     vectors = np.stack([load_car(car).vector for car in cars])
     laps = int(_LAPS.check(laps, where))
-    electronics = load_profile(profile)
+    electronics, sensor = _electronics(profile, imu, latency_ms, drop_rate)
     sample_ms = int(_SAMPLE.check(electronics.sample_ms if sample_ms is None else sample_ms, where))
     window, history = int(_WINDOW.check(window, where)), int(_HISTORY.check(history, where))
-    changes = {} if drop_rate is None else {"drop_rate": drop_rate}
-    if latency_ms is not None:
-        changes["latency"] = _LATENCY.check(latency_ms, where) / 1000
-    sensor = electronics.vector(imu, **changes)
     control_ms = electronics.control_ms if control_ms is None else control_ms
     max_seconds = _SECONDS.check(max_seconds, where)
     if control_ms not in CONTROL_MS:
@@ -163,15 +192,8 @@ def common_layout(
         f"{name}_weight": np.float64(Field(f"{name}_weight", "", 0, 2, 1, "").check(value, where))
         for name, value in rewards.items()
     }
-    if not isinstance(tachometer, (bool, np.bool_)):
-        raise GameParameterError(f"{where}: tachometer is {tachometer!r}, but must be true or false")
-    if tachometer and not sensor[PULSES_PER_TURN]:
-        raise GameParameterError(
-            f"{where}: tachometer is true, but the car of profile {electronics.name!r} has none (its pulses_per_turn is 0)"
-        )
+    _require_tachometer(tachometer, electronics.name, sensor)
     size = 2 if choice(actions, ACTIONS, "actions", where) == "duty_mode" else 1
-    table = np.zeros((MAX_PIECES, MAX_LANES, len(COLUMNS)))
-    table[: len(track.pieces), : track.lanes] = track.pieces
     ranges = randomisation(randomise)
     most_behind = math.ceil(sensor[LATENCY] * ranges[len(CAR_FIELDS) + LATENCY, 1] * 1000 / sample_ms)
     terms = {f"reward_{name}": f"reward_{name}" for name in rewards}
@@ -189,11 +211,7 @@ def common_layout(
         players=players,
         info={**INFO, **terms},
         parameters={
-            "track": table,
-            "pieces": np.int32(len(track.pieces)),
-            "lanes": np.int32(track.lanes),
-            "lap_length": np.float64(track.lap_length),
-            "start_distance": np.float64(track.start_distance),
+            **_track_parameters(track),
             "car": vectors,
             "sensor": sensor,
             "ranges": ranges,

@@ -187,18 +187,8 @@ def _within(x, low, high):
 
 
 @kernel
-def valid_car(s, p, k):
-    """Whether car `k` of a record from outside is one that these rules could have made: its places, counts and ranges."""
-    if not (0 <= s.piece[k] < p.pieces and 0 <= s.lane[k] < p.lanes and -1000 <= s.lap[k] <= p.laps + 1):
-        return False
-    if not (0 <= s.kind[k] < _KINDS and 0 <= s.launch[k] < _KINDS and 0 <= s.cause[k] < _CAUSES):
-        return False
-    if not (0 <= s.mode[k] <= FREE and 0 <= s.tick[k] < p.sample_every and 0 <= s.ring_at[k] < s.ring.shape[1]):
-        return False
-    if s.airborne[k] > 1 or s.pulses[k] < 0 or s.seen_pulses[k] < 0 or s.seen_pulses[k] > s.pulses[k]:
-        return False
-    if not (_within(s.u[k], 0.0, p.track[s.piece[k], s.lane[k], LENGTH]) and _within(s.clock[k], 0.0, 3600.0)):
-        return False
+def _valid_motion(s, k):
+    """Whether speeds, angles, times and shares of a car lie in their ranges."""
     for value in (
         s.v[k],
         s.w[k],
@@ -239,7 +229,23 @@ def valid_car(s, p, k):
     for value in (s.edge[k], s.seen_edge[k], s.measured[k], s.knock_y_left[k], s.knock_z_left[k]):
         if not _within(value, -1.0, 3600.0):
             return False
-    if not (_within(s.phase[k], 0.0, 1.0) and _within(s.smooth[k], 0.0, 1.0) and _within(s.duty[k], -1.0, 1.0)):
+    return _within(s.phase[k], 0.0, 1.0) and _within(s.smooth[k], 0.0, 1.0) and _within(s.duty[k], -1.0, 1.0)
+
+
+@kernel
+def valid_car(s, p, k):
+    """Whether car `k` of a record from outside is one that these rules could have made: its places, counts and ranges."""
+    if not (0 <= s.piece[k] < p.pieces and 0 <= s.lane[k] < p.lanes and -1000 <= s.lap[k] <= p.laps + 1):
+        return False
+    if not (0 <= s.kind[k] < _KINDS and 0 <= s.launch[k] < _KINDS and 0 <= s.cause[k] < _CAUSES):
+        return False
+    if not (0 <= s.mode[k] <= FREE and 0 <= s.tick[k] < p.sample_every and 0 <= s.ring_at[k] < s.ring.shape[1]):
+        return False
+    if s.airborne[k] > 1 or s.pulses[k] < 0 or s.seen_pulses[k] < 0 or s.seen_pulses[k] > s.pulses[k]:
+        return False
+    if not (_within(s.u[k], 0.0, p.track[s.piece[k], s.lane[k], LENGTH]) and _within(s.clock[k], 0.0, 3600.0)):
+        return False
+    if not _valid_motion(s, k):
         return False
     for j in range(s.car.shape[1]):
         if not _within(s.car[k, j], _low_end(p, j, p.car[k, j]), _high_end(p, j, p.car[k, j])):

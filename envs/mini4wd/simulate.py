@@ -13,7 +13,7 @@ import numpy as np
 from asobiba.core import GameParameterError, Ruleset, compiled
 from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import seed_record
-from asobiba.envs.mini4wd.car import CAR_NAMES, Car, load_car
+from asobiba.envs.mini4wd.car import Car, load_car
 from asobiba.envs.mini4wd.course import Course
 from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.physics import CAUSES
@@ -133,8 +133,3 @@ def lap_run(car: Any, course: Any, duty: float = 1.0, *, seconds: float = 30.0, 
     control_ms = parameters.get("control_ms") or load_profile(parameters.get("profile", "atmega328p")).control_ms
     steps = round(seconds * 1000 / control_ms)
     return simulate(car, course, np.full(steps, duty), **parameters)
-
-
-def car_value(log: Log, name: str) -> float:
-    """A value of the car that was drawn for this run, by its name in `CAR_FIELDS`."""
-    return float(log["car"][0, CAR_NAMES.index(name)])

@@ -94,11 +94,20 @@ def hide(s, p, player):
 
 @kernel
 def observe(s, p, player, out):
-    seats, days = s.left.shape[0], s.executed.shape[0]
     out[:] = 0
-    ended = s.terminated != 0
-    role, asked = np.int64(s.role[player]), s.acting[player] != 0
-    wolf = ended or role == WEREWOLF
+    at = observe_present(s, p, player, out)
+    at = observe_roles(s, p, player, out, at)
+    at = observe_claims(s, p, player, out, at)
+    at = observe_days(s, p, player, out, at)
+    at = observe_votes(s, p, player, out, at)
+    observe_talk(s, player, out, at)
+
+
+@kernel
+def observe_present(s, p, player, out):
+    """Who is there, and what this player is asked now. As those that follow it returns where the next part begins."""
+    seats = s.left.shape[0]
+    asked = s.acting[player] != 0
     phase = np.int64(s.phase) if asked else WAIT
     out[player] = 1
     at = seats
@@ -116,7 +125,14 @@ def observe(s, p, player, out):
     elif phase == WHISPER:
         out[at + 1] = s.whisper_turn
     out[at + 2] = s.ballot if asked else 0
-    at += 3
+    return at + 3
+
+
+@kernel
+def observe_roles(s, p, player, out, at):
+    """The roles that this player knows, and what seer and medium were told."""
+    seats, days = s.left.shape[0], s.executed.shape[0]
+    role = np.int64(s.role[player])
     if role > 0:
         out[at + role - 1] = 1
     at += 6
@@ -129,7 +145,13 @@ def observe(s, p, player, out):
             out[at + 2 * (np.int64(s.divine[day]) - 1) + np.int64(s.divine_result[day]) - 1] = 1
         if role == MEDIUM and s.executed[day] > 0:
             out[at + 2 * (np.int64(s.executed[day]) - 1) + np.int64(s.medium_result[day]) - 1] = 1
-    at += 2 * seats
+    return at + 2 * seats
+
+
+@kernel
+def observe_claims(s, p, player, out, at):
+    """What everybody has said of themselves and others, and the sentence that this player is putting together."""
+    seats = s.left.shape[0]
     for k in range(p.players):
         if s.claimed[k] > 0:
             out[at + 6 * k + np.int64(s.claimed[k]) - 1] = 1
@@ -157,7 +179,14 @@ def observe(s, p, player, out):
     for w in range(s.words[player]):
         for c in range(3):
             out[at + 3 * w + c] = s.draft[player, w, c]
-    at += 3 * s.draft.shape[1]
+    return at + 3 * s.draft.shape[1]
+
+
+@kernel
+def observe_days(s, p, player, out, at):
+    """What happened on each day and in each night."""
+    days = s.executed.shape[0]
+    role, ended = np.int64(s.role[player]), s.terminated != 0
     for day in range(days):
         out[at + day] = s.executed[day]
         out[at + days + day] = s.victim[day]
@@ -175,10 +204,16 @@ def observe(s, p, player, out):
         for day in range(days):
             out[at + day] = s.guard[day]
     at += days
-    if ended or (wolf and p.contest != 0):
+    if ended or (role == WEREWOLF and p.contest != 0):
         for day in range(days):
             out[at + day] = s.attack[day]
-    at += days
+    return at + days
+
+
+@kernel
+def observe_votes(s, p, player, out, at):
+    """The ballots of the village, and the wolves' to a wolf."""
+    seats, days = s.left.shape[0], s.executed.shape[0]
     secret = ballots_are_secret(s, p)
     for day in range(min(np.int64(s.day) + 1, days)):
         for ballot in range(2):
@@ -186,17 +221,22 @@ def observe(s, p, player, out):
                 if day < s.day or not secret or k == player:
                     out[at + (2 * day + ballot) * seats + k] = s.votes[day, ballot, k]
     at += 2 * days * seats
-    if wolf:
+    if s.terminated != 0 or s.role[player] == WEREWOLF:
         for day in range(min(np.int64(s.day) + 1, days)):
             for ballot in range(2):
                 for k in range(p.players):
                     out[at + (2 * day + ballot) * seats + k] = s.attack_votes[day, ballot, k]
-    at += 2 * days * seats
+    return at + 2 * days * seats
+
+
+@kernel
+def observe_talk(s, player, out, at):
+    """The sentences of the day, and the wolves' of the night to a wolf."""
     for row in range(s.talk_rows):
         for c in range(6):
             out[at + 6 * row + c] = s.talk[row, c]
     at += 6 * s.talk.shape[0]
-    if wolf:
+    if s.terminated != 0 or s.role[player] == WEREWOLF:
         for row in range(s.whisper_rows):
             for c in range(6):
                 out[at + 6 * row + c] = s.whispers[row, c]

@@ -269,6 +269,23 @@ def doctor() -> None:
 
 
 @app.command()
+def check(
+    target: Annotated[
+        str, typer.Argument(metavar="GAME_OR_PACKAGE", help="A game's name, a package of games, or the folder of one.")
+    ],
+) -> None:
+    """For authors of games: names what is wrong in a declaration or a kernel, with file and line.
+
+    Plays a few games in the plain interpreter, then compiled with bounds checks, then runs the conformance tests. Each part
+    runs in a process of its own. Example: asobiba check ./my_game
+    """
+    from asobiba.checking import check
+
+    if not check(target):
+        raise typer.Exit(1)
+
+
+@app.command()
 def publish(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="TEXT", help="Pages with this in their path; may be repeated.")

@@ -15,8 +15,10 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from asobiba.core.trees import Definition, Tree, tree_of
+if TYPE_CHECKING:
+    from asobiba.core.trees import Definition, Tree
 
 _DATA = {".csv", ".json", ".npz", ".safetensors", ".tbsmap", ".txt", ".yaml", ".yml"}
 _NO_SOURCES = re.compile(
@@ -69,6 +71,8 @@ def _file(module: str, folders: dict[str, Path]) -> Path | None:
 
 
 def _tree(module: str, file: Path) -> Tree:
+    from asobiba.core.trees import tree_of  # late: the command line imports this module after every command
+
     tree = tree_of(file, module if file.name == "__init__.py" else module.rpartition(".")[0])
     if tree is None:
         raise SyntaxError(f"{file} cannot be read as Python")

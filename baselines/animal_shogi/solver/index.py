@@ -9,7 +9,7 @@ held in integers, sets of squares as 12-bit masks:
     he, hg, hc      how many elephants, giraffes, chicks he has in hand; what is neither there nor on the board is in
                     the opponent's hand
 
-A *material* says how many elephants, giraffes and chicks are in the game: captured pieces change hands and never
+A *position* is the tuple of these ten, *pieces* that of the last eight. A *material* says how many elephants, giraffes and chicks are in the game: captured pieces change hands and never
 leave, so that the positions of one material are closed under moves. The game itself has two of each.
 
 The number of a position is `lions * SIZE[material] + rest`. Mirror images are folded: `lions` counts the 72 placements
@@ -158,8 +158,9 @@ def _part(mask, free, own, hand, total):
 
 
 @kernel
-def rest_of(material, lions, e, g, c, h, own, he, hg, hc):
+def rest_of(material, lions, pieces):
     """The part of a position's number that stands for all but the lions; `lions` is their mask."""
+    e, g, c, h, own, he, hg, hc = pieces
     ne, ng, nc = material // 9, material // 3 % 3, material % 3
     chicks = c | h
     on_e, on_g, on_c = np.int64(POP[e]), np.int64(POP[g]), np.int64(POP[chicks])
@@ -178,45 +179,52 @@ def rest_of(material, lions, e, g, c, h, own, he, hg, hc):
 
 
 @kernel
-def mirrored_rest(material, lions, e, g, c, h, own, he, hg, hc):
+def mirrored_rest(material, lions, pieces):
     """`rest_of` the mirror image."""
+    e, g, c, h, own, he, hg, hc = pieces
     return rest_of(
         material,
         np.int64(MIRROR[lions]),
-        np.int64(MIRROR[e]),
-        np.int64(MIRROR[g]),
-        np.int64(MIRROR[c]),
-        np.int64(MIRROR[h]),
-        np.int64(MIRROR[own]),
-        he,
-        hg,
-        hc,
+        (
+            np.int64(MIRROR[e]),
+            np.int64(MIRROR[g]),
+            np.int64(MIRROR[c]),
+            np.int64(MIRROR[h]),
+            np.int64(MIRROR[own]),
+            he,
+            hg,
+            hc,
+        ),
     )
 
 
 @kernel
-def number_of(material, mine, theirs, e, g, c, h, own, he, hg, hc):
+def number_of(material, position):
     """The number of a position."""
+    mine, theirs = position[:2]
+    pieces = position[2:]
     lions = (1 << mine) | (1 << theirs)
     image = IMAGE[mine, theirs]
     if image == 1:
-        rest = mirrored_rest(material, lions, e, g, c, h, own, he, hg, hc)
+        rest = mirrored_rest(material, lions, pieces)
     else:
-        rest = rest_of(material, lions, e, g, c, h, own, he, hg, hc)
+        rest = rest_of(material, lions, pieces)
         if image == 2:
-            rest = min(rest, mirrored_rest(material, lions, e, g, c, h, own, he, hg, hc))
+            rest = min(rest, mirrored_rest(material, lions, pieces))
     return np.int64(PLACEMENT[mine, theirs]) * SIZE[material] + rest
 
 
 @kernel
-def mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc):
+def mirror_order(material, position):
     """-1 if this image is the one that the number means, 1 if it is the other one, 0 if both are the same."""
+    mine, theirs = position[:2]
+    pieces = position[2:]
     image = IMAGE[mine, theirs]
     if image != 2:
         return -1 if image == 0 else 1
     lions = (1 << mine) | (1 << theirs)
-    rest = rest_of(material, lions, e, g, c, h, own, he, hg, hc)
-    other = mirrored_rest(material, lions, e, g, c, h, own, he, hg, hc)
+    rest = rest_of(material, lions, pieces)
+    other = mirrored_rest(material, lions, pieces)
     return -1 if rest < other else (1 if rest > other else 0)
 
 
@@ -243,7 +251,7 @@ def _chosen(bits, mask):
 
 @kernel
 def position_of(material, number):
-    """The position of a number: `(mine, theirs, e, g, c, h, own, he, hg, hc)`."""
+    """The position of a number."""
     placement = number // SIZE[material]
     rest = number - placement * SIZE[material]
     mine, theirs = np.int64(LIONS[placement, 0]), np.int64(LIONS[placement, 1])

@@ -107,7 +107,7 @@ def position_value(position, sections, words, ranks, values):
         return -1, 0
     if sections[material, 0] < 0:
         return 2, 0
-    number = number_of(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+    number = number_of(material, (mine, theirs, e, g, c, h, own, he, hg, hc))
     value = stored_byte(number, sections[material], words, ranks, values)
     if value == NO_VALUE:
         return 2, 0

@@ -68,8 +68,9 @@ def attackers(square, lion, e, g, c, h, own):
 
 
 @kernel
-def turned(material, mine, theirs, e, g, c, h, own, he, hg, hc):
+def turned(material, position):
     """The same board as the other player sees it, who is then to move."""
+    mine, theirs, e, g, c, h, own, he, hg, hc = position
     every = e | g | c | h
     return (
         11 - theirs,
@@ -86,14 +87,14 @@ def turned(material, mine, theirs, e, g, c, h, own, he, hg, hc):
 
 
 @kernel
-def turned_number(material, mine, theirs, e, g, c, h, own, he, hg, hc):
+def turned_number(material, position):
     """The number of the position after a move, given as the player sees it who has moved."""
-    mine, theirs, e, g, c, h, own, he, hg, hc = turned(material, mine, theirs, e, g, c, h, own, he, hg, hc)
-    return number_of(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+    return number_of(material, turned(material, position))
 
 
 @kernel
-def _note(out, row, n, material, mine, theirs, e, g, c, h, own, he, hg, hc, ranked):
+def _note(out, row, n, material, position, ranked):
+    mine, theirs, e, g, c, h, own = position[:7]
     result = GOES_ON
     if attackers(mine, theirs, e, g, c, h, own) != 0:
         result = LION_LOST
@@ -101,19 +102,20 @@ def _note(out, row, n, material, mine, theirs, e, g, c, h, own, he, hg, hc, rank
         result = TRIED
     number = np.int64(0)
     if ranked:
-        number = turned_number(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+        number = turned_number(material, position)
     out[row, n] = (number << 2) | result
     return n + 1
 
 
 @kernel
-def successors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc, ranked):
+def successors(out, row, material, position, ranked):
     """Writes a word per legal move into `out[row]`, and returns how many there are.
 
     A word is `4 * number + result`: the number of the position after the move as the opponent sees it, and one of
     `GOES_ON`, `LION_LOST`, `TRIED`. Moves that catch the lion are not among them (`catchers` counts those). With
     `ranked` false the numbers are left out.
     """
+    mine, theirs, e, g, c, h, own, he, hg, hc = position
     n = 0
     every = e | g | c | h
     foes = every & ~own
@@ -165,7 +167,7 @@ def successors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc, ra
                         c2 |= target
                 else:
                     h2 = (h2 ^ piece) | target
-            n = _note(out, row, n, material, mine2, theirs, e2, g2, c2, h2, own2, te, tg, tc, ranked)
+            n = _note(out, row, n, material, (mine2, theirs, e2, g2, c2, h2, own2, te, tg, tc), ranked)
     if he | hg | hc:
         empty = 0xFFF & ~(every | (1 << mine) | (1 << theirs))
         while empty != 0:
@@ -173,51 +175,52 @@ def successors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc, ra
             empty ^= target
             if he:
                 n = _note(
-                    out, row, n, material, mine, theirs, e | target, g, c, h, own | target, he - 1, hg, hc, ranked
+                    out, row, n, material, (mine, theirs, e | target, g, c, h, own | target, he - 1, hg, hc), ranked
                 )
             if hg:
                 n = _note(
-                    out, row, n, material, mine, theirs, e, g | target, c, h, own | target, he, hg - 1, hc, ranked
+                    out, row, n, material, (mine, theirs, e, g | target, c, h, own | target, he, hg - 1, hc), ranked
                 )
             if hc:
                 n = _note(
-                    out, row, n, material, mine, theirs, e, g, c | target, h, own | target, he, hg, hc - 1, ranked
+                    out, row, n, material, (mine, theirs, e, g, c | target, h, own | target, he, hg, hc - 1), ranked
                 )
     return n
 
 
 @kernel
-def _before(out, row, n, material, mine, theirs, e, g, c, h, own, he, hg, hc, once):
-    if once and mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc) > 0:
+def _before(out, row, n, material, position, once):
+    if once and mirror_order(material, position) > 0:
         return n
-    out[row, n] = number_of(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+    out[row, n] = number_of(material, position)
     return n + 1
 
 
 @kernel
-def _arrivals(out, row, n, material, mine, theirs, e, g, c, h, own, he, hg, hc, target, once):
+def _arrivals(out, row, n, material, position, target, once):
     """The position before a move without capture, and those in which it took a piece on `target`."""
-    n = _before(out, row, n, material, mine, theirs, e, g, c, h, own, he, hg, hc, once)
+    mine, theirs, e, g, c, h, own, he, hg, hc = position
+    n = _before(out, row, n, material, position, once)
     if he:
-        n = _before(out, row, n, material, mine, theirs, e | target, g, c, h, own, he - 1, hg, hc, once)
+        n = _before(out, row, n, material, (mine, theirs, e | target, g, c, h, own, he - 1, hg, hc), once)
     if hg:
-        n = _before(out, row, n, material, mine, theirs, e, g | target, c, h, own, he, hg - 1, hc, once)
+        n = _before(out, row, n, material, (mine, theirs, e, g | target, c, h, own, he, hg - 1, hc), once)
     if hc:
-        n = _before(out, row, n, material, mine, theirs, e, g, c | target, h, own, he, hg, hc - 1, once)
-        n = _before(out, row, n, material, mine, theirs, e, g, c, h | target, own, he, hg, hc - 1, once)
+        n = _before(out, row, n, material, (mine, theirs, e, g, c | target, h, own, he, hg, hc - 1), once)
+        n = _before(out, row, n, material, (mine, theirs, e, g, c, h | target, own, he, hg, hc - 1), once)
     return n
 
 
 @kernel
-def predecessors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc):
+def predecessors(out, row, material, position):
     """Writes into `out[row]` the numbers of the positions from which one move leads here; returns how many there are.
 
     Only positions in which the game goes on. Every move counts, as it does in `successors`, except that two moves that
     are mirror images of each other count once. Positions that the numbering does not use are among them: the caller's
     table says so.
     """
-    once = mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc) == 0
-    mine, theirs, e, g, c, h, own, he, hg, hc = turned(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+    once = mirror_order(material, position) == 0
+    mine, theirs, e, g, c, h, own, he, hg, hc = turned(material, position)
     # Now as the player sees it who has just moved. Before, he could not catch the lion: at most one piece gives check,
     # and then it is the one that moved.
     checking = catchers(theirs, mine, e, g, c, h, own)
@@ -239,7 +242,7 @@ def predecessors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc):
                 home = np.int64(LOW[origin])
                 if PLACEMENT[home, theirs] >= OPEN_PLACEMENTS:
                     continue
-                n = _arrivals(out, row, n, material, home, theirs, e, g, c, h, own, he, hg, hc, piece, once)
+                n = _arrivals(out, row, n, material, (home, theirs, e, g, c, h, own, he, hg, hc), piece, once)
             continue
         if PLACEMENT[mine, theirs] >= OPEN_PLACEMENTS:
             continue
@@ -259,18 +262,17 @@ def predecessors(out, row, material, mine, theirs, e, g, c, h, own, he, hg, hc):
             origin = origins & -origins
             origins ^= origin
             n = _arrivals(
-                out, row, n, material, mine, theirs, e2 | (is_e & origin), g2 | (is_g & origin), c2 | (is_c & origin),
-                h2 | (is_h & origin), others | origin, he, hg, hc, piece, once,
+                out, row, n, material, (mine, theirs, e2 | (is_e & origin), g2 | (is_g & origin), c2 | (is_c & origin), h2 | (is_h & origin), others | origin, he, hg, hc), piece, once,
             )  # fmt: skip
         if not is_h:
             n = _before(
-                out, row, n, material, mine, theirs, e2, g2, c2, h2, others, he - is_e, hg - is_g, hc - is_c, once
+                out, row, n, material, (mine, theirs, e2, g2, c2, h2, others, he - is_e, hg - is_g, hc - is_c), once
             )
             continue
         origin = CHICK_DOWN[target] & empty & ~CHICK_DOWN[theirs]
         if origin != 0 and target >= _GOAL:  # a chick that became a hen
             n = _arrivals(
-                out, row, n, material, mine, theirs, e, g, c | origin, h2, others | origin, he, hg, hc, piece, once
+                out, row, n, material, (mine, theirs, e, g, c | origin, h2, others | origin, he, hg, hc), piece, once
             )
     return n
 

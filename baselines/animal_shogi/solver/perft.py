@@ -20,8 +20,9 @@ def _expand(material, numbers, games, after, after_games):
     out = np.empty((1, MOST_MOVES), np.int64)
     total, n = 0, 0
     for k in range(numbers.shape[0]):
-        mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, numbers[k])
-        count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, True)
+        position = position_of(material, numbers[k])
+        mine, theirs, e, g, c, h, own = position[:7]
+        count = successors(out, 0, material, position, True)
         total += games[k] * (count + POP[catchers(theirs, mine, e, g, c, h, own)])
         if theirs < 3:
             continue  # the opponent's lion was not caught on its goal rank: every other move ends the game

@@ -29,12 +29,12 @@ _BYTES = 1 << 11
 
 def start_number(material: int) -> int:
     """The number of the starting position of the whole game."""
-    return int(_number(material, *START))
+    return int(_number(material, START))
 
 
 @compiled()
-def _number(material, mine, theirs, e, g, c, h, own, he, hg, hc):
-    return number_of(material, mine, theirs, e, g, c, h, own, he, hg, hc)
+def _number(material, position):
+    return number_of(material, position)
 
 
 @kernel
@@ -48,11 +48,12 @@ def _flood(material, reached, expanded, first, last):
         for bit in range(8):
             if (bits >> bit) & 1 == 0:
                 continue
-            mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, 8 * byte + bit)
+            position = position_of(material, 8 * byte + bit)
+            mine, theirs, e, g, c, h, own = position[:7]
             if not goes_on(mine, theirs, e, g, c, h, own):
                 continue
             found += 1
-            count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, True)
+            count = successors(out, 0, material, position, True)
             for k in range(count):
                 number = out[0, k] >> 2
                 mask = np.uint8(1 << (number & 7))

@@ -54,13 +54,13 @@ def distinct_words(out, row, count):
 
 
 @kernel
-def _distinct_moves(out, material, mine, theirs, e, g, c, h, own, he, hg, hc):
+def _distinct_moves(out, material, position):
     """The moves in `out[0]`, and how many there are.
 
     Mirrored moves of a symmetric position count once, as in `predecessors`; only numbers tell them apart.
     """
-    symmetric = mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc) == 0
-    count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, symmetric)
+    symmetric = mirror_order(material, position) == 0
+    count = successors(out, 0, material, position, symmetric)
     return distinct_words(out, 0, count) if symmetric else count
 
 
@@ -69,14 +69,15 @@ def _prepare(material, values, first, last):
     out = np.empty((1, MOST_MOVES), np.int64)
     found = 0
     for number in range(first, last):
-        mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
+        position = position_of(material, number)
+        mine, theirs, e, g, c, h, own = position[:7]
         values[number] = OUTSIDE
         if not goes_on(mine, theirs, e, g, c, h, own):
             continue
-        if mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc) > 0:
+        if mirror_order(material, position) > 0:
             continue
         found += 1
-        count = _distinct_moves(out, material, mine, theirs, e, g, c, h, own, he, hg, hc)
+        count = _distinct_moves(out, material, position)
         open_moves, tries = 0, 0
         for k in range(count):
             result = out[0, k] & 3
@@ -118,14 +119,15 @@ def _prepare_mates(material, solved, values, first, last):
         values[number] = NEVER_LOST
         if value >= WAITING or value & 1 == 1:
             continue
-        mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
+        position = position_of(material, number)
+        mine, theirs, e, g, c, h, own = position[:7]
         if attackers(mine, theirs, e, g, c, h, own) == 0:
             continue
         if value <= 2:
             values[number] = 2
             continue
         open_moves = 0
-        for k in range(_distinct_moves(out, material, mine, theirs, e, g, c, h, own, he, hg, hc)):
+        for k in range(_distinct_moves(out, material, position)):
             open_moves += (out[0, k] & 3) == GOES_ON
         values[number] = WAITING + open_moves
     return found
@@ -147,8 +149,8 @@ def prepare_mates(material, solved, values, first, last):
 
 @kernel
 def _spread(material, values, level, number, out):
-    mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
-    count = predecessors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc)
+    position = position_of(material, number)
+    count = predecessors(out, 0, material, position)
     for k in range(count):
         before = out[0, k]
         value = values[before]
@@ -229,8 +231,8 @@ def _contradictions(material, values, first, last, stride):
         value = np.int64(values[number])
         if value == OUTSIDE:
             continue
-        mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
-        count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, True)
+        position = position_of(material, number)
+        count = successors(out, 0, material, position, True)
         if best_of(values, out, 0, count) != min(value, WAITING):
             wrong += 1
     return wrong

@@ -60,8 +60,9 @@ def value_class(value):
 
 
 @kernel
-def _far_drops_kept(material, values, best, mine, theirs, e, g, c, h, own, he, hg, hc):
+def _far_drops_kept(material, values, best, position):
     """Number of drops of a chick on the far rank that keep the value `best`."""
+    mine, theirs, e, g, c, h, own, he, hg, hc = position
     kept = 0
     if hc == 0:
         return 0
@@ -72,7 +73,7 @@ def _far_drops_kept(material, values, best, mine, theirs, e, g, c, h, own, he, h
             continue
         after = np.int64(1)
         if attackers(mine, theirs, e, g, c | target, h, own | target) == 0:
-            number = turned_number(material, mine, theirs, e, g, c | target, h, own | target, he, hg, hc - 1)
+            number = turned_number(material, (mine, theirs, e, g, c | target, h, own | target, he, hg, hc - 1))
             after = np.int64(values[number])
         if value_class(after) == 2 - best:
             kept += 1
@@ -81,13 +82,14 @@ def _far_drops_kept(material, values, best, mine, theirs, e, g, c, h, own, he, h
 
 @kernel
 def _count(material, values, reached, number, row, out):
-    mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
+    position = position_of(material, number)
+    mine, theirs, e, g, c, h, own, _, _, hc = position
     if values[number] == OUTSIDE or not goes_on(mine, theirs, e, g, c, h, own):
         return
     value = np.int64(min(values[number], WAITING))
     of = value_class(value)
     row[DISTANCES + value] += 1
-    count = successors(out, 0, material, mine, theirs, e, g, c, h, own, he, hg, hc, True)
+    count = successors(out, 0, material, position, True)
     row[DEGREES + 64 * of + count] += 1
     if best_of(values, out, 0, count) != value:
         row[WRONG] += 1
@@ -98,16 +100,17 @@ def _count(material, values, reached, number, row, out):
     if of == WON and keeping == 1:
         row[FORCED] += 1
     if of != LOST and keeping <= 3 and hc > 0:
-        drops = _far_drops_kept(material, values, of, mine, theirs, e, g, c, h, own, he, hg, hc)
+        drops = _far_drops_kept(material, values, of, position)
         if drops == keeping:
             row[ONLY_DROPS + of] += 1
             if keeping == 1:
                 row[ONLY_DROP + of] += 1
     row[FOLDED_DEGREES + 64 * of + distinct_words(out, 0, count)] += 1
     # What if the other player were to move?
-    m2, t2, e2, g2, c2, h2, own2, he2, hg2, hc2 = turned(material, mine, theirs, e, g, c, h, own, he, hg, hc)
-    if goes_on(m2, t2, e2, g2, c2, h2, own2):
-        other = number_of(material, m2, t2, e2, g2, c2, h2, own2, he2, hg2, hc2)
+    passed = turned(material, position)
+    mine, theirs, e, g, c, h, own = passed[:7]
+    if goes_on(mine, theirs, e, g, c, h, own):
+        other = number_of(material, passed)
         pair = 3 * of + value_class(min(np.int64(values[other]), WAITING))
         row[PASSES + pair] += 1
         if (reached[other >> 3] >> (other & 7)) & 1:

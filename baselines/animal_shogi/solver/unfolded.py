@@ -23,8 +23,8 @@ from asobiba.core import compiled
 def _count_images(material, numbers, values, counts):
     # Adds the positions that differ from their mirror image.
     for k in range(numbers.shape[0]):
-        mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, numbers[k])
-        if mirror_order(material, mine, theirs, e, g, c, h, own, he, hg, hc) != 0:
+        position = position_of(material, numbers[k])
+        if mirror_order(material, position) != 0:
             counts[values[k]] += 1
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -184,6 +184,7 @@ class _Model:
     def __init__(self, run: Run, car: Car, names: Sequence[str], lane: int, slow_decay: int | None = None):
         from asobiba.envs.mini4wd import GAME
 
+        self.lane = lane
         profile = load_profile(run.parameters.get("profile", GAME.parameters["profile"]))
         if slow_decay is not None:
             profile = replace(profile, values={**profile.values, "slow_decay": float(slow_decay)})
@@ -292,6 +293,32 @@ def _hidden(model: _Model, x: np.ndarray, errors: np.ndarray, covariance: np.nda
     return found
 
 
+def _rough_fits(
+    run: Run,
+    nominal: Car,
+    names: Sequence[str],
+    lanes: Iterable[int],
+    draw: np.random.Generator,
+    say: Callable[[str], None],
+) -> list[tuple[_Model, Any]]:
+    """Fits of the run's first seconds, the best first: for each lane from several cars.
+
+    A small error of the car is a large one of its place later on, and a heading stands still on straights: the fit
+    begins with the first seconds and takes in the rest of the run step by step.
+    """
+    found = []
+    for lane in lanes:
+        model = _Model(run, nominal, names, lane)
+        fits = []
+        for k in range(STARTS):
+            begin = np.exp(draw.normal(0.0, 0.2 if k else 0.0, len(names) + 1))
+            begin[-1] = 1.0
+            fits.append((model, _fit(model, begin, HORIZONS[0], 2e-2)))
+        say(f"lane {lane}: cost of the first {HORIZONS[0]:g} s is {min(fit.cost for _, fit in fits):.1f}")
+        found += fits
+    return sorted(found, key=lambda entry: entry[1].cost)
+
+
 def identify(
     log: str | Path | Run,
     car: Any,
@@ -321,37 +348,23 @@ def identify(
     from asobiba.envs.mini4wd.course_source import load_course
 
     lanes = range(load_course(run.parameters.get("course", "junior")).lanes) if lane is None else [lane]
-    start = np.ones(len(names) + 1)
     draw = np.random.default_rng(0)
-    rough = []
-    # A small error of the car is a large one of its place later on, and a heading stands still on straights: the fit
-    # begins with the first seconds, from several cars, and takes in the rest of the run step by step.
-    for candidate in lanes:
-        model = _Model(run, nominal, names, candidate)
-        for k in range(STARTS):
-            begin = start * np.exp(draw.normal(0.0, 0.2 if k else 0.0, len(start)))
-            begin[-1] = 1.0
-            fit = _fit(model, begin, HORIZONS[0], 2e-2)
-            rough.append((fit.cost, candidate, model, fit))
-        say(
-            f"lane {candidate}: cost of the first {HORIZONS[0]:g} s is {min(r[0] for r in rough if r[1] == candidate):.1f}"
-        )
-    rough.sort(key=lambda entry: entry[0])
     fits = []
-    for _, candidate, model, fit in rough[:FINALISTS]:
+    for model, fit in _rough_fits(run, nominal, names, lanes, draw, say)[:FINALISTS]:
         for horizon in (*(h for h in HORIZONS[1:] if h < run.times[-1]), math.inf):
             fit = _fit(model, fit.x, horizon, 1e-2)
         fit = _fit(model, fit.x, math.inf, 3e-3)
-        say(f"lane {candidate}: cost {fit.cost:.1f}")
-        fits.append((fit.cost, candidate, model, fit))
-    _, lane, model, fit = min(fits, key=lambda entry: entry[0])
+        say(f"lane {model.lane}: cost {fit.cost:.1f}")
+        fits.append((model, fit))
+    model, fit = min(fits, key=lambda entry: entry[1].cost)
+    lane = model.lane
     # A car that takes off a millisecond later is another one: the cost is rough, and a fit ends in one of its hollows. How far
     # apart those lie that are about as deep is an error, too.
     unweighted = float(fit.cost)
     model.weigh(fit.x)
     polished = [_fit(model, fit.x, math.inf, 3e-3)]
     for _ in range(POLISHED):
-        begin = fit.x * np.exp(draw.normal(0.0, HOLLOW, len(start)))
+        begin = fit.x * np.exp(draw.normal(0.0, HOLLOW, len(fit.x)))
         polished.append(_fit(model, begin, math.inf, 3e-3))
     fit = min(polished, key=lambda each: each.cost)
     as_deep = [each.x - fit.x for each in polished if each is not fit and each.cost < AS_DEEP * fit.cost]
@@ -382,7 +395,7 @@ def identify(
         },
         hidden=_hidden(model, fit.x, relative[:-1], spread),
         decay_costs=decay_costs,
-        before=rms(start),
+        before=rms(np.ones(len(names) + 1)),
         after=rms(fit.x),
         lane=lane,
         gyro_scale=float(1 / fit.x[-1]),

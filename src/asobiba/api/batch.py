@@ -14,6 +14,7 @@ import numpy as np
 
 from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Ruleset
+from asobiba.core.handover import Handover, address_of
 from asobiba.core.kernels import compiled, entry_point
 from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
 from asobiba.core.loops.arrays import NO_AGENTS, Games, Table
@@ -21,7 +22,7 @@ from asobiba.core.loops.games import BEGIN, OBSERVE, STEP, STEP_BLIND
 from asobiba.core.random import Stream, random_legal, random_uniform, seed_keys
 from asobiba.core.record import SAMPLER, outcome_dtype
 from asobiba.core.states import as_seed, require_legal, require_valid
-from asobiba.core.targets import INLINED, again, most_threads, part
+from asobiba.core.targets import COMPILES, INLINED, again, most_threads, part
 
 __all__ = [
     "BEGIN",
@@ -41,6 +42,9 @@ _random_legal = again(random_legal, **INLINED)
 _random_uniform = again(random_uniform, **INLINED)
 _MODES = {"disabled": DISABLED, "next_step": NEXT_STEP, "same_step": SAME_STEP}
 _RECYCLED, _WORTH_THREADS = 8, 256
+_RECYCLED_FIELDS = ("masks", "new_masks", "observations", "outcomes")
+_LOOSE = tuple(1 + Games._fields.index(name) for name in _RECYCLED_FIELDS)
+"""Which arrays of a call, counted from `select`, may be others in each step."""
 _forked = False
 
 
@@ -133,6 +137,7 @@ class Recycler:
     def __init__(self, shape: tuple[int, ...], dtype: Any):
         self._shape, self._dtype = shape, np.dtype(dtype)
         self._arrays = [np.zeros(shape, dtype)]
+        self._addresses = [address_of(self._arrays[0])]
         self._free = sys.getrefcount(self._arrays[0])
 
     def take(self) -> Any:
@@ -144,7 +149,15 @@ class Recycler:
         array = np.zeros(self._shape, self._dtype)
         if len(arrays) < _RECYCLED:
             arrays.append(array)
+            self._addresses.append(address_of(array))
         return array
+
+    def address(self, array: np.ndarray) -> int:
+        """Where an array lies that may be one of these."""
+        for k, one in enumerate(self._arrays):
+            if one is array:
+                return self._addresses[k]
+        return address_of(array)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Recycler:
         return Recycler(self._shape, self._dtype)
@@ -255,7 +268,13 @@ class Batch:
     def _bind(self) -> None:
         self.engine = self.ruleset.engine
         self._blank = self.ruleset.zeros()
-        self._loops: dict[str, Any] = {}
+        self._loops: dict[str, tuple[Any, Any]] = {}  # the machine code, and on one thread its handover
+        self._recyclers = {
+            "masks": self._mask_arrays,
+            "new_masks": self._mask_arrays,
+            "observations": self._observation_arrays,
+            "outcomes": self._outcome_arrays,
+        }
         self._sample: Any = None
         self._arrays: Games | None = None
 
@@ -376,17 +395,17 @@ class Batch:
         if self._arrays is not None:
             return self._arrays
         games = Games(
-            self.states,
-            self.params,
-            self._blank,
-            self.actions,
-            self.viewers,
-            self.masks if masks is None else masks,
-            self.masks,
-            self.observations,
-            self.outcomes,
-            self.finals,
-            self.final_states,
+            states=self.states,
+            params=self.params,
+            blank=self._blank,
+            actions=self.actions,
+            viewers=self.viewers,
+            masks=self.masks if masks is None else masks,
+            new_masks=self.masks,
+            observations=self.observations,
+            outcomes=self.outcomes,
+            finals=self.finals,
+            final_states=self.final_states,
         )
         if not self.recycle:
             self._arrays = games
@@ -397,24 +416,48 @@ class Batch:
     ) -> int | None:
         """One compiled call over the games (see `asobiba.core.loops.games`); on one thread it returns the first game's
         summary."""
-        return self._call(op, select, mode, self.games(masks), self.engine, NO_AGENTS)
+        return self._call(op, select, mode, self.games(masks), *self._played_by())
 
     def _call(
         self, op: int, select: np.ndarray | None, mode: int | None, games: Games, engine: Any, table: Table
     ) -> int | None:
+        mode = self.mode if mode is None else mode
+        parts = (self._everywhere if select is None else select, games, table)
+        found = self._loops.get(engine.__name__)
         if self.threads > 1:
             require_threads()
-        arguments = (
-            op,
-            self.mode if mode is None else mode,
-            self._everywhere if select is None else select,
-            games,
-            table,
-        )
-        loop = self._loops.get(engine.__name__)
-        if loop is None:
-            loop = self._loops[engine.__name__] = self.bind(engine.run, engine.run_in_threads, arguments)
-        return loop(*arguments)
+            arguments = (self.threads, op, mode, *parts)
+            if found is None:
+                found = self._loops[engine.__name__] = entry_point(engine.run_in_threads, arguments), None
+            return found[0](*arguments)
+        if found is None:
+            handover = Handover(parts, _LOOSE if self.recycle else ())
+            loop = entry_point(engine.run, (op, mode, handover))
+            self._loops[engine.__name__] = loop, handover
+        else:
+            loop, handover = found
+            handover.put(parts)
+        if self.recycle:
+            for k, name in zip(_LOOSE, _RECYCLED_FIELDS):
+                array = getattr(games, name)
+                handover.point(k, self._recyclers[name].address(array))
+            if COMPILES:
+                handover.parts = (parts[0], None, table)  # who else holds an array is what tells whether it is free
+        return loop(op, mode, handover)
+
+    def direct(self, op: int) -> Callable[[], int]:
+        """`run(op)` for who steps one game at a time, with nothing in between: a function that returns the summary.
+
+        It is for one thread and arrays that stay (`recycle` is off).
+        """
+        engine, table = self._played_by()
+        handover = Handover((self._everywhere, self.games(), table))
+        loop = entry_point(engine.run, (op, self.mode, handover))
+        return partial(loop, op, self.mode, handover)
+
+    def _played_by(self) -> tuple[Any, Table]:
+        """The loops that `run` calls, and who sits at their table."""
+        return self.engine, NO_AGENTS
 
     def sample_actions(self) -> np.ndarray:
         """A uniform legal action for every game (`Batch.actions`, overwritten by the next call).
@@ -484,7 +527,7 @@ class Batch:
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("engine", "_blank", "_loops", "_sample", "_arrays")
+        derived = ("engine", "_blank", "_loops", "_recyclers", "_sample", "_arrays")
         return {key: value for key, value in self.__dict__.items() if key not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

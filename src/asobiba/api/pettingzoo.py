@@ -58,6 +58,7 @@ class _PettingZooGame(SingleGame):
         self._last_action: Any = None
         self._no_mask = np.zeros(ruleset.mask_shape[-1:], np.int8)
         self._leaves = ruleset.game.leaves
+        self._in_turn = ruleset.discrete and not ruleset.simultaneous
 
     def observation_space(self, agent: str) -> spaces.Space:
         return self.observation_spaces[agent]
@@ -67,6 +68,8 @@ class _PettingZooGame(SingleGame):
 
     def _observe(self, agent: str) -> Any:
         seat = self._seats[agent]
+        if self._in_turn and seat == (self._summary & SUMMARY_MOVER) - 1:
+            return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
         ruleset = self.ruleset
         acts = self._acts(seat)
         if acts:
@@ -159,7 +162,7 @@ class AEC(_PettingZooGame, AECEnv):
         self._start_agents()
 
     def _start_agents(self) -> None:
-        agents = self._present()
+        agents = self._present() if self._leaves else self.possible_agents
         self.agents = agents[:]
         self.rewards = dict.fromkeys(agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
@@ -167,8 +170,8 @@ class AEC(_PettingZooGame, AECEnv):
         over = self._summary & SUMMARY_OVER
         self.terminations = dict.fromkeys(agents, bool(over & SUMMARY_TERMINATED))
         self.truncations = dict.fromkeys(agents, over != 0 and not over & SUMMARY_TERMINATED)
-        reports = self._everybody_reports()
-        self.infos = {agent: reports[agent] for agent in agents}
+        reports = self._everybody_reports() if self._reports else {}
+        self.infos = {agent: reports.get(agent, {}) for agent in agents}
         self._skip_agent_selection = None
         self._next_agent()
         self._decisions_left = -1 if self.max_cycles is None else self.max_cycles * len(agents)
@@ -249,9 +252,12 @@ class AEC(_PettingZooGame, AECEnv):
 
     def _advance(self, action: Any) -> None:
         self._last_action = action
-        super()._advance(action)
-        summary = self._summary
-        self._next_agent()
+        self._act(action)
+        summary = self._summary = self._go()
+        if self._sequential:
+            self.agent_selection = self.possible_agents[(summary & SUMMARY_MOVER) - 1]
+        else:
+            self._next_agent()
         if summary & SUMMARY_REWARDED:
             for agent, reward in zip(self.possible_agents, self._rewards.tolist(), strict=False):
                 if not self._leaves or agent in self.rewards:

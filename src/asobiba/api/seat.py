@@ -16,9 +16,7 @@ from asobiba.api.spaces import action_space, observation_space
 from asobiba.core.agents import Agent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_TERMINATED, SUMMARY_TRUNCATED
-from asobiba.core.loops.games import STEP
 from asobiba.core.record import END_REASONS
-from asobiba.core.states import as_action
 
 
 class SeatEnv(SingleGame, gymnasium.Env):
@@ -73,13 +71,13 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self._renderer = Renderer(ruleset, self.metadata["render_fps"])
         self._last_action: Any = None
 
-    _DERIVED = (*SingleGame._DERIVED, "_own_mask", "_gain", "_actions")  # type: ignore[assignment]
+    _DERIVED = (*SingleGame._DERIVED, "_own_mask", "_gain", "_compiled")
 
     def _bind(self) -> None:
         super()._bind()
         self._own_mask = self._mask[self.learner] if self._joint else self._mask
-        self._actions = self._batch.actions
-        self._gain = self._batch.outcomes["gain"]
+        self._gain = memoryview(self._batch.outcomes["gain"])
+        self._compiled = self._batch.compiled
 
     @property
     def learner(self) -> int:
@@ -106,11 +104,19 @@ class SeatEnv(SingleGame, gymnasium.Env):
             self._batch.seed(seed)
             self._seeded = True
         self._last_action = None
-        self._batch.reset()
-        self._look()
+        if self._compiled:
+            self._begin()
+        else:
+            self._batch.reset()
+            self._look()
+        if self._joint:
+            self._own_mask = self._mask[self.learner]
         if self.render_mode == "human":
             self.render()
-        return self._observation.astype(self._dtype or self._observation.dtype), self._info(self._summary)
+        return self._seen(), self._info(self._summary)
+
+    def _seen(self) -> np.ndarray:
+        return self._observation.copy() if self._dtype is None else self._observation.astype(self._dtype)
 
     def _look(self) -> None:
         super()._look()
@@ -118,10 +124,13 @@ class SeatEnv(SingleGame, gymnasium.Env):
             self._own_mask = self._mask[self.learner]
 
     def _info(self, summary: int) -> dict[str, Any]:
+        reason = END_REASONS[summary >> SUMMARY_REASON_SHIFT]
+        if self._integer and not self._reports:
+            return {"action_mask": self._own_mask.copy(), "end_reason": reason}
         info: dict[str, Any] = {"action_mask": self._own_mask.copy()} if self._integer else {}
         if self._reports:
             info |= self._reported(self.learner)
-        info["end_reason"] = END_REASONS[summary >> SUMMARY_REASON_SHIFT]
+        info["end_reason"] = reason
         return info
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -133,36 +142,30 @@ class SeatEnv(SingleGame, gymnasium.Env):
         """
         if self._summary & SUMMARY_OVER:
             raise ResetNeeded("the episode is over, or none has begun: call reset()")
+        if (action.__class__ is not int and action.__class__ is not np.int64) or self._number is None:
+            action = one_action(self.ruleset, action)
         if self._joint:
-            self._actions[0, self.learner] = one_action(self.ruleset, action)
-        elif self._integer and (action.__class__ is int or action.__class__ is np.int64):
-            try:
-                self._actions[0] = action
-            except OverflowError:
-                raise self._no_action(action) from None
+            self._batch.actions[0, self.learner] = action
         else:
-            self._actions[0] = as_action(self.ruleset, action)
-        batch = self._batch
+            self._act(action)
         if self.strict:
-            batch._require_legal_learners()
-        if batch.compiled:
-            summary_now = batch.run(STEP)
-            assert summary_now is not None
-            self._summary = summary_now
+            self._batch._require_legal_learners()
+        if self._compiled:
+            summary = self._summary = self._go()
         else:
-            batch.step(batch.actions)
+            self._batch.step(self._batch.actions)
             self._look()
-            summary_now = self._summary
+            summary = self._summary
         if self.render_mode is not None:
             self._last_action = action
             if self.render_mode == "human":
                 self.render()
         return (
-            self._observation.copy() if self._dtype is None else self._observation.astype(self._dtype),
-            float(self._gain[0]),
-            summary_now & SUMMARY_TERMINATED != 0,
-            summary_now & SUMMARY_TRUNCATED != 0,
-            self._info(summary_now),
+            self._seen(),
+            self._gain[0],
+            summary & SUMMARY_TERMINATED != 0,
+            summary & SUMMARY_TRUNCATED != 0,
+            self._info(summary),
         )
 
     def action_masks(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Ruleset
 from asobiba.core.kernels import compiled
 from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
-from asobiba.core.loops.arrays import MOST_POLICIES, NO_AGENTS
+from asobiba.core.loops.arrays import MOST_POLICIES, NO_AGENTS, Table
 from asobiba.core.loops.games import ATTEMPTS, NOBODY
 from asobiba.core.random import Stream, begin_control, seed_keys
 from asobiba.core.record import CONTROL
@@ -158,12 +158,8 @@ class Seating(Batch):
         self.control["rng_key"][where] = seed_keys(seeds[where], Stream.EPISODES)
         self.control["rng_counter"][where] = 0
 
-    def run(
-        self, op: int, select: np.ndarray | None = None, mode: int | None = None, masks: np.ndarray | None = None
-    ) -> int | None:
-        if self._hand is not None:
-            return self._call(op, select, mode, self.games(masks), self._hand.engine, self._hand.table)
-        return super().run(op, select, mode, masks)
+    def _played_by(self) -> tuple[Any, Table]:
+        return super()._played_by() if self._hand is None else (self._hand.engine, self._hand.table)
 
     def reset(self, seed: int | None = None, select: np.ndarray | None = None) -> np.ndarray:
         """Begins new episodes, in all games or where `select` is set; returns the learner's observations."""

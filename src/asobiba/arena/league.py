@@ -42,7 +42,9 @@ def check_agents(ruleset: Ruleset, agents: Sequence[str], executor: Executor) ->
 
     Raises:
         UnknownAgent, GameParameterError, RefusedAgent: for the first that cannot play.
+        GameMistake: for what the author of the game got wrong.
     """
+    ruleset.require_tried()
     trust = executor.terms.trust
     here, elsewhere = [], []
     for text in dict.fromkeys(agents):

@@ -40,9 +40,11 @@ _WIDE = 140
 def _load(name: str) -> Game | str:
     """The game, or why it cannot be loaded."""
     try:
-        return game(name)
+        found = game(name)
+        found.ruleset()
+        return found
     except Exception as error:
-        return f"cannot be loaded: {type(error).__name__}: {error}"
+        return f"cannot be loaded: {type(error).__name__}: {error}\nasobiba check {name} tells more"
 
 
 def print_games() -> None:

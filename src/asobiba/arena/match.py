@@ -456,10 +456,19 @@ def _record(match: Match, table: Table, tally: _Tally, ending: _Ending | None) -
         )  # fmt: skip
     returns = tally.returns + forfeit_rewards(ruleset, ending.seat)
     return Record(
-        match, data, tuple(float(x) for x in returns), int(table.states["steps"][0]), ending.reason, ending.seat,
-        ending.detail, tuple(tally.decisions), tuple(tally.seconds), _tie_break(ruleset, table.states[0]),
-        digest(table.states[0]), teams_of(ruleset, table.states[0]),
-    )  # fmt: skip
+        match=match,
+        actions=data,
+        returns=tuple(float(x) for x in returns),
+        moves=int(table.states["steps"][0]),
+        reason=ending.reason,
+        culprit=ending.seat,
+        detail=ending.detail,
+        decisions=tuple(tally.decisions),
+        seconds=tuple(tally.seconds),
+        tie_break=_tie_break(ruleset, table.states[0]),
+        digest=digest(table.states[0]),
+        teams=teams_of(ruleset, table.states[0]),
+    )
 
 
 def finished_record(
@@ -485,10 +494,19 @@ def finished_record(
             decode_actions(ruleset, actions)[-1], separator=","
         ).replace("\n", "")
     return Record(
-        match, actions, tuple(float(x) for x in returns), int(state["steps"]), reason, culprit, detail,
-        tuple(int(x) for x in decisions), tuple(float(x) for x in seconds), _tie_break(ruleset, state), digest(state),
-        teams_of(ruleset, state),
-    )  # fmt: skip
+        match=match,
+        actions=actions,
+        returns=tuple(float(x) for x in returns),
+        moves=int(state["steps"]),
+        reason=reason,
+        culprit=culprit,
+        detail=detail,
+        decisions=tuple(int(x) for x in decisions),
+        seconds=tuple(float(x) for x in seconds),
+        tie_break=_tie_break(ruleset, state),
+        digest=digest(state),
+        teams=teams_of(ruleset, state),
+    )
 
 
 def _replaced(ruleset: Ruleset, state: np.void, failures: Mapping[int, str]) -> str:

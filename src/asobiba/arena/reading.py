@@ -110,10 +110,20 @@ def read_results(connection: sa.Connection, ruleset: int, seats: int) -> Examine
         hashes[number] = text_hash(name)
         place[number] = ordered.index(name) if name in ordered else -1
     results = Results(
-        tuple(ordered), head["id"], head["seed"], head["winner"].astype(np.int16), head["moves"],
-        head["reason"].astype(np.int8), head["culprit"].astype(np.int16), place[found["agent"]], found["return"],
-        found["decisions"], found["seconds"], found["tie_break"], found["team"].astype(np.int16),
-    )  # fmt: skip
+        agents=tuple(ordered),
+        number=head["id"],
+        seed=head["seed"],
+        winner=head["winner"].astype(np.int16),
+        moves=head["moves"],
+        reason=head["reason"].astype(np.int8),
+        culprit=head["culprit"].astype(np.int16),
+        seats=place[found["agent"]],
+        returns=found["return"],
+        decisions=found["decisions"],
+        seconds=found["seconds"],
+        tie_break=found["tie_break"],
+        teams=found["team"].astype(np.int16),
+    )
     columns = [
         head["seed"], head["winner"], head["moves"], head["reason"], head["culprit"], head["content"],
         hashes[found["agent"]], found["return"], found["decisions"], found["seconds"], found["tie_break"], found["team"],

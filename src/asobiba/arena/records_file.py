@@ -177,14 +177,20 @@ class RecordsFile:
             breaks, teams = columns["tie_break"][row].tolist(), columns["teams"][row].tolist()
             culprit = int(columns["culprit"][row])
             record = Record(
-                match if secret is None else secret.deal(match),
-                columns["actions"][self._begins[row] : self._begins[row + 1]].tobytes(),
-                tuple(columns["returns"][row].tolist()), int(columns["moves"][row]), REASONS[columns["reason"][row]],
-                None if culprit < 0 else culprit, header["details"][columns["detail"][row]],
-                tuple(columns["decisions"][row].tolist()), tuple(columns["seconds"][row].tolist()),
-                None if breaks[0] != breaks[0] else tuple(breaks), f"{int(columns['digest'][row]):016x}",
-                None if teams[0] < 0 else tuple(teams), header["kinds"][columns["contained"][row]],
-            )  # fmt: skip
+                match=match if secret is None else secret.deal(match),
+                actions=columns["actions"][self._begins[row] : self._begins[row + 1]].tobytes(),
+                returns=tuple(columns["returns"][row].tolist()),
+                moves=int(columns["moves"][row]),
+                reason=REASONS[columns["reason"][row]],
+                culprit=None if culprit < 0 else culprit,
+                detail=header["details"][columns["detail"][row]],
+                decisions=tuple(columns["decisions"][row].tolist()),
+                seconds=tuple(columns["seconds"][row].tolist()),
+                tie_break=None if breaks[0] != breaks[0] else tuple(breaks),
+                digest=f"{int(columns['digest'][row]):016x}",
+                teams=None if teams[0] < 0 else tuple(teams),
+                contained=header["kinds"][columns["contained"][row]],
+            )
             entry = Entry(
                 int(columns["sequence"][row]), header["times"][columns["time"][row]],
                 header["secrets"][columns["secret"][row]],
@@ -220,9 +226,19 @@ class RecordsFile:
 def _result(one: Listed) -> Result:
     r = one.record
     return Result(
-        one.number, r.match.seats, r.match.seed, r.returns, r.winner, r.moves, r.reason, r.culprit, r.decisions, r.seconds,
-        r.tie_break, r.teams,
-    )  # fmt: skip
+        number=one.number,
+        seats=r.match.seats,
+        seed=r.match.seed,
+        returns=r.returns,
+        winner=r.winner,
+        moves=r.moves,
+        reason=r.reason,
+        culprit=r.culprit,
+        decisions=r.decisions,
+        seconds=r.seconds,
+        tie_break=r.tie_break,
+        teams=r.teams,
+    )
 
 
 def _unpacked(path: Path) -> bytes:

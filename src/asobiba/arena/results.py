@@ -80,19 +80,19 @@ class Results(Sequence[Result]):
             return np.array(list(values), dtype).reshape(n, k)
 
         return cls(
-            agents,
-            np.array([r.number for r in found], np.int64),
-            np.array([r.seed for r in found], np.int64),
-            np.array([r.winner for r in found], np.int16),
-            np.array([r.moves for r in found], np.int64),
-            np.array([reasons[r.reason] for r in found], np.int8),
-            np.array([-1 if r.culprit is None else r.culprit for r in found], np.int16),
-            column(([index[name] for name in r.seats] for r in found), np.int32),
-            column((r.returns for r in found), np.float64),
-            column((r.decisions for r in found), np.int64),
-            column((r.seconds for r in found), np.float64),
-            column((r.tie_break or (np.nan,) * k for r in found), np.float64),
-            column((r.teams or range(k) for r in found), np.int16),
+            agents=agents,
+            number=np.array([r.number for r in found], np.int64),
+            seed=np.array([r.seed for r in found], np.int64),
+            winner=np.array([r.winner for r in found], np.int16),
+            moves=np.array([r.moves for r in found], np.int64),
+            reason=np.array([reasons[r.reason] for r in found], np.int8),
+            culprit=np.array([-1 if r.culprit is None else r.culprit for r in found], np.int16),
+            seats=column(([index[name] for name in r.seats] for r in found), np.int32),
+            returns=column((r.returns for r in found), np.float64),
+            decisions=column((r.decisions for r in found), np.int64),
+            seconds=column((r.seconds for r in found), np.float64),
+            tie_break=column((r.tie_break or (np.nan,) * k for r in found), np.float64),
+            teams=column((r.teams or range(k) for r in found), np.int16),
         )
 
     def __len__(self) -> int:
@@ -109,12 +109,19 @@ class Results(Sequence[Result]):
         breaks = tuple(self.tie_break[i].tolist())
         teams = tuple(self.teams[i].tolist())
         return Result(
-            int(self.number[i]), tuple(self.agents[a] for a in self.seats[i]), int(self.seed[i]),
-            tuple(self.returns[i].tolist()), int(self.winner[i]), int(self.moves[i]), REASONS[self.reason[i]],
-            None if self.culprit[i] < 0 else int(self.culprit[i]), tuple(self.decisions[i].tolist()),
-            tuple(self.seconds[i].tolist()), None if breaks[0] != breaks[0] else breaks,
-            None if teams == tuple(range(len(teams))) else teams,
-        )  # fmt: skip
+            number=int(self.number[i]),
+            seats=tuple(self.agents[a] for a in self.seats[i]),
+            seed=int(self.seed[i]),
+            returns=tuple(self.returns[i].tolist()),
+            winner=int(self.winner[i]),
+            moves=int(self.moves[i]),
+            reason=REASONS[self.reason[i]],
+            culprit=None if self.culprit[i] < 0 else int(self.culprit[i]),
+            decisions=tuple(self.decisions[i].tolist()),
+            seconds=tuple(self.seconds[i].tolist()),
+            tie_break=None if breaks[0] != breaks[0] else breaks,
+            teams=None if teams == tuple(range(len(teams))) else teams,
+        )
 
     def take(self, rows: np.ndarray) -> Results:
         """The results of these rows (indices or a mask); the agents stay as they are."""

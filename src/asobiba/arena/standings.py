@@ -91,9 +91,19 @@ class Standings:
 def as_result(record: Record, number: int = 0) -> Result:
     """A record that is in no store, in the form that ratings read."""
     return Result(
-        number, record.match.seats, record.match.seed, record.returns, record.winner, record.moves, record.reason,
-        record.culprit, record.decisions, record.seconds, record.tie_break, record.teams,
-    )  # fmt: skip
+        number=number,
+        seats=record.match.seats,
+        seed=record.match.seed,
+        returns=record.returns,
+        winner=record.winner,
+        moves=record.moves,
+        reason=record.reason,
+        culprit=record.culprit,
+        decisions=record.decisions,
+        seconds=record.seconds,
+        tie_break=record.tie_break,
+        teams=record.teams,
+    )
 
 
 def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95, seeds: str = "") -> Standings:
@@ -163,15 +173,29 @@ class _Tally:
         wins, draws = (0, 0) if self.alone else (int(self.wins[k]), int(self.draws[k]))
         met, score = self.met[k].sum(0), self.score[k].sum(0)
         return Standing(
-            rating.rank, rating.agent, rating.value, rating.low, rating.high, rating.tied_with,
-            wwg.value if wwg else None, wwg.low if wwg else None, wwg.high if wwg else None,
-            games, wins, draws, 0 if self.alone else games - wins - draws,
-            None if self.alone or not met.sum() else float(score.sum() / met.sum()), _shares(score, met),
-            float(self.gained[k] / games), int(self.faults[ILLEGAL][k]), int(self.faults[CRASH][k]),
-            int(self.faults[TIME_OUT][k]),
-            int(self.truncated[k]), float(self.moves[k] / games),
-            float(1000 * self.seconds[k] / max(self.decisions[k], 1)),
-        )  # fmt: skip
+            rank=rating.rank,
+            agent=rating.agent,
+            rating=rating.value,
+            low=rating.low,
+            high=rating.high,
+            tied_with=rating.tied_with,
+            wwg=wwg.value if wwg else None,
+            wwg_low=wwg.low if wwg else None,
+            wwg_high=wwg.high if wwg else None,
+            games=games,
+            wins=wins,
+            draws=draws,
+            losses=0 if self.alone else games - wins - draws,
+            score=None if self.alone or not met.sum() else float(score.sum() / met.sum()),
+            seat_scores=_shares(score, met),
+            mean_return=float(self.gained[k] / games),
+            illegal=int(self.faults[ILLEGAL][k]),
+            crashes=int(self.faults[CRASH][k]),
+            time_outs=int(self.faults[TIME_OUT][k]),
+            truncated=int(self.truncated[k]),
+            moves=float(self.moves[k] / games),
+            milliseconds=float(1000 * self.seconds[k] / max(self.decisions[k], 1)),
+        )
 
 
 def _shares(score: np.ndarray, met: np.ndarray) -> tuple[float | None, ...]:

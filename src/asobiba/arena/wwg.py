@@ -20,27 +20,15 @@ _PATIENCE = 20
 """Steps after which the change must have halved."""
 
 
-def match_points(first: Result, second: Result, agent: str) -> int:
-    """Points of `agent` in a match of two games with swapped seats: 4 for two wins, 0 for two losses.
-
-    At one win each the games' tie-breaker decides: 3 for more, 1 for less, 2 for the same (or where the game has
-    none). A draw counts half a game: with a win 3 points, with a loss 1.
-    """
-    score, tie_break = 0.0, 0.0
-    for result in (first, second):
-        seat = result.seats.index(agent)
-        score += 0.5 if result.winner < 0 else float(result.winner == seat)
-        if result.tie_break is not None:
-            tie_break += result.tie_break[seat] - result.tie_break[1 - seat]
-    if score == 1.0:
-        return 2 + (tie_break > 0) - (tie_break < 0)
-    return {0.0: 0, 0.5: 1, 1.5: 3, 2.0: 4}[score]
-
-
 @dataclass(frozen=True)
 class _Points:
-    """Counts of the matches of each pairing that gave its first agent 0 to 4 points: `(pairings, 5)`; `rows`, `columns`: the two
-    agents; `groups`: seeds under which the pairing met, with those that lack a game."""
+    """Counts of the matches of each pairing that gave its first agent 0 to 4 points: `(pairings, 5)`; `rows`, `columns`: the
+    two agents; `groups`: seeds under which the pairing met, with those that lack a game.
+
+    A match is two games with swapped seats: 4 points for two wins, 0 for two losses. At one win each the games'
+    tie-breaker decides: 3 for more, 1 for less, 2 for the same (or where the game has none). A draw counts half a game:
+    with a win 3 points, with a loss 1.
+    """
 
     rows: np.ndarray
     columns: np.ndarray

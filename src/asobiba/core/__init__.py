@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asobiba.core.errors import (
     AsobibaError,
+    GameMistake,
     GameParameterError,
     IllegalAction,
     MissingExtra,
@@ -60,6 +61,7 @@ __all__ = [
     "AgentDeclaration",
     "AsobibaError",
     "Game",
+    "GameMistake",
     "GameParameterError",
     "IllegalAction",
     "KernelAgent",

@@ -208,6 +208,7 @@ class Hand:
     def _bind(self) -> tuple[Any, Table]:
         # Late, since a copy is made piece by piece.
         if self._bound is None:
+            self.ruleset.require_tried()
             policies = [agent.policy for agent in self.agents]
             masked = any(agent.masks for agent in self.agents)
             nobody = [NOTHING] * (MOST_POLICIES - len(self.agents))

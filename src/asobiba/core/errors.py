@@ -16,6 +16,10 @@ class UnknownParameter(GameParameterError, TypeError):
     libraries that try arguments of their own on every environment look for that, and for its words."""
 
 
+class GameMistake(AsobibaError):
+    """Something that the author of a game got wrong: the message begins with the file and line."""
+
+
 class UnknownGame(AsobibaError, KeyError):
     """No game of that name is registered."""
 

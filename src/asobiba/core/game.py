@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 
-from asobiba.core.errors import AsobibaError, GameParameterError, UnknownParameter
+from asobiba.core.errors import AsobibaError, GameMistake, GameParameterError, UnknownParameter
+from asobiba.core.places import place_of
 from asobiba.core.record import header, record_dtype
 
 
@@ -168,8 +169,15 @@ class Game:
                 )
         try:
             return Ruleset(self, {**known, **parameters})
-        except (TypeError, ValueError) as error:
+        except Exception as error:
             if isinstance(error, AsobibaError):
+                raise
+            if not parameters:
+                where = f"{place_of(self.layout)}: " if isinstance(self.layout, FunctionType) else ""
+                raise GameMistake(
+                    f"{where}{self.name} cannot be made with its default parameters: {type(error).__name__}: {error}"
+                ) from error
+            if not isinstance(error, (TypeError, ValueError)):
                 raise
             raise GameParameterError(f"{self.name} cannot be made with {parameters}: {error}") from error
 
@@ -340,7 +348,20 @@ class Ruleset:
         """The compiled kernels (compiled at first use, then loaded from the disk cache)."""
         from asobiba.core.engine import engine_for
 
+        self.require_tried()
         return engine_for(self.game)
+
+    def require_tried(self) -> None:
+        """A trial of a game of another package, before it is compiled: see `asobiba.core.trial`.
+
+        Raises:
+            GameMistake: for what its author got wrong.
+        """
+        if not self.game.rules.__name__.startswith("asobiba."):
+            from asobiba.core.cache import cache_folder
+            from asobiba.core.trial import require
+
+            require(self.game, cache_folder)
 
     @cached_property
     def notation(self) -> ModuleType:

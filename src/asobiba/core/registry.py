@@ -9,13 +9,15 @@ from __future__ import annotations
 import copyreg
 import difflib
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from asobiba.core.errors import UnknownGame
+from asobiba.core.errors import AsobibaError, GameMistake, UnknownGame
 from asobiba.core.game import Game, camel_case
+from asobiba.core.places import told
 
 GROUP = "asobiba.games"
 _added: dict[str, Game] = {}
@@ -44,6 +46,12 @@ def _entries() -> dict[str, tuple[EntryPoint, int]]:
 def game_names() -> tuple[str, ...]:
     """Names of all registered games, sorted."""
     return tuple(sorted({*_entries(), *_added}))
+
+
+def games_of(package: str) -> list[str]:
+    """The names of the registered games that a package, or a module in it, declares."""
+    places = {name: entry.value.partition(":")[0] for name, (entry, _) in _entries().items()}
+    return [name for name, place in sorted(places.items()) if place == package or place.startswith(f"{package}.")]
 
 
 def game_ids() -> dict[str, GameIds]:
@@ -77,6 +85,7 @@ def game(name: str) -> Game:
 
     Raises:
         UnknownGame: with the nearest names.
+        GameMistake: where its package cannot be imported.
     """
     if name in _added:
         return _added[name]
@@ -90,7 +99,12 @@ def game(name: str) -> Game:
         hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"Games: {', '.join(names)}."
         raise UnknownGame(f"No game is called {name!r}. {hint}")
     entry, version = entries[name]
-    found = entry.load()
+    try:
+        found = entry.load()
+    except AsobibaError:
+        raise
+    except Exception as error:
+        raise GameMistake(told(error, None, f"loading the game {name!r} (entry point {entry.value!r})")) from error
     if not isinstance(found, Game):
         raise UnknownGame(f"The entry point {entry.value!r} of game {name!r} is no asobiba.core.Game: {found!r}")
     if (found.name, found.version) != (name, version):
@@ -102,8 +116,16 @@ def game(name: str) -> Game:
 
 
 def games() -> tuple[Game, ...]:
-    """All registered games, by name."""
-    return tuple(game(name) for name in game_names())
+    """All registered games, by name. One that cannot be loaded is left out, with a warning."""
+    found = []
+    for name in game_names():
+        try:
+            declared = game(name)
+            declared.ruleset()
+            found.append(declared)
+        except Exception as error:
+            warnings.warn(f"the game {name!r} is left out: {error}", stacklevel=2)
+    return tuple(found)
 
 
 def _pickled(declaration: Game) -> tuple[Callable[[str], Game], tuple[str]]:

@@ -62,8 +62,9 @@ def load_config(
 def _check_search(config: dict[str, Any]) -> dict[str, Any]:
     least = {"openings": 0, "start": None, "seed": None}
     for name, value in config.items():
-        if isinstance(value, int) and least.get(name, 1) is not None and value < least.get(name, 1):
-            raise ConfigError(f"{name} is {value}; expected at least {least.get(name, 1)}")
+        bound = least.get(name, 1)
+        if isinstance(value, int) and bound is not None and value < bound:
+            raise ConfigError(f"{name} is {value}; expected at least {bound}")
     rates = config["learning_rate"]
     if not (isinstance(rates, list) and len(rates) == 2 and all(isinstance(r, (int, float)) and r > 0 for r in rates)):
         raise ConfigError(f"learning_rate is {rates}; expected [from, to], both above 0")

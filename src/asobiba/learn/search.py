@@ -45,7 +45,7 @@ class Trees(NamedTuple):
         nodes, edges: the tree; the edges of a node stand side by side.
         rows: what is worked out for the edges of one node.
         path, taken: nodes and edges of a simulation.
-        count, used: how many nodes and edges the tree has.
+        node_count, used: how many nodes and edges the tree has.
         observation, mask: of one position.
         scratch, active: room for the network.
     """
@@ -55,7 +55,7 @@ class Trees(NamedTuple):
     rows: np.ndarray
     path: np.ndarray
     taken: np.ndarray
-    count: np.ndarray
+    node_count: np.ndarray
     used: np.ndarray
     observation: np.ndarray
     mask: np.ndarray
@@ -166,7 +166,7 @@ def _make_trees(ruleset: Ruleset, network: Network, threads: int, simulations: i
         rows=np.zeros((threads, actions), _ROW),
         path=np.zeros((threads, nodes), np.int64),
         taken=np.zeros((threads, nodes), np.int64),
-        count=np.zeros(threads, np.int64),
+        node_count=np.zeros(threads, np.int64),
         used=np.zeros(threads, np.int64),
         observation=np.zeros((threads, ruleset.observation_size), ruleset.observation_space.dtype),
         mask=np.zeros((threads, actions), np.int8),

@@ -51,7 +51,7 @@ class NetAgent(Agent):
             raise GameParameterError(f"search is gumbel or puct, not {search!r}")
         self.name, self.simulations, self.time = name, simulations, time
         self.network = policy if isinstance(policy, Network) else load_network(policy)
-        self._settings = {"considered": considered, "noise": noise, "puct": search == "puct"}
+        self._settings: dict[str, Any] = {"considered": considered, "noise": noise, "puct": search == "puct"}
         self._searcher: NetSearch | None = None
 
     def prepare(self, ruleset: Ruleset) -> None:

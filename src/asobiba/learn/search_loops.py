@@ -198,8 +198,8 @@ def simulate(tree, t, s, p, first, options):
         edge.reward = s.rewards[mover]
         depth += 1
         if edge.child < 0:
-            edge.child = trees.count[t]
-            trees.count[t] += 1
+            edge.child = trees.node_count[t]
+            trees.node_count[t] += 1
             n = int64(edge.child)
             new = trees.nodes[t, n]
             if has_ended(s):
@@ -238,7 +238,7 @@ def search_one(tree, t, root, s, p, sequence, simulations, options, generator):
     `s` is scratch; `sequence` says how many visits the edges tried in each simulation have (see `search.sequences`).
     """
     trees = tree[0]
-    trees.count[t], trees.used[t] = 1, 0
+    trees.node_count[t], trees.used[t] = 1, 0
     s[0] = root[0]
     expand(tree, 0, s[0], p, t)
     edges = int64(trees.nodes[t, 0].edges)

@@ -49,7 +49,7 @@ class HostedAgent(JsonLinesAgent):
             _ENGINE: str(engine or ""),
         }  # fmt: skip
         command = [sys.executable, "-m", "asobiba.protocols.hosted", game.name, _absolute(text)]
-        readable = [*_readable(text), *([engine] if engine else [])]
+        readable: list[str | Path] = [*_readable(text), *([engine] if engine else [])]
         super().__init__(command, readable=readable, environment=environment)
         self.name = text
 

@@ -47,6 +47,7 @@ from asobiba.core.loops.placeholder import (
 )
 
 # end of bind
+from asobiba.core.handover import unpacked
 from asobiba.core.random import begin_control, random_legal
 from asobiba.core.targets import CALLED, INLINED, LEAN, THREADED, WOVEN, again, part, prefetch
 
@@ -385,18 +386,22 @@ def run_range(begin, end, op, mode, select, games, table):
 
 
 @called
-def run(op, mode, select, games, table):
+def run(op, mode, handover):
     """Does `op` in the games where `select` is set; `mode` is that of auto-reset (see `asobiba.core.laws`).
+
+    Args:
+        handover: of `select` (`(n,)` uint8), `Games` and `Table` (see `asobiba.core.handover`).
 
     Returns the summary of the first game, which is all that an environment of one game asks for.
     """
+    select, games, table = unpacked(handover)
     run_range(0, games.states.shape[0], op, mode, select, games, table)
     return summary(games.states[0])
 
 
 @njit(**THREADED)
 def run_in_threads(threads, op, mode, select, games, table):
-    """`run`, with the games shared out to threads."""
+    """`run`, with the games shared out to threads. (Numba's threads take named tuples as arguments only.)"""
     for thread in prange(threads):
         begin = int64(thread) * games.states.shape[0] // threads
         end = (int64(thread) + 1) * games.states.shape[0] // threads

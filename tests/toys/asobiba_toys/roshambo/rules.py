@@ -26,3 +26,8 @@ def step(s, p, action):
 def observe(s, p, player, out):
     out[0] = s.lead if player == 0 else -s.lead
     out[1] = s.played
+
+
+@kernel
+def valid(s, p):
+    return 0 <= s.played <= p.rounds and -s.played <= s.lead <= s.played

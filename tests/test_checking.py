@@ -1,0 +1,260 @@
+"""Mistakes of authors: each ends in one message with the file and line, and harms nobody else's game."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOYS = Path(__file__).parent / "toys"
+RULES = """\
+from asobiba.core import kernel
+
+
+@kernel
+def reset(s, p):
+    s.left = p.stones
+
+
+@kernel
+def legal(s, p, mask):
+    for a in range(3):
+        mask[a] = a < s.left
+
+
+@kernel
+def step(s, p, action):
+    s.left -= action + 1
+    s.taken[s.to_move] += action + 1
+    if s.left == 0:
+        s.rewards[s.to_move] = 1
+        s.rewards[1 - s.to_move] = -1
+        s.terminated = 1
+    s.to_move = 1 - s.to_move
+
+
+@kernel
+def observe(s, p, player, out):
+    out[0] = s.left
+
+
+@kernel
+def valid(s, p):
+    return 0 <= s.left <= p.stones
+"""
+DECLARATION = """\
+from asobiba.core import Game, Layout
+from NAME import rules
+
+
+def layout(stones: int = 9) -> Layout:
+    return Layout(
+        state=[("left", "i4"), ("taken", "i4", (2,))],
+        parameters={"stones": stones},
+        actions=3,
+        observation={"left": (1,)},
+        observation_high=9,
+        max_steps=9,
+    )
+
+
+GAME = Game(
+    name="NAME",
+    version=0,
+    title="Stones",
+    layout=layout,
+    rules=rules,
+    evidence="none",
+)
+"""
+JOINT = {
+    "    s.left = p.stones\n": "    s.left = p.stones\n    s.to_move = TURN\n",
+    "    for a in range(3):\n        mask[a] = a < s.left\n": "    mask[:] = 1\n",
+    "    s.left -= action + 1\n    s.taken[s.to_move] += action + 1\n": "    s.left -= 1 + (action[0] == action[1])\n",
+    "    if s.left == 0:\n        s.rewards[s.to_move] = 1\n        s.rewards[1 - s.to_move] = -1\n": "    if s.left <= 0:\n",
+    "    s.to_move = 1 - s.to_move\n": "",
+}
+# name: what is replaced by what, the file and line that the message begins with, and what it says
+MISTAKES: dict[str, tuple[dict[str, str], str, int, str]] = {
+    "index_too_large": ({"s.taken[s.to_move] +=": "s.taken[s.to_move + 1] +="}, "rules.py", 18, "IndexError: index 2 is out"),
+    "index_negative": ({"s.taken[s.to_move] +=": "s.taken[s.to_move - 1] +="}, "rules.py", 18, "index -1 is negative"),
+    "observation_too_long": ({"    out[0] = s.left": "    out[1] = s.left"}, "rules.py", 28, "in the kernel `observe`"),
+    "no_valid": ({"def valid": "def vaild"}, "rules.py", 1, "`valid(s, p)` is missing, which every game needs. Did you mean 'vaild'?"),
+    "no_legal": ({"def legal": "def moves"}, "rules.py", 1, "`legal(s, p, mask)` is missing; no_legal needs it, since actions is"),
+    "arguments": ({"def step(s, p, action)": "def step(s, action)"}, "rules.py", 16, "takes 2 arguments; expected 3: `step(s, p, action)`"),
+    "no_kernel": ({"@kernel\ndef valid(s, p):\n    return 0 <= s.left <= p.stones\n": "valid = 1\n"}, "rules.py", 1, "expected a function decorated with asobiba.core.kernel"),
+    "unknown_field": ({"s.left -= action": "s.lefd -= action"}, "rules.py", 17, "no field 'lefd'. Did you mean 'left'?"),
+    "unknown_parameter": ({"s.left = p.stones": "s.left = p.stone"}, "rules.py", 6, "no field 'stone'. Did you mean 'stones'?"),
+    "forbidden_name": ({'("left", "i4")': '("round", "i4")'}, "__init__.py", 5, "rename field 'round'"),
+    "empty_mask": ({"mask[a] = a < s.left": "mask[a] = a + 1 < s.left"}, "rules.py", 10, "the mask is empty"),
+    "mask_of_twos": ({"mask[a] = a < s.left": "mask[a] = 2 * (a < s.left)"}, "rules.py", 10, "the mask holds [2]; expected 0 and 1"),
+    "not_zero_sum": ({"s.rewards[1 - s.to_move] = -1": "s.rewards[1 - s.to_move] = 0"}, "rules.py", 16, "do not add up to 0, though utility"),
+    "to_move_of_a_joint_game": (
+        {**JOINT, "TURN": "0", '    title="Stones",\n': '    title="Stones",\n    turns="simultaneous",\n'},
+        "rules.py", 5, "to_move is 0, but turns is 'simultaneous': it is -1 then",
+    ),
+    "to_move_of_nobody": ({"s.to_move = 1 - s.to_move": "s.to_move = 2"}, "rules.py", 16, "to_move is 2; expected a player, 0 to 1"),
+    "misspelt_value": ({'    title="Stones",\n': '    title="Stones",\n    utility="zerosum",\n'}, "__init__.py", 5, "utility='zerosum'; it is one of 'zero_sum', 'general_sum', 'single_agent'. Did you mean 'zero_sum'?"),
+    "misspelt_argument": ({"    title=": "    tilte="}, "__init__.py", 16, "unexpected keyword argument 'tilte'"),
+    "misspelt_layout": ({"max_steps=9": "max_step=9"}, "__init__.py", 5, "unexpected keyword argument 'max_step'"),
+    "syntax": ({"def reset(s, p):": "def reset(s, p)"}, "rules.py", 5, "expected ':'"),
+    "reward_range": ({"s.rewards[s.to_move] = 1": "s.rewards[s.to_move] = 2", "s.rewards[1 - s.to_move] = -1": "s.rewards[1 - s.to_move] = -2"}, "rules.py", 16, "reward_range declares -1.0 to 1.0"),
+    "observation_high": ({"observation_high=9": "observation_high=8"}, "rules.py", 27, "entry 0 is 9; observation_low and observation_high declare 0 to 8"),
+    "valid_that_is_wrong": ({"0 <= s.left <= p.stones": "0 < s.left <= p.stones"}, "rules.py", 32, "it calls a state of random play invalid"),
+    "overflow": ({'("taken", "i4", (2,))': '("taken", "u1", (2,))', "+= action + 1\n    if": "= action - 5\n    if"}, "rules.py", 18, "out of bounds for uint8"),
+}  # fmt: skip
+TRY = """
+import importlib, json, sys
+from asobiba import checking
+from asobiba.core import GameMistake
+
+for name in sys.argv[1:]:
+    try:
+        checking.play_plainly(name)
+    except GameMistake as mistake:
+        print(json.dumps([name, str(mistake)]))
+"""
+
+
+def write(folder: Path, name: str, changes: dict[str, str]) -> Path:
+    """A package with a game in `folder`."""
+    texts = {"rules.py": RULES, "__init__.py": DECLARATION}
+    for old, new in changes.items():
+        assert any(old in text for text in texts.values()), old
+        texts = {file: text.replace(old, new) for file, text in texts.items()}
+    package = folder / name
+    package.mkdir()
+    for file, text in texts.items():
+        (package / file).write_text(text.replace("NAME", name))
+    return package
+
+
+def install(folder: Path, *games: str) -> None:
+    """The packages' entry points, as pip would write them."""
+    info = folder / "mistakes-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mistakes\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("\n".join(["[asobiba.games]", *games]))
+
+
+def python(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(folder), str(TOYS), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200", "ASOBIBA_TRIAL": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What is said about each mistake, and the folder of the packages."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    for name, (changes, *_) in MISTAKES.items():
+        write(folder, name, changes)
+    write(folder, "sound", {})
+    write(
+        folder,
+        "joint",
+        {**JOINT, "TURN": "-1", '    title="Stones",\n': '    title="Stones",\n    turns="simultaneous",\n'},
+    )
+    done = python(folder, "-c", TRY, *MISTAKES, "sound", "joint", NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    return folder, dict(lines)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_named_with_its_line(told, name):
+    folder, messages = told
+    _, file, line, text = MISTAKES[name]
+    first = messages[name].splitlines()[0]
+    assert first.startswith(f"{folder / name / file}:{line}: "), first
+    assert text in first
+
+
+def test_sound_games_are_let_through(told):
+    assert {"sound", "joint"}.isdisjoint(told[1])
+
+
+@pytest.fixture(scope="module")
+def installed(told):
+    """The same folder with entry points: two broken games, one whose entry point is wrong, and one that is missing."""
+    folder, _ = told
+    install(
+        folder,
+        "index_too_large = index_too_large:GAME",
+        "forbidden_name = forbidden_name:GAME",
+        "misspelt_argument = misspelt_argument:GAME",
+        "wrong_entry = sound:NO_GAME",
+        "missing = no_such_package:GAME",
+    )
+    return folder
+
+
+def test_a_match_names_the_mistake_instead_of_dying(installed, tmp_path):
+    environment = {"ASOBIBA_CACHE_DIR": str(tmp_path)}
+    match = ["-m", "asobiba.cli", "match", "index_too_large", "random", "random", "-n", "2", "-j", "1"]
+    done = python(installed, *match, **environment)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"{installed / 'index_too_large' / 'rules.py'}:18: in the kernel `step`: IndexError" in done.stderr
+    assert "Traceback" not in done.stderr
+    (verdict,) = (tmp_path / "trials").iterdir()
+    assert "IndexError" in verdict.read_text()
+    verdict.write_text(json.dumps({"mistake": "remembered"}))
+    again = python(
+        installed,
+        "-c",
+        "from asobiba import conformance, game; conformance.check(game('index_too_large'))",
+        **environment,
+    )
+    assert "GameMistake: remembered" in again.stderr
+    assert again.returncode == 1
+
+
+def test_a_broken_game_breaks_no_other(installed):
+    listed = python(installed, "-m", "asobiba.cli", "games")
+    assert listed.returncode == 0, listed.stderr
+    for name in ("forbidden_name", "misspelt_argument", "wrong_entry", "missing"):
+        assert f"asobiba check {name}" in listed.stdout
+    assert "toy_nim" in listed.stdout
+    match = python(installed, "-m", "asobiba.cli", "match", "toy_nim", "random", "random", "-n", "2", "-j", "1")
+    assert match.returncode == 0, match.stderr
+    wrong = python(installed, "-m", "asobiba.cli", "match", "wrong_entry", "random", "random")
+    assert wrong.returncode == 2
+    assert "entry point 'sound:NO_GAME'" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+    code = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "from asobiba.api import openspiel\n"
+        "print(*openspiel.register())\n"
+        "import gymnasium, asobiba; print('asobiba/ToyNim-v0' in gymnasium.registry)"
+    )
+    done = python(installed, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert "toy_nim" in done.stdout
+    assert "forbidden_name" not in done.stdout
+    assert done.stdout.split()[-1] == "True"
+
+
+def test_check_passes_a_sound_folder_on_to_the_compiler_and_names_what_numba_cannot_compile(tmp_path):
+    package = write(tmp_path, "uncompilable", {"s.left = p.stones": "s.left = int(str(p.stones) * {1: 1}.get(1))"})
+    done = python(tmp_path, "-m", "asobiba.cli", "check", str(package), ASOBIBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.returncode == 1, done.stderr
+    assert "3 games in the plain interpreter" in done.stdout
+    assert f"{package / 'rules.py'}:6: Numba cannot compile this: " in done.stdout
+    assert done.stdout.index("rules.py:6") < done.stdout.index("Numba's own page")
+
+
+def test_check_says_what_it_takes(tmp_path):
+    done = python(tmp_path, "-m", "asobiba.cli", "check", "toy_nin")
+    assert done.returncode == 1
+    assert "Did you mean 'toy_nim'?" in done.stdout
+    assert "asobiba check ./my_game" in done.stdout
