@@ -4,6 +4,7 @@
 # make bench  measures speed beside the peers that are installed
 # make pages  plays leagues and pages again that are older than their code
 # make lint   what pre-commit checks
+# make lock   requirements.lock anew, with hashes; make sbom: which packages; make audit: their known vulnerabilities
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -22,10 +23,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # Further options of the pages, such as PAGES=--list.
 PAGES ?=
 
-.PHONY: help demo test test-slow ptx bench pages lint format clean
+.PHONY: help demo test test-slow ptx bench pages lint lock sbom audit format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -6
+	@sed -n 's/^# //p' Makefile | head -7
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
@@ -37,10 +38,14 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 	$(PIP) --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt requirements.lock
 	@echo "Installing what the tests need into $(VENV) ..."
+	@# The lock holds hashes; the build of PyTorch that fits the machine does not stand in it.
+	$(PIP) --require-hashes --no-deps --requirement requirements.lock || \
+		{ echo "requirements.lock does not fit this machine (see above): installing the versions of constraints.txt, without"; \
+		  echo "hashes, and of everything else the newest"; }
 	$(PIP) $(TORCH_ARGS) --constraint constraints.txt torch
-	$(PIP) --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --no-build-isolation --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -67,6 +72,31 @@ bench: $(VENV)/.dev
 pages: $(VENV)/.dev
 	$(BIN)/asobiba publish $(PAGES)
 
+TOOLS := $(VENV)-tools
+$(TOOLS)/.done: .ci/tools.lock
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps --requirement .ci/tools.lock
+	@touch $@
+
+# Needs the package index: what a new dependency or version needs, with hashes. Versions that fit are kept.
+COMPILE := $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--index-url https://pypi.org/simple --custom-compile-command "make lock"
+lock: $(TOOLS)/.done
+	$(COMPILE) --config-file .ci/lock.toml --extra dev --constraint constraints.txt --no-emit-package torch \
+		--output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file .ci/tools.lock .ci/tools.in
+
+# Which packages the tests have run with, as CycloneDX; published beside a release.
+sbom: $(VENV)/.dev $(TOOLS)/.done
+	mkdir -p dist
+	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-file dist/asobiba.cdx.json $(BIN)/python
+	@echo "Written: dist/asobiba.cdx.json"
+
+# Needs the network: the service that knows the vulnerabilities (AUDIT="--vulnerability-service osv" for another one).
+AUDIT ?=
+audit: $(TOOLS)/.done
+	$(TOOLS)/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements.lock $(AUDIT)
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -78,4 +108,4 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) $(TOOLS) build dist *.egg-info

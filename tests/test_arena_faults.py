@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -17,11 +21,12 @@ from arena_tools import ROGUES
 
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import check_agents, run_league
-from asobiba.arena.match import Match
+from asobiba.arena.match import Match, killed_record
+from asobiba.arena.player import FIELDS, Late, Player, SharedThinking, Terms, Unit
 from asobiba.arena.replay import verify
 from asobiba.arena.store import Store
 from asobiba.arena.trust import EVERYBODY, NOBODY, Trust, trusted
-from asobiba.arena.worker import RefusedAgent
+from asobiba.arena.worker import RefusedAgent, Worker, WorkerError
 from asobiba.core import UnknownAgent, game
 from asobiba.protocols.sandbox import Sandbox, best_kind
 from asobiba.protocols.stopwatch import Pauses, Stopwatch
@@ -62,10 +67,77 @@ def test_what_an_agent_does_to_its_process_costs_it_the_game_and_nobody_else():
         assert detail in record.detail
 
 
-def test_a_constructor_that_never_returns_is_a_time_out():
-    executor = LocalExecutor(1, time_limit=1.0, warm_up=2.0, trust=EVERYBODY)
-    (record,) = play(executor, matches(["unfinished"]))
-    assert (record.reason, record.culprit) == ("time-out", 0)
+def test_an_agent_that_never_begins_has_its_warm_up_once():
+    """In a constructor that computes, and in a `reset` that sleeps; afterwards it has no more time than for a move."""
+    executor = LocalExecutor(1, time_limit=0.5, warm_up=2.0, trust=EVERYBODY)
+    records = play(executor, matches(["unfinished", "never_begins"], 2))
+    assert {(record.reason, record.culprit) for record in records} == {("time-out", 0)}
+    assert len(records) == 4
+    assert executor.terms.suspects == {"unfinished", "never_begins"}
+    waited = {name: [] for name in executor.terms.suspects}
+    for record in records:
+        waited[record.match.seats[0]].append(float(record.detail.split("within ")[1].split()[0]))
+    for seconds in waited.values():
+        assert len(seconds) == 2
+        assert min(seconds) < 2.0 <= max(seconds)
+
+
+def test_a_contained_agent_that_never_begins_has_its_start_once(monkeypatch):
+    monkeypatch.setattr("asobiba.protocols.json_lines.START_SECONDS", 3.0)
+    terms = Terms(0.5, 30.0)
+    clock, log = (ctypes.c_double * FIELDS)(), (ctypes.c_ubyte * 1000)()
+    player = Player(SharedThinking(clock, log, terms), terms)
+    try:
+        found = list(player.play(Unit(tuple(matches(["never_begins"], 2)), "single")))
+    finally:
+        player.close()
+    assert [type(one) for one in found] == [list, Late, list]
+    details = [record.detail for records in found if isinstance(records, list) for record in records]
+    assert all("did not answer within 0.5 s" in detail for detail in details), details
+
+
+def test_what_comes_back_is_counted_against_what_was_asked():
+    executor, wanted = LocalExecutor(1, time_limit=5.0, trust=EVERYBODY), matches(["twins"], 12)
+    records = play(executor, wanted)
+    assert sorted(record.match.key for record in records) == sorted(match.key for match in wanted)
+    assert {record.reason for record in records} == {"rules"}
+    for record in records:
+        verify(record)
+
+
+def test_a_process_that_forges_records_is_not_believed():
+    asked, others = matches(["bouton"], 3), matches(["random"], 1)
+    record = killed_record(asked[0], 0, "crash", "", b"")
+    worker = Worker.__new__(Worker)
+    worker.unit, worker._done, worker.again = Unit(tuple(asked), "single"), set(), []
+    assert worker._asked_for([record, record]) == [record]
+    assert worker._asked_for([record, killed_record(others[0], 0, "crash", "", b"")]) == []
+    (rest,) = worker._missing(worker.unit, failed=False)
+    assert rest.matches == tuple(asked[1:])
+    assert rest.strikes == 1
+    with pytest.raises(WorkerError, match="without a record"):
+        worker._missing(replace(rest, strikes=2), failed=False)
+
+
+def test_what_workers_leave_behind_goes_with_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    executor = LocalExecutor(1, time_limit=5.0, trust=EVERYBODY)
+    (record,) = play(executor, matches(["litters"]))
+    assert "exit code 5" in record.detail
+    assert not [path for path in tmp_path.rglob("*") if "litter" in path.name]
+
+
+def test_what_killed_processes_leave_behind_goes_at_the_next_start(tmp_path):
+    code = "import os, signal; from asobiba.protocols.scratch import scratch_folder; "
+    code += "open(scratch_folder('home') / 'file', 'w').close(); os.kill(os.getpid(), signal.SIGKILL)"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    assert len(list(tmp_path.rglob("file"))) == 1
+    code = "from asobiba.protocols.scratch import scratch_folder, sweep; import os; scratch_folder('home'); "
+    code += "print(sweep(), len(os.listdir(os.environ['TMPDIR'])))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "2"]  # its own folder and lock, and they are not swept
+    assert list(tmp_path.iterdir()) == []
 
 
 def children():

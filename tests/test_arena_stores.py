@@ -25,7 +25,7 @@ from asobiba.arena.match import Match, play_match
 from asobiba.arena.results import Results
 from asobiba.arena.schedule import round_robin
 from asobiba.arena.seals import seals
-from asobiba.arena.store import DamagedStore, Store, StoreError
+from asobiba.arena.store import DamagedStore, Store, StoreError, chosen_store, default_store
 from asobiba.arena.verify import verify_store
 from asobiba.core import game, make_agent
 
@@ -329,3 +329,28 @@ def test_numbers_and_keys_of_a_match_stay(store, played):
         assert times.shape == (12,)
         assert (np.abs(times - time.time()) < 3600).all()
         assert kept.record(1).match == Match.of(NIM, kept.record(1).match.seats, kept.record(1).match.seed)
+
+
+def test_a_password_is_on_no_command_line_and_in_no_message(tmp_path, monkeypatch):
+    with_password = "postgresql://ann:s3cret@127.0.0.1:1/x"
+    for text in (with_password, "postgresql://ann@127.0.0.1:1/x?password=s3cret"):
+        with pytest.raises(StoreError, match="everybody on this machine") as refused:
+            chosen_store(NIM.game, text)
+        assert "s3cret" not in str(refused.value)
+    file = tmp_path / "store"
+    file.write_text(with_password + "\n")
+    file.chmod(0o644)
+    with pytest.raises(StoreError, match="chmod 600"):
+        chosen_store(NIM.game, f"@{file}")
+    file.chmod(0o600)
+    assert chosen_store(NIM.game, f"@{file}") == with_password
+    assert chosen_store(NIM.game, "postgresql://ann@127.0.0.1/x") == "postgresql://ann@127.0.0.1/x"
+    assert chosen_store(NIM.game) == default_store(NIM.game)
+    monkeypatch.setenv("ASOBIBA_STORE", with_password)
+    assert chosen_store(NIM.game) == with_password
+    with pytest.raises(StoreError, match="127") as failed:
+        Store(chosen_store(NIM.game))
+    assert "s3cret" not in str(failed.value)
+    with pytest.raises(StoreError) as unreadable:
+        Store("postgresql://ann:s3cret@127.0.0.1:port/x")
+    assert "s3cret" not in str(unreadable.value)

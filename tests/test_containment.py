@@ -107,7 +107,7 @@ def test_the_documentation_has_the_table():
 
 
 LOADER_NAMES = sorted({entry.name for entry in entry_points(group=LOADERS)})
-FILES = {"sb3": ("policy.zip", "policy.safetensors"), "rules": ("rules.yml",)}
+FILES = {"net_uct": ("policy.safetensors",), "sb3": ("policy.zip", "policy.safetensors"), "rules": ("rules.yml",)}
 """What a loader that says that it starts nothing is given to read."""
 
 
@@ -141,7 +141,7 @@ def test_whatever_a_loader_starts_is_contained(name, spy, tmp_path, monkeypatch)
             assert not contained(NIM.game, f"{name}:{file}")
             for found in (NIM.game, game("gogo")):
                 with pytest.raises(asobiba.core.AsobibaError):
-                    make_player(found, f"{name}:{file}")
+                    make_player(found, f"{name}:{'policy=' * (name == 'net_uct')}{file}").prepare(found.ruleset())
         assert not mark.exists()
         return
     words = shlex.join([*spy, *tricks])

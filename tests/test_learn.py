@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import resource
+import shutil
 import signal
+import zipfile
 
 import numpy as np
+import psutil
 import pytest
 import torch
 import yaml
@@ -18,7 +22,7 @@ from asobiba.api.seating import Seating
 from asobiba.cli import app
 from asobiba.core import agent_declarations, make_agent
 from asobiba.core.registry import game
-from asobiba.learn import reporting, training
+from asobiba.learn import own_files, reporting, training
 from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
 from asobiba.learn.config import ConfigError, load_config, read_settings
 from asobiba.learn.evaluation import evaluate, summarise
@@ -254,6 +258,71 @@ def test_a_run_may_begin_with_the_weights_of_another(straight, tmp_path):
         training._start_from(
             training.new_model(game("toy_nim").ruleset(), small_config(policy_kwargs={"net_arch": [8]})).policy, policy
         )
+
+
+def test_only_a_checkpoint_that_this_user_wrote_is_gone_on_with(straight, tmp_path, monkeypatch):
+    """It holds pickles; one with a pickle of somebody else's is not read, whether its hash is missing, old or another key's."""
+    folder = tmp_path / "given"
+    shutil.copytree(straight[0], folder)
+    checkpoint, mark = folder / training.CHECKPOINT, tmp_path / "ran"
+    with zipfile.ZipFile(checkpoint) as archive:
+        model, sealed = archive.read("model.zip"), archive.comment
+    assert len(sealed) == 64
+    assert own_files.key_file().stat().st_mode & 0o077 == 0
+    evil = b"cbuiltins\nexec\n(Vopen(" + repr(str(mark)).encode() + b", 'w')\ntR."
+    for comment in (b"", sealed, b"0" * 64):
+        with zipfile.ZipFile(checkpoint, "w") as archive:
+            archive.writestr("model.zip", model)
+            archive.writestr("state.pkl", evil)
+            archive.comment = comment
+        with pytest.raises(training.RunFolderError, match="--trust"):
+            training.train(game("toy_nim"), small_config(total_steps=2048), folder, progress=False)
+    shutil.copy(straight[0] / training.CHECKPOINT, checkpoint)
+    assert training.load_checkpoint(checkpoint).num_timesteps == 2048
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "of another user"))
+    with pytest.raises(training.RunFolderError, match="--trust"):
+        training.load_checkpoint(checkpoint)
+    assert training.load_checkpoint(checkpoint, trust=True).num_timesteps == 2048
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remark"),
+    [
+        (
+            "observation_space",
+            {"box": [50_000, 50_000], "dtype": "float32", "low": 0.0, "high": 1.0},
+            "space of 50000 x",
+        ),
+        ("observation_space", {"box": [-1, 3], "dtype": "float32", "low": 0.0, "high": 1.0}, "space of -1 x"),
+        ("action_space", {"discrete": 10**12}, "space of 1000000000000 numbers"),
+        ("arguments", {"net_arch": [50_000, 50_000]}, "a larger network"),
+    ],
+)
+def test_a_policy_file_is_checked_before_memory_is_asked_for(straight, tmp_path, name, value, remark):
+    path = straight[0] / "policy.safetensors"
+    with safe_open(path, framework="pt") as opened:
+        header = yaml.safe_load(opened.metadata()["policy.yml"])
+    file = tmp_path / "greedy.safetensors"
+    save_file(load_file(path), file, metadata={"policy.yml": yaml.safe_dump({**header, name: value})})
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    held = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (held + (1 << 30), limit[1]))
+    try:
+        with pytest.raises(PolicyFileError, match=remark):
+            load_policy(file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+
+
+def test_the_header_of_a_policy_file_does_not_unfold(straight, tmp_path):
+    file = tmp_path / "deep.safetensors"
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"{chr(98 + k)}: &{chr(98 + k)} [*{chr(97 + k)}, *{chr(97 + k)}]\n" for k in range(24)
+    )
+    save_file(load_file(straight[0] / "policy.safetensors"), file, metadata={"policy.yml": bomb})
+    with pytest.raises(PolicyFileError, match="no aliases"):
+        load_policy(file)
 
 
 def test_an_interrupt_saves_a_checkpoint_and_the_next_start_goes_on(straight, tmp_path):

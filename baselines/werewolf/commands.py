@@ -155,7 +155,7 @@ def serve(
     import socket
 
     from asobiba.arena.secret import Secret
-    from asobiba.arena.store import Store
+    from asobiba.arena.store import Store, chosen_store
     from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set, receive_peers
     from asobiba.core import AsobibaError, game, make_agent
 
@@ -172,7 +172,7 @@ def serve(
         ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
         filler = fill or "basic"
         make_agent(declared, filler)
-        results = Store(store) if store is not None else None
+        results = Store(chosen_store(declared, store)) if store is not None else None
         given = None if seed is None else Secret.of_seed(seed)
         secret = results.secret(ruleset, given) if results else given or Secret.draw()
         server = socket.create_server((host, port))

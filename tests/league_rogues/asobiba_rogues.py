@@ -104,6 +104,37 @@ class LeavesEarly(Rogue):
         os._exit(7)
 
 
+class Twins(Rogue):
+    """Comes back twice: as itself, and as a copy of the whole process, which plays on."""
+
+    def misbehave(self):
+        os.fork()
+        return self.again()
+
+    def again(self):
+        return int(np.flatnonzero(self.legal)[0])
+
+    def act(self, view, legal):
+        self.legal = legal
+        return super().act(view, legal)
+
+
+class Litters(Rogue):
+    """Leaves files in the temporary folder, and ends its process."""
+
+    def misbehave(self):
+        import tempfile
+
+        with open(os.path.join(tempfile.mkdtemp(prefix="asobiba-litter-"), "file"), "wb") as file:
+            file.write(b"x" * 1_000_000)
+        os._exit(5)
+
+
+class NeverBegins(Rogue):
+    def reset(self, ruleset, seat, seed):
+        time.sleep(3600)
+
+
 class Unbuildable(Rogue):
     def __init__(self):
         raise SystemExit("no")
@@ -201,6 +232,9 @@ AGENTS = (
     declare("garbles", Garbles),
     declare("leaves_early", LeavesEarly),
     declare("unbuildable", Unbuildable),
+    declare("twins", Twins),
+    declare("litters", Litters),
+    declare("never_begins", NeverBegins),
     declare("unfinished", Unfinished),
     declare("spies", Spies),
     declare("wild", lambda: KernelAgent(wild_policy)),

@@ -41,7 +41,11 @@ Trusted = Annotated[
 RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster.  [default: a local one]")]
 StorePlace = Annotated[
     str | None,
-    typer.Option("--store", help="SQLite file or postgresql:// URL.  [default: runs/league/GAME.sqlite]"),
+    typer.Option(
+        "--store",
+        help="SQLite file, postgresql:// URL without a password, or @FILE that holds one.  [default: $ASOBIBA_STORE, or "
+        "runs/league/GAME.sqlite]",
+    ),
 ]
 PublicSeed = Annotated[
     int | None,
@@ -128,9 +132,9 @@ def _say_compiling(agents: list[str]) -> None:
 
 def open_store(ruleset: Ruleset, place: str | None, create: bool) -> Store:
     """The store of the league."""
-    from asobiba.arena.store import Store, default_store
+    from asobiba.arena.store import Store, chosen_store
 
-    store = Store(place or default_store(ruleset.game), create)
+    store = Store(chosen_store(ruleset.game, place), create)
     store.require(ruleset)
     return store
 
@@ -144,7 +148,7 @@ def match(
     param: Parameters = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = 10.0,
-    store: Annotated[str | None, typer.Option(help="Keep the games in this SQLite file or database.")] = None,
+    store: Annotated[str | None, typer.Option(help="Keep the games in this store, as in: asobiba league.")] = None,
     executor: ExecutorName = "local",
     ray_address: RayAddress = None,
     trust: Trusted = None,
@@ -507,12 +511,12 @@ def replay(
     import json
 
     from asobiba.arena.show import record_json, replay_text, save_film
-    from asobiba.arena.store import Store, default_store
+    from asobiba.arena.store import Store, chosen_store
     from asobiba.core import AsobibaError
     from asobiba.core import game as find
 
     found = find(game)
-    with Store(store or default_store(found), create=False) as kept:
+    with Store(chosen_store(found, store), create=False) as kept:
         record = kept.record(number)
     if record.match.game != found.name:
         raise AsobibaError(f"match {number} is one of {record.match.game}, not of {found.name}")

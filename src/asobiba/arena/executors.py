@@ -18,6 +18,7 @@ from asobiba.arena.trust import NOBODY, Trust, contained
 from asobiba.arena.worker import Terms, Unit, Worker, WorkerError
 from asobiba.core import game
 from asobiba.protocols.sandbox import Sandbox
+from asobiba.protocols.scratch import sweep
 from asobiba.protocols.stopwatch import own_share
 
 TIME_LIMIT = 10.0
@@ -87,6 +88,7 @@ class Executor(ABC):
             raise ValueError(f"jobs must be at least 1, not {jobs}")
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"the time limit must be positive, not {time_limit}")
+        sweep()
         self.terms = Terms(time_limit, warm_up, trust, containment or Sandbox())
         self.compiling: Callable[[list[str]], None] = lambda agents: None
         """Told which agents must be compiled before games begin."""
@@ -143,7 +145,12 @@ class Executor(ABC):
             pool.close()
             raise
         self.kernels |= pool.kernels
+        self._remember(pool)
         return pool
+
+    def _remember(self, pool: Pool) -> None:
+        """Who has overstepped its warm-up once does not get another one in the next round."""
+        self.terms = replace(self.terms, suspects=self.terms.suspects | pool.terms.suspects)
 
     def _terms(self, jobs: int) -> Terms:
         return replace(self.terms, threads=own_share(jobs, available_cores()))
@@ -182,7 +189,9 @@ class LocalExecutor(Executor):
 
     def _play(self, work: Source, until: float | None, keep: bool) -> Iterator[list[Record]]:
         terms = self._terms(self.jobs)
-        ready = [worker for worker in self._waiting if worker.terms == terms and worker.process.is_alive()][: self.jobs]
+        ready = [worker for worker in self._waiting if _alike(worker.terms, terms) and worker.process.is_alive()][
+            : self.jobs
+        ]
         others = [worker for worker in self._waiting if worker not in ready]
         self._waiting.clear()
         _end(others)
@@ -193,7 +202,13 @@ class LocalExecutor(Executor):
                 self._waiting += [worker for worker in pool.workers if worker.unit is None]
                 pool.workers = [worker for worker in pool.workers if worker.unit is not None]
         finally:
+            self._remember(pool)
             pool.close()
+
+
+def _alike(ours: Terms, theirs: Terms) -> bool:
+    """Whether workers of the one may play for the other; who is suspected is told them with each unit."""
+    return replace(ours, suspects=frozenset()) == replace(theirs, suspects=frozenset())
 
 
 def _end(workers: list[Worker]) -> None:
@@ -244,13 +259,17 @@ class Pool:
                 unit = self.work.take()
                 if unit is None:
                     return
-                worker.give(unit)
+                worker.give(unit, self.terms.suspects)
         while len(self.workers) < self.jobs:
             unit = self.work.take()
             if unit is None:
                 return
             self.workers.append(Worker(self.terms))
-            self.workers[-1].give(unit)
+            self.workers[-1].give(unit, self.terms.suspects)
+
+    def _suspect(self, agents: frozenset[str]) -> None:
+        if not agents <= self.terms.suspects:
+            self.terms = replace(self.terms, suspects=self.terms.suspects | agents)
 
     def _attend(self, worker: Worker, speaks: bool) -> Iterator[list[Record]]:
         reason = None
@@ -262,6 +281,7 @@ class Pool:
                 reason = CRASH
             else:
                 self.deaths = 0
+                self._suspect(worker.late)
                 if message is None:
                     if worker.finished is not None:
                         self.work.finished(worker.finished)
@@ -284,7 +304,7 @@ class Pool:
         self.workers.remove(worker)
         worker.kill()
         if worker.suspect is not None and reason != CRASH:
-            self.terms = replace(self.terms, suspects=self.terms.suspects | {worker.suspect})
+            self._suspect(frozenset({worker.suspect}))
         self.deaths = 0 if worker.was_thinking and reason != "stopped" else self.deaths + 1
         if self.deaths == FRUITLESS_DEATHS:
             raise WorkerError(

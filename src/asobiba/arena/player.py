@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ STARTED, ALLOWED, SEAT, INDEX, NOTED, WARMING, CPU, BEAT, PAUSED, BEFORE = range
 """Fields of the shared clock: when the present thinking began and how long it may take, whose it is, in which match of
 the unit; bytes in the log of actions; the processor time at which a warm-up is over; processor time, time and pauses at
 the last sign of life; pauses before the present thinking."""
-_WALL_PER_CPU = 10
+_WALL_PER_CPU = 3
 """A warm-up may take this many seconds by the clock for every second of processor time that it is allowed."""
 MOST_STRIKES = 3
 """Number of tries of a game whose end cannot be decided; then the agent that thought each time is to blame."""
@@ -72,6 +73,13 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Late:
+    """An agent whose program did not start in the time that it has for that once."""
+
+    agent: str
+
+
+@dataclass(frozen=True)
 class Checked:
     """An agent that was built and began a game, and whether it is a kernel."""
 
@@ -86,12 +94,14 @@ class SharedThinking(Thinking):
         super().__init__(terms.limit)
         self._clock, self._log, self._terms = clock, memoryview(log).cast("B"), terms
         self.pauses = Pauses()
+        self.suspects = terms.suspects
+        self._pid = os.getpid()
 
     def start(self, seat: int, agent: str, moves: int = 1, slack: float = 0.0) -> None:
         self._begin(seat, None if self.limit is None else moves * self.limit + slack)
 
     def warm(self, seat: int, agent: str) -> None:
-        if self.limit is None or agent in self._terms.suspects:
+        if self.limit is None or agent in self.suspects:
             self._begin(seat, self.limit)
         else:
             allowed = max(self._terms.warm_up, self.limit)
@@ -107,6 +117,8 @@ class SharedThinking(Thinking):
         self._clock[STARTED] = self._began
 
     def stop(self) -> float:
+        if os.getpid() != self._pid:  # an agent has forked, and its child has come back too
+            os._exit(0)
         self._clock[STARTED] = 0.0
         passed = time.monotonic() - self._began
         # Looking at the pauses costs more than most moves take.
@@ -137,9 +149,27 @@ class Player:
         self._agents: dict[tuple, Agent] = {}
         self._checked: dict[tuple, Agent] = {}
         """Agents that began a game and have not played yet."""
+        self._told: frozenset[str] = terms.suspects
+
+    def suspect(self, agents: frozenset[str]) -> None:
+        """These agents have overstepped their warm-up, here or elsewhere: they have no more time than for a move."""
+        self.thinking.suspects |= agents
+        self._told |= agents
+
+    def _late(self) -> Iterator[Late]:
+        """Agents of programs that did not start in time, told once."""
+        for agent in [*self._agents.values(), *self._checked.values()]:
+            if getattr(agent, "started_late", False) and agent.name not in self._told:
+                self.suspect(frozenset({agent.name}))
+                yield Late(agent.name)
 
     def play(self, unit: Unit) -> Iterator[Any]:
-        """Yields lists of records, and `Unit`s that are to be played again."""
+        """Yields lists of records, `Unit`s that are to be played again, and agents that are `Late`."""
+        for found in self._play(unit):
+            yield found
+            yield from self._late()
+
+    def _play(self, unit: Unit) -> Iterator[Any]:
         self.thinking.begin_match(0)
         if unit.kind == "warm":
             self._seat(unit.matches[0], 0, "warm")
@@ -178,7 +208,10 @@ class Player:
             finally:
                 self.thinking.stop()
             self._agents[key] = agent
-        return self._agents[key]
+        agent = self._agents[key]
+        if getattr(agent, "thinks_outside", False) and (text in self.thinking.suspects):
+            agent.started_late = True  # type: ignore[attr-defined]
+        return agent
 
     def _build(self, match: Match, text: str) -> Agent:
         checked = self._checked.pop((match.game, match.parameters_text, text), None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import sqlite3
 import tempfile
 import time
@@ -67,6 +69,52 @@ class DamagedStore(StoreError):
         self.numbers, self.faults = tuple(numbers), tuple(faults)
 
 
+VARIABLE = "ASOBIBA_STORE"
+"""The environment variable that names a store where no `--store` is given."""
+
+
+def chosen_store(game: Game, text: str | None = None) -> str | Path:
+    """The store that a command line names, without a password that other users could read there.
+
+    Args:
+        text: a path, a URL without a password, or `@FILE`: a file that holds a URL; `None`: what `$ASOBIBA_STORE` says (with
+            a password, if need be), or `default_store`.
+
+    Raises:
+        StoreError: for a URL with a password, and for a file that others may read.
+    """
+    if text is None:
+        return os.environ.get(VARIABLE) or default_store(game)
+    if text.startswith("@"):
+        return _read_place(Path(text[1:]))
+    if "://" in text and _hidden(text) != text:
+        raise StoreError(
+            f"--store {_hidden(text)} has a password in it, and everybody on this machine can read command lines. Put the URL "
+            f"into a file (--store @FILE) or into the variable {VARIABLE}, or leave the password out and put it into "
+            "~/.pgpass or the variable PGPASSWORD"
+        )
+    return text
+
+
+def _read_place(file: Path) -> str:
+    try:
+        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"cannot read the store's URL from {file}: {error}") from None
+    if os.name == "posix" and mode & 0o077:
+        raise StoreError(f"{file}, which holds the store's URL, may be read by others: chmod 600 {file}")
+    if not text or "\n" in text:
+        raise StoreError(
+            f"{file} holds no URL of a store: expected one line, such as postgresql://user:password@host/database"
+        )
+    return text
+
+
+def _hidden(place: str) -> str:
+    """A store's place without its password."""
+    return re.sub(r"([?&]password=)[^&]*", r"\1***", re.sub(r"(://[^/@:]*:)[^/]*@", r"\1***@", place))
+
+
 def default_store(game: Game) -> Path:
     """File in which the league of a game keeps its results, relative to the working folder."""
     return Path("runs") / "league" / f"{game.name}.sqlite"
@@ -84,10 +132,10 @@ class Store:
     """
 
     def __init__(self, place: str | Path, create: bool = True):
-        self.place = str(place)
+        self.place = _hidden(str(place))
         self.upgraded: Path | None = None
         """The copy of the older store that this one was upgraded from."""
-        url, path = _url(self.place)
+        url, path = _url(str(place))
         if path is not None:
             _require_file(path, create)
         self.is_file = path is not None
@@ -589,9 +637,9 @@ def _url(place: str) -> tuple[sa.URL, Path | None]:
             url = url.set(drivername="postgresql+psycopg")
         backend = url.get_backend_name()
     except (sa.exc.SQLAlchemyError, ValueError) as error:
-        raise StoreError(f"cannot read the store's URL {place!r}: {error}") from None
+        raise StoreError(f"cannot read the store's URL {_hidden(place)!r}: {type(error).__name__}") from None
     if backend not in ("sqlite", "postgresql"):
-        raise StoreError(f"a store is a SQLite file or a postgresql:// URL, not {place!r}")
+        raise StoreError(f"a store is a SQLite file or a postgresql:// URL, not {_hidden(place)!r}")
     return url, Path(url.database) if backend == "sqlite" and url.database else None
 
 

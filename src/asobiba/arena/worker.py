@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any
@@ -33,6 +34,7 @@ from asobiba.arena.player import (
     STARTED,
     WARMING,
     Checked,
+    Late,
     Player,
     SharedThinking,
     Terms,
@@ -41,13 +43,17 @@ from asobiba.arena.player import (
 )
 from asobiba.core import AsobibaError
 from asobiba.core.answers import describe
+from asobiba.core.cache import cache_folder
 from asobiba.protocols.process import STOPPED_SECONDS
+from asobiba.protocols.scratch import scratch_folder
 from asobiba.protocols.stopwatch import OUTSIDE_SIGNALS, TICK, cpu_seconds, is_stopped, share_environment
 
 __all__ = ["RefusedAgent", "Terms", "Unit", "Worker", "WorkerError"]
 _LOG_BYTES = 1 << 20
 _STALE = 1.0
 """Seconds without a sign of life after which a process is looked at from outside."""
+PASSWORDS = ("ASOBIBA_STORE", "PGPASSWORD")
+"""Variables that may hold the store's password, which workers do not need."""
 _context = multiprocessing.get_context("spawn")
 
 
@@ -64,10 +70,11 @@ def _work(connection: Any, clock: Any, log: Any, terms: Terms) -> None:
     player = Player(thinking, terms)
     while True:
         try:
-            unit = connection.recv()
+            unit, suspects = connection.recv()
         except EOFError:
             player.close()
             return
+        player.suspect(suspects)
         started = time.monotonic()
         try:
             for found in player.play(unit):
@@ -125,21 +132,26 @@ class Worker:
         self._seen: tuple[float, float, float | None] | None = None
         self.again: list[Unit] = []
         self.finished: Unit | None = None
+        self.late: frozenset[str] = frozenset()
+        """Agents of programs that did not start in time."""
         self.kernel = False
         """Whether the agent that was checked last is a kernel."""
         self.connection, theirs = _context.Pipe()
         self.process = _context.Process(
             target=_work, args=(theirs, self._clock, self._log, terms), daemon=True, name="asobiba-worker"
         )
-        with _environment(share_environment(terms.threads)):
+        # What the process and its agents leave behind goes with it, however it ends.
+        self._place = scratch_folder("worker")
+        own = {"TMPDIR": str(self._place), "ASOBIBA_CACHE_DIR": str(cache_folder())}
+        with _environment({**share_environment(terms.threads), **own, **dict.fromkeys(PASSWORDS)}):
             self.process.start()
         theirs.close()
 
-    def give(self, unit: Unit) -> None:
-        """Hands the unit to the process, which must be idle."""
+    def give(self, unit: Unit, suspects: frozenset[str] = frozenset()) -> None:
+        """Hands the unit to the process, which must be idle, with the agents that have overstepped their warm-up."""
         self.unit, self._done, self.again = unit, set(), []
         with contextlib.suppress(OSError):  # the process has died; `receive` tells
-            self.connection.send(unit)
+            self.connection.send((unit, suspects))
 
     def receive(self) -> tuple[list[Record], float] | None:
         """Next message of the process: records and the seconds that they took, or `None` when its unit is done, which
@@ -167,13 +179,37 @@ class Worker:
                 self._done |= {match.key for match in found.matches}
                 self.again.append(found)
                 return [], seconds
-            self._done |= {record.match.key for record in found}
-            return found, seconds
+            if isinstance(found, Late):
+                self.late |= {found.agent}
+                return [], seconds
+            return self._asked_for(found), seconds
         assert self.unit is not None
-        if message is False and self.unit.kind == "batch":
-            self.again += _units([m for m in self.unit.matches if m.key not in self._done])
+        self.again += self._missing(self.unit, failed=message is False)
         self.finished, self.unit = self.unit, None
         return None
+
+    def _asked_for(self, records: Sequence[Record]) -> list[Record]:
+        """Those of the records that were asked for and have not come before."""
+        left = {match.key for match in self.unit.matches} - self._done if self.unit is not None else set()
+        fresh = {record.match.key: record for record in records if record.match.key in left}
+        self._done |= fresh.keys()
+        return list(fresh.values())
+
+    def _missing(self, unit: Unit, failed: bool) -> list[Unit]:
+        """What is to be played again of a unit that the process says it is done with.
+
+        Raises:
+            WorkerError: if matches are missing time and again.
+        """
+        rest = [match for match in unit.matches if match.key not in self._done]
+        if unit.kind not in ("batch", "single") or not rest:
+            return []
+        if failed:
+            return _units(rest)
+        if unit.strikes + 1 >= MOST_STRIKES:
+            names = ", ".join(dict.fromkeys(name for match in rest for name in match.seats))
+            raise WorkerError(f"{len(rest)} games of {names} came back without a record {MOST_STRIKES} times")
+        return [replace(one, strikes=unit.strikes + 1) for one in _units(rest)]
 
     @property
     def overdue(self) -> str | None:
@@ -226,6 +262,7 @@ class Worker:
         self.process.kill()
         self.process.join()
         self.connection.close()
+        shutil.rmtree(self._place, ignore_errors=True)
 
     def verdict(self, reason: str) -> tuple[list[Record], list[Unit]]:
         """After the end of the process: the record of the game that it died in, and what remains to be played.
@@ -274,18 +311,22 @@ class RefusedAgent(AsobibaError, ValueError):
 
 
 @contextlib.contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """The environment that processes started inside inherit."""
+def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """The environment that processes started inside inherit; without those that are `None`."""
     before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
+    _set_environment(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        _set_environment(before)
+
+
+def _set_environment(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def _units(matches: Sequence[Match]) -> list[Unit]:

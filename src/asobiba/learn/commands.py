@@ -44,6 +44,14 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE", help="A hyperparameter, such as learner.learning_rate=1e-4."),
     ] = None,
     resume: Annotated[bool, typer.Option(help="Go on with the run that the folder holds.")] = True,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust",
+            help="Go on with a checkpoint that somebody else has written, and run files and programs among the opponents "
+            "without containment.",
+        ),
+    ] = False,
 ) -> None:
     """Trains a policy with MaskablePPO (PPO where actions are continuous) and evaluates it from every seat.
 
@@ -59,6 +67,7 @@ def train(
     except ImportError as error:
         raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
     from asobiba.learn.config import load_config, read_settings
+    from asobiba.protocols.sandbox import consent
 
     declared = registry.game(game)
     if algorithm not in ALGORITHMS:
@@ -74,13 +83,15 @@ def train(
     folder = output or Path("runs") / "train" / f"{declared.name}-{hyperparameters['seed']}"
     console.print(f"Training {declared.title} for {hyperparameters['total_steps']:,} steps in {folder}")
     try:
-        results = training.train(
-            declared,
-            hyperparameters,
-            folder,
-            resume=resume,
-            command=training.command_line(),
-        )
+        with consent(trust):
+            results = training.train(
+                declared,
+                hyperparameters,
+                folder,
+                resume=resume,
+                command=training.command_line(),
+                trust=trust,
+            )
     except training.Interrupted:
         console.print("The same command goes on from there.")
         raise typer.Exit(130) from None

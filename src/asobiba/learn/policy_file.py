@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,6 +27,8 @@ from asobiba.protocols import sandbox
 
 SUFFIX = ".safetensors"
 _HEADER = "policy.yml"
+_LEAST = 1 << 22
+"""Numbers that every policy may ask for while it is built, however short its file is."""
 _HOMES = ("asobiba.", "sb3_contrib.", "stable_baselines3.")
 """Packages whose policy classes a file may name, with those that bring games and agents (`_homes`)."""
 _FORMAT = 1
@@ -112,7 +116,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray
         raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
     try:
         with safe_open(file, framework="np") as opened:
-            header = read_yaml((opened.metadata() or {}).get(_HEADER, ""))
+            header = _read_header((opened.metadata() or {}).get(_HEADER, ""))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, yaml.YAMLError) as error:
         raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
@@ -128,8 +132,7 @@ def _load_plain(file: Path) -> Any:
 
     try:
         with safe_open(file, framework="pt") as opened:
-            header = read_yaml((opened.metadata() or {}).get(_HEADER, ""))
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
+            header = _read_header((opened.metadata() or {}).get(_HEADER, ""))
         if not isinstance(header, dict) or header.get("format") != _FORMAT:
             raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
         module, _, name = header["class"].partition(":")
@@ -139,18 +142,74 @@ def _load_plain(file: Path) -> Any:
         if not (isinstance(kind, type) and issubclass(kind, BasePolicy)):
             raise PolicyFileError(f"{file} names {header['class']!r}, which is no policy of Stable-Baselines3")
         arguments = {key: _from_plain(key, value) for key, value in header["arguments"].items()}
-        policy = kind(
-            _to_space(header["observation_space"]), _to_space(header["action_space"]), lr_schedule=lambda _: 0.0,
-            **arguments,
-        )  # fmt: skip
+        observed, actions = header["observation_space"], header["action_space"]
+        _require_small(file, observed)
+        _require_small(file, actions)
+
+        def build() -> Any:
+            return kind(_to_space(observed), _to_space(actions), lr_schedule=lambda _: 0.0, **arguments)
+
+        policy = _build_within(file, build)
+        with safe_open(file, framework="pt") as opened:
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
         policy.load_state_dict(tensors)
-    except (SafetensorError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except (
+        SafetensorError,
+        yaml.YAMLError,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RuntimeError,
+        MemoryError,
+        OverflowError,
+        NotImplementedError,
+    ) as error:
         if isinstance(error, PolicyFileError):
             raise
         raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
     policy.to(torch.device("cpu"))
     policy.set_training_mode(False)
     return policy
+
+
+def _build_within(file: Path, build: Callable[[], Any]) -> Any:
+    """What `build` makes, unless it asks for more memory than weights of a file of this size can need."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    makers = {torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.eye}
+
+    class Bounded(TorchFunctionMode):
+        left = _LEAST + 4 * file.stat().st_size
+
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function in makers:
+                given = (kwargs or {}).get("size", args[0] if args and isinstance(args[0], (tuple, list)) else args)
+                self.left -= math.prod(size for size in given if isinstance(size, int))
+                if self.left < 0:
+                    raise PolicyFileError(f"{file} describes a larger network than the one whose weights it holds")
+            return function(*args, **(kwargs or {}))
+
+    with Bounded():
+        return build()
+
+
+def _read_header(text: str) -> Any:
+    """The header as plain values. Raises `PolicyFileError` for one with aliases, which may unfold without end."""
+    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+        raise PolicyFileError("the header of a policy file has no aliases")
+    return read_yaml(text)
+
+
+def _require_small(file: Path, space: dict[str, Any]) -> None:
+    """Refuses a space with more dimensions than the file has bytes: each weighs at least one number of the file."""
+    sizes = [int(space["discrete"])] if "discrete" in space else [int(size) for size in space["box"]]
+    if min(sizes, default=1) < 0 or math.prod(sizes) > file.stat().st_size:
+        raise PolicyFileError(
+            f"{file} has {file.stat().st_size} bytes and describes a space of {' x '.join(map(str, sizes))} numbers; no "
+            "network of that size reads or answers so many"
+        )
 
 
 def _load_zip(file: Path) -> Any:

@@ -31,6 +31,7 @@ from asobiba.core.agents import Agent, make_agent
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.registry import game as find_game
+from asobiba.learn import own_files
 from asobiba.learn.agent import PolicyAgent, load_policy
 from asobiba.learn.config import ConfigError
 from asobiba.learn.curve import draw_curve
@@ -75,6 +76,7 @@ def train(
     progress: bool = True,
     command: str = "",
     say: Callable[[str], None] | None = None,
+    trust: bool = False,
 ) -> list[Evaluation]:
     """Trains a policy and leaves everything about the run in `folder`.
 
@@ -91,12 +93,14 @@ def train(
         progress: show how it goes: a bar with reward, scores, speed and time left, or lines where that is no terminal.
         command: the command line, for the record.
         say: shows a line; the standard error stream if not given.
+        trust: go on with a checkpoint that this user has not written.
 
     Returns:
         The final evaluation, an entry per opponent.
 
     Raises:
-        RunFolderError: if the folder holds a run of another configuration, or one at all and `resume` is off.
+        RunFolderError: if the folder holds a run of another configuration, one at all and `resume` is off, or a checkpoint
+            that somebody else has written.
         Interrupted: after Ctrl-C, when the checkpoint is saved.
     """
     say = say or (lambda line: print(line, file=sys.stderr, flush=True))
@@ -108,7 +112,7 @@ def train(
     checkpoint = folder / CHECKPOINT
     with _numbers_fixed(config["seed"]):
         if checkpoint.exists():
-            model = load_checkpoint(checkpoint)
+            model = load_checkpoint(checkpoint, trust)
             if progress:
                 say(f"Going on from {model.num_timesteps:,} of {config['total_steps']:,} steps in {folder}")
         else:
@@ -353,18 +357,34 @@ def save_checkpoint(model: Any, path: Path) -> None:
     state = {"env": model.get_env(), "torch": torch.get_rng_state(), "numpy": np.random.get_state()}  # noqa: NPY002 - the generator that SB3 uses
     with zipfile.ZipFile(temporary, "w") as archive:
         archive.write(model_file, "model.zip")
-        archive.writestr("state.pkl", cloudpickle.dumps(state))
+        pickled = cloudpickle.dumps(state)
+        archive.writestr("state.pkl", pickled)
+        archive.comment = own_files.seal([model_file.read_bytes(), pickled])
     model_file.unlink()
     os.replace(temporary, path)
 
 
-def load_checkpoint(path: Path) -> Any:
-    """The model of `save_checkpoint`, with its environments and generators as they were."""
+def load_checkpoint(path: Path, trust: bool = False) -> Any:
+    """The model of `save_checkpoint`, with its environments and generators as they were.
+
+    Args:
+        trust: whether to read it though this user has not written it; it holds pickles, and reading those runs whatever
+            they say.
+
+    Raises:
+        RunFolderError: for one that this user has not written, without `trust`.
+    """
     with zipfile.ZipFile(path) as archive:
-        state = cloudpickle.loads(archive.read("state.pkl"))
-        algorithm: Any = MaskablePPO if hasattr(state["env"].action_space, "n") else PPO
-        file = io.BytesIO(archive.read("model.zip"))
-        model = algorithm.load(file, env=state["env"], device="cpu", force_reset=False)
+        pickled, saved, sealed = archive.read("state.pkl"), archive.read("model.zip"), archive.comment
+    if not trust and not own_files.is_own([saved, pickled], sealed):
+        raise RunFolderError(
+            f"{path} was not written by you on this machine (its hash is not one under the key {own_files.key_file()}), and "
+            "going on with it runs whatever is in it. If you know where it comes from: asobiba train --trust, or "
+            "train(..., trust=True) in Python; otherwise choose another folder"
+        )
+    state = cloudpickle.loads(pickled)
+    algorithm: Any = MaskablePPO if hasattr(state["env"].action_space, "n") else PPO
+    model = algorithm.load(io.BytesIO(saved), env=state["env"], device="cpu", force_reset=False)
     torch.set_rng_state(state["torch"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     return model

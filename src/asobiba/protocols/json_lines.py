@@ -56,6 +56,8 @@ class JsonLinesAgent(Agent):
         self.limit = seconds
         self.readable, self.environment = tuple(readable), dict(environment or {})
         self.sandbox = sandbox.current()
+        self.started_late = False
+        """Whether the program has once not started in time; it then has no more time than for a move."""
         self._process: EngineProcess | None = None
 
     @property
@@ -69,14 +71,16 @@ class JsonLinesAgent(Agent):
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self._ruleset, self._seat = ruleset, seat
         fresh = not self.running
+        patient = fresh and not (self.started_late and self.limit is not None)
         try:
             if fresh:
                 self.close()
                 self._process = EngineProcess(
                     self.command, None, self.environment, sandbox=self.sandbox, readable=self.readable
                 )
-            answer = self._say(self._beginning(ruleset, seat, seed), START_SECONDS if fresh else self.limit)
-        except (EngineTimeout, EngineDied):
+            answer = self._say(self._beginning(ruleset, seat, seed), START_SECONDS if patient else self.limit)
+        except (EngineTimeout, EngineDied) as error:
+            self.started_late |= fresh and isinstance(error, EngineTimeout)
             self.close()
             raise
         wants = answer.get("wants", ["view", "legal"])

@@ -29,7 +29,9 @@ def scratch_folder(name: str) -> Path:
     Args:
         name: how it begins.
     """
-    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_own()))
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_own()))
+    folder.chmod(0o711)  # so that a contained program that runs as another user finds its own inside
+    return folder
 
 
 def sweep() -> int:
