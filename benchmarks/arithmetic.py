@@ -1,15 +1,16 @@
 """What the same bytes everywhere cost: simulators with the core's elementary functions, and with the C library's.
 
-Each case is a process of its own, which steps a batch whenever it is told to: `python benchmarks/arithmetic.py CASE own|library`.
+Each of the two is a process of its own, which steps a batch whenever it is told to and says how much processor time that
+took: `python benchmarks/arithmetic.py CASE own|library`. They take turns, so that a drift of the machine's speed hits both.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 import subprocess
 import sys
-
-from timing import Burst
+import time
 
 GAMES = {
     "curling, cs2": ("curling", {}),
@@ -17,24 +18,7 @@ GAMES = {
     "mini4wd": ("mini4wd", {}),
     "mini4wd_race": ("mini4wd_race", {}),
 }
-BATCH = 1024
-
-
-def burst(case: str, whose: str) -> Burst:
-    """Steps of a batch of a game, with functions of the core (`own`) or of the C library (`library`)."""
-    process = subprocess.Popen(
-        [sys.executable, __file__, case, whose], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    write, read = process.stdin, process.stdout
-
-    def step() -> int:
-        write.write("\n")
-        write.flush()
-        return int(read.readline())
-
-    return step
+BATCH, STEPS = 256, 25
 
 
 def use_library() -> None:
@@ -52,7 +36,8 @@ def use_library() -> None:
         setattr(elementary, name, kernel(function))
 
 
-def main(case: str, whose: str) -> None:
+def serve(case: str, whose: str) -> None:
+    """Steps a batch for every line that comes in; prints the seconds of processor time."""
     if whose == "library":
         use_library()
     from asobiba import game
@@ -61,10 +46,34 @@ def main(case: str, whose: str) -> None:
     name, parameters = GAMES[case]
     batch = Batch(game(name).ruleset(**parameters), BATCH, threads=1)
     batch.reset(seed=1)
+    batch.step(batch.sample_actions())
     for _ in sys.stdin:
-        batch.step(batch.sample_actions())
-        print(BATCH, flush=True)
+        start = time.process_time()
+        for _ in range(STEPS):
+            batch.step(batch.sample_actions())
+        print(time.process_time() - start, flush=True)
+
+
+def rates(case: str, rounds: int = 80) -> tuple[float, float, float]:
+    """Median steps a second of processor time with the core's functions and with the library's; how much longer the first take."""
+    command = [sys.executable, __file__, case]
+    both = [
+        subprocess.Popen([*command, whose], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for whose in ("own", "library")
+    ]
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for process, found in zip(both, seconds):
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+            found.append(float(process.stdout.readline()))
+    for process in both:
+        process.communicate()
+    own, library = map(statistics.median, seconds)
+    return BATCH * STEPS / own, BATCH * STEPS / library, own / library - 1
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(*sys.argv[1:])

@@ -168,15 +168,6 @@ def curling_cases() -> list[Case]:
     return cases
 
 
-def arithmetic_cases() -> list[Case]:
-    """Simulators with the core's elementary functions and with the C library's, 1024 games on one thread."""
-    return [
-        Case(f"{case}, {text}", lambda case=case, whose=whose: arithmetic.burst(case, whose))
-        for case in arithmetic.GAMES
-        for whose, text in (("own", "the core's functions"), ("library", "the C library's"))
-    ]
-
-
 TABLES: dict[str, Callable[[], list[Case]]] = {
     "steps": step_cases,
     "aec": aec_cases,
@@ -186,7 +177,6 @@ TABLES: dict[str, Callable[[], list[Case]]] = {
     "sb3": sb3_cases,
     "games": game_cases,
     "curling": curling_cases,
-    "arithmetic": arithmetic_cases,
     "tactics": tactics_search.cases,
 }
 
@@ -207,6 +197,20 @@ def frame_table() -> list[str]:
     lines = ["| game | pixels | drawn as SVG, ms | frame, ms |", "|---|---|--:|--:|"]
     for name, (width, height), drawing, whole in frames.frame_times():
         lines.append(f"| {name} | {width} x {height} | {drawing:.1f} | {whole:.1f} |")
+    return lines
+
+
+def arithmetic_table() -> list[str]:
+    """Simulators with the core's elementary functions and with the C library's, steps a second of processor time"""
+    lines = [
+        f"Medians of 80 turns of {arithmetic.STEPS} steps of {arithmetic.BATCH} games each.",
+        "",
+        "| game | the core's functions | the C library's | more time |",
+        "|---|--:|--:|--:|",
+    ]
+    for case in arithmetic.GAMES:
+        own, library, more = arithmetic.rates(case)
+        lines.append(f"| {case} | {own:,.0f} | {library:,.0f} | {100 * more:+.1f} % |")
     return lines
 
 
@@ -257,6 +261,7 @@ def wasm_table() -> list[str]:
 
 
 SECTIONS: dict[str, Callable[[], list[str]]] = {
+    "arithmetic": arithmetic_table,
     "frames": frame_table,
     "compiling": compile_table,
     "together": side_by_side,

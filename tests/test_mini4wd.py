@@ -382,10 +382,10 @@ def test_randomised_values_lie_in_their_ranges():
 def test_every_game_is_registered_under_its_name():
     names = {g.gymnasium_id for g in games()}
     assert {
-        "asobiba/Mini4WD-v1",
-        "asobiba/Mini4WDDiscrete-v1",
-        "asobiba/Mini4WDPosition-v1",
-        "asobiba/Mini4WDRace-v1",
+        "asobiba/Mini4WD-v2",
+        "asobiba/Mini4WDDiscrete-v2",
+        "asobiba/Mini4WDPosition-v2",
+        "asobiba/Mini4WDRace-v2",
     } <= names
 
 

@@ -9,9 +9,9 @@ side of its spin, and no stone goes exactly where it was sent: the simulators ad
 
 The package declares three games on one set of rules:
 
-* `curling` (`asobiba/Curling-v0`): continuous actions;
-* `curling_discrete` (`asobiba/CurlingDiscrete-v0`): a finite choice of targets, weights and spins;
-* `curling_end` (`asobiba/CurlingEnd-v0`): one end from a given situation, paid by the chance of winning after it.
+* `curling` (`asobiba/Curling-v1`): continuous actions;
+* `curling_discrete` (`asobiba/CurlingDiscrete-v1`): a finite choice of targets, weights and spins;
+* `curling_end` (`asobiba/CurlingEnd-v1`): one end from a given situation, paid by the chance of winning after it.
 
 Two simulators: `cs2`, that of the UEC Cup and the GAT tournaments from 2014 to 2018, and `fcv1`, that of Digital Curling
 3 and 4. Shots are computed from event to event, without steps of time: see `asobiba.envs.curling.simulation`.
@@ -89,6 +89,8 @@ by which players that search until time is up divide it, and hosts keep the cloc
 
 ## Version History
 
+* v1 (2026-11-23), all three games: elementary functions of the core's own, so that every machine gives the same bytes;
+  states differ from v0 in the last bits.
 * v0 (2026-11-22): first version.
 """
 
@@ -103,7 +105,7 @@ __all__ = ["DISCRETE", "END", "GAME", "Result", "Shot", "env", "parallel_env", "
 
 GAME = Game(
     name="curling",
-    version=0,
+    version=1,
     title="Digital curling",
     layout=layout.game,
     rules=rules,

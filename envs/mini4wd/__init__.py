@@ -8,11 +8,11 @@ leaves the course: over the fence of the lane changer's bridge, nose first off a
 
 This package declares four games on one simulator:
 
-* `mini4wd` (`asobiba/Mini4WD-v1`): time attack, one car, `laps` laps against the clock;
-* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v1`): the same with discrete actions;
-* `mini4wd_position` (`asobiba/Mini4WDPosition-v1`): drive to a mark and stop there;
-* `mini4wd_race` (`asobiba/Mini4WDRace-v1`): two cars, each in a lane of its own, both acting at once
-  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v1")`).
+* `mini4wd` (`asobiba/Mini4WD-v2`): time attack, one car, `laps` laps against the clock;
+* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v2`): the same with discrete actions;
+* `mini4wd_position` (`asobiba/Mini4WDPosition-v2`): drive to a mark and stop there;
+* `mini4wd_race` (`asobiba/Mini4WDRace-v2`): two cars, each in a lane of its own, both acting at once
+  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v2")`).
 
 The simulator: 1 ms substeps; motor with back-EMF, winding and battery resistance, gear friction; tyres that slip at
 their limit of grip; rolling, roller and wall drag; grade, hollows and crests; lift-off, ballistic flight with pitch
@@ -119,6 +119,8 @@ default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`.
 
 ## Version History
 
+* v2 (2026-11-23), all four games: elementary functions of the core's own, so that every machine gives the same bytes;
+  states differ from v1 in the last bits.
 * v1 (2026-11-22), all four games: the electronics are a profile (command loss, limits in the car, drive against
   short-brake, frames on a grid of their own); the tachometer counts pulses; `slow_decay` and `action_delay` are the
   profile's, no longer the car's.
@@ -143,7 +145,7 @@ def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
 
 GAME = Game(
     name="mini4wd",
-    version=1,
+    version=2,
     title="Mini 4WD",
     layout=layout.time_attack,
     rules=rules,

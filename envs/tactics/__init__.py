@@ -113,7 +113,11 @@ _EVIDENCE = (
     "maps, against TUBSTAP's Python port"
 )
 
-_VARIANTS = {"10x10": {"size": 10}, "14x14": {"size": 14}, "generated": {"map": "generated"}}
+_VARIANTS: dict[str, dict[str, int | str]] = {
+    "10x10": {"size": 10},
+    "14x14": {"size": 14},
+    "generated": {"map": "generated"},
+}
 
 GAME = Game(
     name="tactics",

@@ -202,7 +202,7 @@ def _module(
 
 
 def _export(ruleset: Ruleset, agent: Compilable, name: str) -> Export:
-    return (thinking_export if isinstance(agent, Thinking) else agent_export)(ruleset, agent, name)
+    return thinking_export(ruleset, agent, name) if isinstance(agent, Thinking) else agent_export(ruleset, agent, name)
 
 
 def _belongings(ruleset: Ruleset, agent: Compilable) -> dict[str, Any]:
