@@ -68,9 +68,9 @@ def test_all_kinds_of_processes_play_the_same_bytes(name, records):
 def test_an_emulated_arm_plays_the_same_bytes(name):
     for program, package in aarch64.PACKAGES.items():
         debian_program(program, package)
-    here, there = aarch64.compare(name)
-    assert len(set(here)) > 1
-    assert here == there
+    done = subprocess.run([sys.executable, aarch64.__file__, name], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert " games equal: " in done.stdout
 
 
 @pytest.mark.slow
