@@ -64,7 +64,8 @@ class SingleGame:
         self._outcome_bytes = batch.outcomes.view(np.uint8)
         # Python numbers go in and out of a memoryview three times as fast as of an array.
         whole = self.ruleset.discrete and not self.ruleset.simultaneous
-        self._number = memoryview(batch.actions) if whole else None
+        actions: Any = batch.actions
+        self._number = memoryview(actions) if whole else None
         self._go: Callable[[], int] = self._first_step
         self._deal: Callable[[], int] | None = None
 

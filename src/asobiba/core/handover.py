@@ -134,7 +134,7 @@ def _take_apart(typing_context, handover):
 
         def make(kind):
             if isinstance(kind, types.BaseTuple):
-                return context.make_tuple(builder, kind, [make(one) for one in kind.types])
+                return context.make_tuple(builder, kind, [make(one) for one in kind.types])  # type: ignore[attr-defined]
             array = context.make_array(kind)(context, builder)
             data = builder.inttoptr(word(), context.get_data_type(kind.dtype).as_pointer())
             shape = [word() for _ in range(kind.ndim)]

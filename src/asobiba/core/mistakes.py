@@ -96,7 +96,7 @@ def _require_arguments(kernel: Any, name: str, ruleset: Ruleset, file: str) -> N
     function = function_of(kernel)
     if function is None:
         raise GameMistake(f"{file}: `{name}` is {kernel!r}; expected a function decorated with asobiba.core.kernel")
-    wanted = list(inspect.signature(function_of(getattr(placeholder, name))).parameters)
+    wanted = list(inspect.signature(_placeholder(name)).parameters)
     given = list(inspect.signature(function).parameters)
     if len(given) != len(wanted):
         raise GameMistake(
@@ -105,8 +105,14 @@ def _require_arguments(kernel: Any, name: str, ruleset: Ruleset, file: str) -> N
         )
 
 
+def _placeholder(name: str) -> FunctionType:
+    function = function_of(getattr(placeholder, name))
+    assert function is not None
+    return function
+
+
 def _signature(name: str) -> str:
-    return f"{name}({', '.join(inspect.signature(function_of(getattr(placeholder, name))).parameters)})"
+    return f"{name}({', '.join(inspect.signature(_placeholder(name)).parameters)})"
 
 
 def _purpose(name: str) -> str:

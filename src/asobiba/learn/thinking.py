@@ -19,7 +19,7 @@ def _playing(observe: Any, inputs: int, policy: int) -> Callable[..., None]:
         for k in range(inputs):
             scratch[k] = np.float32(seen[k])
         forward(layers, weights, scratch, active)
-        best = np.int64(-1)
+        best: Any = np.int64(-1)
         for action in range(mask.shape[0]):
             if mask[action] != 0 and (best < 0 or scratch[policy + action] > scratch[policy + best]):
                 best = action

@@ -74,7 +74,8 @@ def _variants(name: str, param: list[str] | None, which: str, agents: str | None
     rulesets: dict[str, Ruleset] = {"default": first, **{one: known[one] for one in names}}
     if param:
         rulesets[",".join(param)] = ruleset_of(name, param)
-    found, missing = [], {}
+    found: list[Variant] = []
+    missing: dict[str, str] = {}
     for label, ruleset in rulesets.items():
         here, without = kernel_agents(ruleset, agents.split() if agents is not None else None)
         found.append(Variant(label, ruleset, here))

@@ -90,7 +90,7 @@ class _Context(CPUContext):
 
     def init(self) -> None:
         self.is32bit = False  # 64-bit division is an instruction here
-        self._internal_codegen = _Codegen("asobiba.wasm")
+        self._internal_codegen: Any = _Codegen("asobiba.wasm")
 
     def load_additional_registries(self) -> None:
         rtsys.initialize(

@@ -193,7 +193,7 @@ def _module(
                 exported.append(export.name)
             entries[variant.name][text] = known[key]
     content = link(parts, exported)
-    about = {
+    about: dict[str, Any] = {
         "size": len(content),
         "digest": hashlib.blake2b(content, digest_size=32).hexdigest(),
         "state": {"size": ruleset.dtype.itemsize, "fields": _fields(ruleset.dtype)},
