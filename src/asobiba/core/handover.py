@@ -3,8 +3,8 @@
 Numba checks and takes apart every array that Python passes, and counts a reference to it: some fifty nanoseconds each,
 and the loops over games take 23, more than a step of one game costs. A `Handover` notes the addresses and shapes of
 its arrays once; compiled code is given the address of these notes and makes its own arrays from them (`unpacked`).
-Nothing but public extensions of Numba is used (`numba.extending`), and `unpacked` has a twin for code that is not
-compiled.
+It stands on `numba.extending` and, of Numba's internals, on `cgutils` and `populate_array`; `unpacked` has a twin for
+code that is not compiled.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import float32, float64, int64
 
-from asobiba.core.elementary import exp
+from asobiba.core.elementary import tanh
 from asobiba.core.kernels import kernel
 from asobiba.core.record import record_dtype
 
@@ -137,10 +137,3 @@ def forward(layers, weights, scratch, active):
         elif layer.activation == TANH:
             for j in range(out.shape[0]):
                 out[j] = float32(tanh(float64(out[j])))
-
-
-@kernel
-def tanh(x):
-    """The hyperbolic tangent of a float, as float64, within some ulps; the same bytes everywhere."""
-    shrunk = exp(-2.0 * abs(x))
-    return (1.0 - shrunk) / (1.0 + shrunk) if x >= 0 else (shrunk - 1.0) / (1.0 + shrunk)
