@@ -24,7 +24,8 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from asobiba.arena.match import action_dtype, parameters_text
-from asobiba.core import AsobibaError, Ruleset, agent_declarations, make_agent
+from asobiba.arena.trust import make_trusted, trusted
+from asobiba.core import AsobibaError, GameParameterError, Ruleset, agent_declarations
 from asobiba.core.agents import Agent, KernelAgent, Thinking
 from asobiba.core.folders import cache_folder, sweep, touch, write_whole
 from asobiba.core.identity import machine_code_identity
@@ -81,8 +82,13 @@ def kernel_agents(
     missing: dict[str, str] = {}
     declared = agent_declarations(ruleset.game)
     for text in declared if wanted is None else wanted:
+        if not trusted(ruleset.game, text):
+            if wanted is not None:
+                raise GameParameterError(f"{text!r} is the agent of a package that is not trusted to run here")
+            missing[text] = "comes from a package that is not trusted to run here"
+            continue
         try:
-            agent = make_agent(ruleset.game, text)
+            agent = make_trusted(ruleset.game, text)
             agent.prepare(ruleset)
             compilable = agent if isinstance(agent, KernelAgent) else agent.thinking(ruleset)
         except (AsobibaError, ImportError, OSError) as error:

@@ -24,7 +24,7 @@ def state_to_text(ruleset, state):
 
 
 def text_to_state(ruleset, text):
-    if not re.fullmatch(r"\d+( \d+)+", text):
+    if not re.fullmatch(r"[0-9]{1,2}( [0-9]{1,2})+", text):
         raise NotationError(f"{text!r} is no position of nim: write the heaps and the mover, such as 1 2 3 0")
     *heaps, mover = map(int, text.split())
     if len(heaps) != ruleset.parameters["heaps"]:
