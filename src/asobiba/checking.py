@@ -136,9 +136,8 @@ def _explained(error: Exception, declared: Game, check: str) -> str:
         where = "" if own_frame(error, home) else f"{_home(declared)}:1: "
         return where + told(error, home, f"conformance, {check}")
     page = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    places = [
-        (file, line) for file, line in re.findall(r'File "([^"]+)", line (\d+)', page) if home in Path(file).parents
-    ]
+    named = [(Path(file).resolve(), line) for file, line in re.findall(r'File "([^"]+)", line (\d+)', page)]
+    places = [(file, line) for file, line in named if home in file.parents]  # Numba names files from the present folder
     where = f"{places[-1][0]}:{places[-1][1]}" if places else f"{_home(declared)}:1"
     return f"{where}: Numba cannot compile this: {_gist(page)}\n\nNumba's own page:\n{page}"
 

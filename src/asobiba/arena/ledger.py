@@ -143,7 +143,7 @@ def used_secrets(connection: sa.Connection, ruleset: int) -> list[UsedSecret]:
         .select_from(MATCHES.outerjoin(SECRETS, MATCHES.c.secret == SECRETS.c.id))
         .where(MATCHES.c.ruleset == ruleset)
         .group_by(*columns)
-        .order_by(SECRETS.c.id)
+        .order_by(sa.nulls_first(SECRETS.c.id))  # as SQLite does; PostgreSQL puts them last
     )
     found = []
     for row in connection.execute(query):
