@@ -275,7 +275,7 @@ def test_the_village_acts_beside_the_person(served):
         masks = action_mask(ruleset, before)
         assert all(masks[k, action[k]] for k in ruleset.actors(before))
     assert sum(2 in ruleset.actors(before) for before, _ in table.past) == steps
-    assert shown["status"].startswith("The game is over: you ")
+    assert re.match(r"The game is over: the (villagers|werewolves) win; you, the \w+, (win|lose)", shown["status"])
 
 
 def test_an_agent_among_several_that_fails_is_named():

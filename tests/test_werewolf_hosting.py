@@ -18,7 +18,7 @@ from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic, commands
 from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set, receive_peers
-from asobiba.baselines.werewolf.joining import RemoteGame, join
+from asobiba.baselines.werewolf.joining import RemoteGame, join, rehearse
 from asobiba.protocols.aiwolf import ClientError
 
 WEREWOLF = game("werewolf")
@@ -79,6 +79,7 @@ def requests_of(client):
 @pytest.mark.parametrize("rules", ["2016", "0.6"])
 def test_our_agents_play_over_the_wire_as_they_do_at_the_table(rules):
     joined = []
+    rehearse(basic())  # compiles, which may take longer than the server waits for a client
 
     def client(host, port):
         joined.append(join(host, port, basic(), "ours", games=2))
