@@ -13,7 +13,7 @@ import yaml
 from mini4wd_rig import build_firmware
 from typer.testing import CliRunner
 
-from asobiba.baselines.mini4wd.hardware_commands import app
+from asobiba.baselines.mini4wd.hil import app
 from asobiba.envs.mini4wd.hardware.body import SimulatedBody
 from asobiba.envs.mini4wd.hardware.codec import AiChipCodec, Telemetry
 from asobiba.envs.mini4wd.hardware.emulate import ChipPort, EmulatedCar, ProgramPort

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import asobiba  # noqa: F401 - enters the environments
 from asobiba.baselines.mini4wd.driving import controller_for, drive_car
-from asobiba.baselines.mini4wd.hardware_commands import app
+from asobiba.baselines.mini4wd.hil import app
 from asobiba.baselines.mini4wd.keyboard import KeyDriver
 from asobiba.baselines.mini4wd.learning import Tape
 from asobiba.core import GameParameterError, IllegalAction, states
