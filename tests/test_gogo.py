@@ -394,8 +394,10 @@ def test_positions_that_are_none(text, error, message):
 def test_a_diagram_with_forbidden_points_and_captures_is_read_back():
     state = position(x="e7 f7 g8 g9 j3", o="k3 l3 a9", captured=(2, 4))
     text = notation.board_text(GOGO, state)
-    assert text.count("#") == 1
-    assert text.count("+") == 1
+    board, _, legend = text.partition("captured")
+    assert board.count("#") == 1
+    assert board.count("+") == 1
+    assert "# forbidden, two open threes: g7" in legend
     assert notation.state_to_text(GOGO, notation.text_to_state(GOGO, text)) == notation.state_to_text(GOGO, state)
 
 
