@@ -98,9 +98,9 @@ def test_who_is_selected_later_in_a_step_does_not_see_what_the_first_did():
         assert env.observe("player_3")["observation"].tobytes() == before
 
 
-def play_openspiel(pyspiel, whispers, look, outcome):
+def play_openspiel(pyspiel, name, whispers, look, outcome):
     """Of every seat: its information states until the end, without repetitions, and the tensor of the first vote."""
-    spiel = pyspiel.load_game("asobiba_werewolf", {**PARAMETERS, "horizon": 200})
+    spiel = pyspiel.load_game(name, {**PARAMETERS, "horizon": 200})
     state, conduct = spiel.new_initial_state(), Conduct(whispers, look, quiet=True)
     known, tensors = [[] for _ in range(5)], None
     while not state.is_terminal():
@@ -129,8 +129,8 @@ def test_openspiels_information_states_tell_nothing_either():
     pyspiel = pytest.importorskip("pyspiel")
     from asobiba.api import openspiel
 
-    openspiel.register(game("werewolf"))
-    (known, tensors), *others = (play_openspiel(pyspiel, *secret, 3) for secret in SECRETS[:2])
+    (name,) = openspiel.register(game("werewolf"))
+    (known, tensors), *others = (play_openspiel(pyspiel, name, *secret, 3) for secret in SECRETS[:2])
     assert tensors is not None
     for again, again_tensors in others:
         for seat in OUTSIDERS:
