@@ -25,7 +25,7 @@ from asobiba.arena import commands
 
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
 _LATE = {
-    "compile": ("asobiba.api.prepare", "compile_games"),
+    "compile": ("asobiba.arena.prepare", "compile_games"),
     "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
     "train": ("asobiba.learn.commands", "train"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),

@@ -52,17 +52,21 @@ def compile_game(game: Game) -> None:
 
 
 def _compile_agents(game: Game) -> bool:
-    """Compiles the loops with each compiled agent, as leagues and environments use them; whether one failed."""
+    """Compiles the loops with each compiled agent, as leagues and environments use them; whether one failed.
+
+    Agents of packages that are not trusted are left out: building one runs its code.
+    """
     import numpy as np
 
     from asobiba.api.seating import Seating
-    from asobiba.core import AsobibaError, KernelAgent, agent_declarations, make_agent
+    from asobiba.arena.trust import make_trusted, trusted
+    from asobiba.core import AsobibaError, KernelAgent, agent_declarations
 
     ruleset, failed = game.ruleset(), False
-    for name in agent_declarations(game):
+    for name in filter(lambda name: trusted(game, name), agent_declarations(game)):
         started = time.perf_counter()
         try:
-            agent = make_agent(game, name)
+            agent = make_trusted(game, name)
             if not isinstance(agent, KernelAgent):
                 continue
             seating = Seating(ruleset, 1, opponent=agent, seat=None if ruleset.num_players == 1 else 0, threads=1)
