@@ -83,7 +83,7 @@ MISTAKES: dict[str, tuple[dict[str, str], str, int, str]] = {
     "index_too_large": ({"s.taken[s.to_move] +=": "s.taken[s.to_move + 1] +="}, "rules.py", 18, "IndexError: index 2 is out"),
     "index_negative": ({"s.taken[s.to_move] +=": "s.taken[s.to_move - 1] +="}, "rules.py", 18, "index -1 is negative"),
     "observation_too_long": ({"    out[0] = s.left": "    out[1] = s.left"}, "rules.py", 28, "in the kernel `observe`"),
-    "no_valid": ({"def valid": "def vaild"}, "rules.py", 1, "`valid(s, p)` is missing, which every game needs. Did you mean 'vaild'?"),
+    "no_valid": ({"def valid": "def valyd"}, "rules.py", 1, "`valid(s, p)` is missing, which every game needs. Did you mean 'valyd'?"),
     "no_legal": ({"def legal": "def moves"}, "rules.py", 1, "`legal(s, p, mask)` is missing; no_legal needs it, since actions is"),
     "arguments": ({"def step(s, p, action)": "def step(s, action)"}, "rules.py", 16, "takes 2 arguments; expected 3: `step(s, p, action)`"),
     "no_kernel": ({"@kernel\ndef valid(s, p):\n    return 0 <= s.left <= p.stones\n": "valid = 1\n"}, "rules.py", 1, "expected a function decorated with asobiba.core.kernel"),
