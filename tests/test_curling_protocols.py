@@ -226,8 +226,8 @@ def test_speaking_out_of_turn_loses_the_text_game():
     def rogue():
         messages = greet_cs2(theirs)
         until(messages, "GO")
-        messages.send("BESTSHOT 0.990740 -29.559770 1")
-        messages.send("BESTSHOT 0.990740 -29.559770 1")  # once more, while the other is to throw
+        shot = "BESTSHOT 0.990740 -29.559770 1"
+        messages.send(f"{shot}\0{shot}")  # in one packet: the second one is there while the other is to throw
         return until(messages, "GAMEOVER")
 
     with ThreadPoolExecutor(1) as pool:

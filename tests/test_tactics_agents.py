@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from asobiba.arena import lists
 from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
-from asobiba.baselines.tactics import agents, commands, labelling, pairs, reproduction, simple
+from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
 from asobiba.baselines.tactics.features import NAMES_OF
 from asobiba.baselines.tactics.playouts import draw_any_attack, draw_order
 from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
