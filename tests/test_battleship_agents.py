@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from asobiba.api.batch import Batch
-from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep
 from asobiba.baselines.battleship.agents import AGENTS, ExactAgent
 from asobiba.baselines.battleship.counting import count_placements, knowledge
 from asobiba.baselines.battleship.duels import Duel, play_duel, play_games

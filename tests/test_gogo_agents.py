@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from asobiba.api.seating import Seating
-from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep
 from asobiba.arena.ratings import wilson
 from asobiba.arena.submit import agent_text
 from asobiba.baselines.gogo import REFERENCES, STRATEGIES

@@ -20,7 +20,8 @@ from conftest import debian_program
 from wasm_tools import agent_games, in_node, random_games
 
 from asobiba import game, games
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.arena.show import record_json
 from asobiba.arena.store import Store
 from asobiba.core import Ruleset, make_agent

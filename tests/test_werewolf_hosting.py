@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from asobiba import game
 from asobiba.arena.commands import ruleset_of
-from asobiba.arena.replay import verify
+from asobiba.arena.replay import check_record
 from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic, commands
@@ -367,6 +367,6 @@ def test_the_host_commits_to_a_secret_and_tells_it_at_the_end(tmp_path):
         for number in (1, 2):
             record = kept.record(number)
             assert record.match.seeds == secret.seeds(record.match)
-            verify(record)
+            check_record(record)
     public = CliRunner().invoke(commands.app, [*words, "--seed", "3"])
     assert "The seeds are public: they follow from --seed 3" in public.output

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.arena.replay import replay
 from asobiba.core import Ruleset, make_agent
 from asobiba.envs.werewolf.layout import MEDIUM, POSSESSED, ROLES, SEER, SPECIES, VILLAGES, WEREWOLF

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.arena.match import Match, Record, Table, action_dtype, finished_record
+from asobiba.arena.match import LiveGame, Match, MatchRecord, action_dtype, finished_record
 from asobiba.arena.secret import Secret
 from asobiba.baselines.werewolf.packets import GameLog, game_info, game_setting, is_contest
 from asobiba.core import Agent, NotationError, Ruleset
@@ -49,7 +49,7 @@ LONGEST_UTTERANCE = 1000
 class Hosted:
     """Result of a hosted game: its record, its log, and each seat's faults in words."""
 
-    record: Record
+    record: MatchRecord
     log: list[str]
     faults: dict[int, list[str]] = field(default_factory=dict)
 
@@ -102,7 +102,7 @@ class HostedGame:
     ):
         self.ruleset, self.players, self.names = ruleset, list(players), tuple(names)
         self.match = secret.deal(Match.of(ruleset, self.names, number))
-        self.table = Table(ruleset)
+        self.table = LiveGame(ruleset)
         self.contest = is_contest(ruleset)
         self.log = GameLog(ruleset, self.names)
         self._talk: list[dict[str, Any]] = []
@@ -145,7 +145,9 @@ class HostedGame:
             self._follow(before)
         self._end()
         data = np.array(actions, action_dtype(self.ruleset)).tobytes()
-        record = finished_record(self.match, self.ruleset, table.state, data, returns, decisions, seconds, {})
+        record = finished_record(
+            self.match, self.ruleset, table.state, data, returns=returns, decisions=decisions, seconds=seconds
+        )
         faults = {seat: peer.faults[self._before[seat] :] for seat, peer in self._peers()}
         if faults := {seat: found for seat, found in faults.items() if found}:
             told = "; ".join(f"agent {seat + 1}: {in_short(found)}" for seat, found in faults.items())

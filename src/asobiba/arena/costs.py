@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from asobiba.arena.lockstep import plays_in_lockstep
-from asobiba.arena.match import Match, Record
+from asobiba.arena.match import Match, MatchRecord
+from asobiba.arena.playing import plays_in_lockstep
 from asobiba.arena.results import Results
 from asobiba.arena.trust import NOBODY, Trust, is_loaded, make_trusted, trusted
 from asobiba.arena.worker import Unit
@@ -207,7 +207,7 @@ class Workload:
         for unit in units:
             self._again.append(unit)
 
-    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None:
+    def played(self, unit: Unit, records: Sequence[MatchRecord], seconds: float) -> None:
         """A worker spent `seconds` on these games."""
         self._spent += seconds
         pairing = self._by_agents.get(tuple(sorted(unit.matches[0].seats)))

@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 
 from asobiba.api.render import ansi
-from asobiba.arena.match import Match, Record, play_match
+from asobiba.arena.match import Match, MatchRecord
+from asobiba.arena.playing import play_match
 from asobiba.arena.replay import replay
 from asobiba.arena.secret import Secret
 from asobiba.core import Agent, AsobibaError, NotationError, Ruleset
@@ -229,7 +230,7 @@ def play_person(
     opponents: Sequence[Agent],
     secret: Secret,
     names: Sequence[str] | None = None,
-) -> Record:
+) -> MatchRecord:
     """A game of a person against agents, told move by move.
 
     Args:
@@ -259,13 +260,13 @@ def play_person(
     return record
 
 
-def result_text(record: Record) -> str:
+def result_text(record: MatchRecord) -> str:
     """Winners: all of a team."""
     names = list(dict.fromkeys(record.match.seats[seat] for seat in record.winners))
     return f"{', '.join(names)} win{'s' if len(names) == 1 else ''}" if names else "drawn"
 
 
-def _outcome(ruleset: Ruleset, record: Record, seat: int) -> str:
+def _outcome(ruleset: Ruleset, record: MatchRecord, seat: int) -> str:
     if ruleset.num_players == 1:
         result = f"Your return is {record.returns[0]:g}"
     elif record.winner < 0:

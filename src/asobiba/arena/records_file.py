@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.arena.ledger import ListSeal, out_of_place
-from asobiba.arena.match import REASONS, Match, Record, action_dtype, parameters_text
+from asobiba.arena.match import REASONS, Match, MatchRecord, action_dtype, parameters_text
 from asobiba.arena.record_seals import Entry, Listed, record_seals
 from asobiba.arena.results import Result, Results
 from asobiba.arena.seals import content
@@ -176,7 +176,7 @@ class RecordsFile:
             secret = self._secrets[columns["secret"][row]]
             breaks, teams = columns["tie_break"][row].tolist(), columns["teams"][row].tolist()
             culprit = int(columns["culprit"][row])
-            record = Record(
+            record = MatchRecord(
                 match=match if secret is None else secret.deal(match),
                 actions=columns["actions"][self._begins[row] : self._begins[row + 1]].tobytes(),
                 returns=tuple(columns["returns"][row].tolist()),

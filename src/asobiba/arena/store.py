@@ -29,7 +29,7 @@ from asobiba.arena.ledger import (
     secret_number,
     used_secrets,
 )
-from asobiba.arena.match import Match, Record, parameters_text
+from asobiba.arena.match import Match, MatchRecord, parameters_text
 from asobiba.arena.reading import Examined, read_results
 from asobiba.arena.record_seals import Entry, Listed, record_seal, record_seals
 from asobiba.arena.results import Result, Results
@@ -267,7 +267,7 @@ class Store:
             self._known[key] = int(connection.execute(sa.select(table.c.id).where(where)).scalar_one())
         return self._known[key]
 
-    def write(self, records: Iterable[Record], secret: Secret | None = None) -> int:
+    def write(self, records: Iterable[MatchRecord], secret: Secret | None = None) -> int:
         """Adds records in one transaction and returns how many were new; a match that is there already stays as it is.
 
         Args:
@@ -296,12 +296,14 @@ class Store:
             game, version, text = of.game.name, of.game.version, parameters_text(of.parameters)
         return self._id(connection, RULESETS, game=game, version=version, parameters=text)
 
-    def _write(self, connection: sa.Connection, records: Sequence[Record], secret: Secret | None, time: str) -> int:
+    def _write(
+        self, connection: sa.Connection, records: Sequence[MatchRecord], secret: Secret | None, time: str
+    ) -> int:
         by_key = {record.match.key: record for record in records}
         here = sa.select(MATCHES.c.key, MATCHES.c.id).where(MATCHES.c.key.in_(list(by_key)))
         before = {row.key for row in connection.execute(here)}
         fresh = [record for key, record in by_key.items() if key not in before]
-        rulesets: dict[int, list[Record]] = {}
+        rulesets: dict[int, list[MatchRecord]] = {}
         for record in fresh:
             rulesets.setdefault(self._ruleset(connection, record.match), []).append(record)
         for ruleset, some in rulesets.items():
@@ -309,7 +311,7 @@ class Store:
         return len(fresh)
 
     def _write_list(
-        self, connection: sa.Connection, ruleset: int, fresh: Sequence[Record], secret: Secret | None, time: str
+        self, connection: sa.Connection, ruleset: int, fresh: Sequence[MatchRecord], secret: Secret | None, time: str
     ) -> None:
         """Adds matches at the end of the list of their ruleset."""
         listed = ListSeal.read(connection, ruleset)
@@ -485,7 +487,7 @@ class Store:
                 games[row.id] = (*games.get(row.id, (bytes(row.actions),)), row.agent)
         return len(set(games.values()))
 
-    def record(self, number: int | str) -> Record:
+    def record(self, number: int | str) -> MatchRecord:
         """The full record of a match: by its number, or by the beginning of its key (8 digits or more).
 
         Raises:
@@ -573,7 +575,7 @@ def _seats() -> sa.Select:
     return sa.select(SEATS, AGENTS.c.name).join(AGENTS).order_by(SEATS.c.match, SEATS.c.seat)
 
 
-def _record(row: Any, seats: Sequence[Any]) -> Record:
+def _record(row: Any, seats: Sequence[Any]) -> MatchRecord:
     """The record that these rows hold.
 
     Raises:
@@ -583,7 +585,7 @@ def _record(row: Any, seats: Sequence[Any]) -> Record:
     if row.bits is not None:
         match = read_secret(row.bits, row.public_seed).deal(match)
     breaks, teams = tuple(s.tie_break for s in seats), tuple(s.team for s in seats)
-    record = Record(
+    record = MatchRecord(
         match=match,
         actions=bytes(row.actions),
         returns=tuple(s._mapping["return"] for s in seats),
@@ -609,7 +611,7 @@ def _record(row: Any, seats: Sequence[Any]) -> Record:
     return record
 
 
-def _require_seeds(records: Sequence[Record], secret: Secret | None) -> None:
+def _require_seeds(records: Sequence[MatchRecord], secret: Secret | None) -> None:
     for record in records:
         if record.match.seeds != (() if secret is None else secret.seeds(record.match)):
             raise ValueError(f"the seeds of match {record.match.key} do not follow from the secret that was given")

@@ -17,7 +17,7 @@ import numpy as np
 
 from asobiba.arena.record_seals import Listed
 from asobiba.arena.records_file import NAME, RecordsError, RecordsFile
-from asobiba.arena.replay import verify
+from asobiba.arena.replay import check_record
 from asobiba.arena.standings import standings, to_csv
 from asobiba.arena.store import Store
 from asobiba.core import AsobibaError, Ruleset
@@ -142,7 +142,7 @@ def _play(part: list[Listed]) -> list[tuple[str, str]]:
     faults = []
     for one in part:
         try:
-            verify(one.record)
+            check_record(one.record)
         except (AsobibaError, ValueError, LookupError, TypeError, OverflowError) as error:
             faults.append((f"match {one.number}", str(error)))
     return faults
