@@ -236,9 +236,21 @@ class KernelRegression(CurlingPlayer):
 
         def portion(n: int) -> None:
             kept[0] = search(
-                self.ruleset.params, stones, in_play, shot, values, root, kept[0], replies, counts, self.exploration,
-                self.widening, n, self.units, self.sampler,
-            )  # fmt: skip
+                params=self.ruleset.params,
+                stones=stones,
+                in_play=in_play,
+                shot=shot,
+                values=values,
+                root=root,
+                count=kept[0],
+                replies=replies,
+                counts=counts,
+                exploration=self.exploration,
+                widening=self.widening,
+                simulations=n,
+                units=self.units,
+                sampler=self.sampler,
+            )
 
         self.clock.run(view, portion)
         best = int(root[: kept[0], KERNEL_VISITS].argmax())

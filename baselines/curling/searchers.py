@@ -52,9 +52,22 @@ class Ayumu(CurlingPlayer):
 
         def portion(n: int) -> None:
             tree.search(
-                self.ruleset.params, stones, in_play, shot, values, shots, count, root_visits, root_sums, self._keys,
-                self._visits, self._sums, inner_kinds, n, self.sampler,
-            )  # fmt: skip
+                params=self.ruleset.params,
+                stones=stones,
+                in_play=in_play,
+                shot=shot,
+                values=values,
+                shots=shots,
+                count=count,
+                root_visits=root_visits,
+                root_sums=root_sums,
+                keys=self._keys,
+                visits=self._visits,
+                sums=self._sums,
+                inner_kinds=inner_kinds,
+                simulations=n,
+                sampler=self.sampler,
+            )
 
         self.lines += self.clock.run(view, portion) if count > 1 else 0
         best = int(root_visits[:count].argmax()) if count > 1 else 0

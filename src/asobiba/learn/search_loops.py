@@ -308,20 +308,20 @@ def self_play(
     for thread in prange(threads):
         for g in range(thread, seeds.shape[0], threads):
             play_game(
-                thread,
-                g,
-                trees,
-                net,
-                states,
-                params,
-                blank,
-                scratch,
-                sequence,
-                simulations,
-                options,
-                seeds,
-                openings,
-                games,
+                t=thread,
+                g=g,
+                trees=trees,
+                net=net,
+                states=states,
+                params=params,
+                blank=blank,
+                scratch=scratch,
+                sequence=sequence,
+                simulations=simulations,
+                options=options,
+                seeds=seeds,
+                openings=openings,
+                games=games,
             )
 
 
