@@ -11,7 +11,7 @@ import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
-from asobiba.arena import lists
+from asobiba.arena import lists, pairs
 from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
 from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
