@@ -122,7 +122,8 @@ def forward(layers, weights, scratch, active):
             count += scratch[layer.source + i] != 0
         outputs = layer.outputs
         out = scratch[layer.target : layer.target + outputs]
-        out[:] = weights[layer.bias : layer.bias + outputs]
+        for j in range(outputs):  # a slice's assignment would bring code that writes messages about wrong lengths
+            out[j] = weights[layer.bias + j]
         matrix, source = layer.weights, layer.source
         n = int64(0)
         while n + 4 <= count:
