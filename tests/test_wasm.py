@@ -66,13 +66,15 @@ def compared(folder: Path, name: str, rulesets: dict[str, Ruleset], count: int) 
         assert answer == random_games(rulesets[label], count, 11), label
 
 
-def same_moves(folder: Path, name: str, ruleset: Ruleset, games: int) -> None:
-    """Games of every agent in a module beside the same ones here."""
+def same_moves(folder: Path, name: str, ruleset: Ruleset, games: int) -> list[list[str]]:
+    """Games of every agent in a module beside the same ones here; what both played."""
     agents = list(json.loads((folder / "games" / name / "game.json").read_text(encoding="utf-8"))["agents"])
     assert "random" in agents
     jobs = [{"kind": "agents", "game": name, "agent": agent, "games": games, "seed": 40} for agent in agents]
-    for agent, answer in zip(agents, in_node(folder, jobs), strict=True):
+    found = in_node(folder, jobs)
+    for agent, answer in zip(agents, found, strict=True):
         assert answer == agent_games(ruleset, agent, games, 40), agent
+    return found
 
 
 def recorded(name: str, folder: Path, seed: int = 3) -> dict:
@@ -97,6 +99,27 @@ def test_agents_move_as_natively_and_matches_are_replayed(package, tmp_path):
     replays = [{"kind": "replay", "game": name, "match": match} for name, match in matches.items()]
     for name, answer in zip(TOYS, in_node(package, replays), strict=True):
         assert answer["digest"] == matches[name]["digest"], name
+
+
+def test_trained_policies_move_as_natively(tmp_path):
+    """By themselves and with a search: in the module their weights are data."""
+    torch = pytest.importorskip("torch")
+    from asobiba.learn.networks import DensePolicy
+    from asobiba.learn.policy_file import save_policy
+
+    ruleset = game("toy_nim").ruleset()
+    torch.manual_seed(3)
+    spaces = (ruleset.observation_space, ruleset.action_space, lambda _: 0.0)
+    policy = DensePolicy(*spaces, channels=dict(ruleset.layout.observation), width=24, depth=2)
+    torch.nn.init.orthogonal_(policy.mlp_extractor.logits.weight, 1.0)
+    file = tmp_path / "policy.safetensors"
+    save_policy(policy, file)
+    search = f"net_uct:policy={file},simulations=16"
+    agents = ["random", f"sb3:{file}", search, f"{search},noise=1.0", f"{search},search=puct"]
+    write_package(tmp_path)
+    written(tmp_path, "toy_nim", agents, variants=False)
+    found = same_moves(tmp_path, "toy_nim", ruleset, 20)
+    assert len({repr(games) for games in found}) == len(agents)  # they differ from each other
 
 
 def test_a_match_that_is_not_what_happened_is_a_named_error(package, tmp_path):

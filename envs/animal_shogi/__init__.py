@@ -78,9 +78,10 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.api import expose
-from asobiba.core import Game, GameParameterError, Layout
+from asobiba.core import Game, GameParameterError, Layout, Ruleset
+from asobiba.core.symmetry import Symmetry, observation_map
 from asobiba.envs.animal_shogi import rules
-from asobiba.envs.animal_shogi.board import ACTIONS
+from asobiba.envs.animal_shogi.board import ACTIONS, BOARD_BITS, SQUARES
 
 TRY_RULES = ("at_once", "next_move")
 
@@ -123,6 +124,24 @@ def layout(legal_check: bool = False, try_rule: str = "at_once", history: int = 
     )
 
 
+def symmetries(ruleset: Ruleset) -> list[Symmetry]:
+    """The board seen in a mirror: left and right exchanged."""
+    squares = np.arange(SQUARES).reshape(-1, 3)[:, ::-1].ravel()
+    directions = (2, 1, 0, 4, 3, 7, 6, 5)  # as the action space numbers them
+    moves = [k * SQUARES + squares for k in (*directions, *range(len(directions), ACTIONS // SQUARES))]
+    observation = observation_map(ruleset.layout.observation, ("pieces",), squares)
+    return [Symmetry(observation, np.concatenate(moves), mirror)]
+
+
+def mirror(state: np.void) -> None:
+    """Exchanges left and right in the record of a start."""
+    position = int(state["position"])
+    squares = [position >> 4 * square & 15 for square in range(SQUARES)]
+    turned = sum(squares[square // 3 * 3 + 2 - square % 3] << 4 * square for square in range(SQUARES))
+    state["keys"][0, 0] += turned - (position & BOARD_BITS)
+    state["position"] = position & ~BOARD_BITS | turned
+
+
 GAME = Game(
     name="animal_shogi",
     version=0,
@@ -132,6 +151,7 @@ GAME = Game(
     variants={"next_move": {"try_rule": "next_move"}, "legal_check": {"legal_check": True}},
     notation="asobiba.envs.animal_shogi.notation",
     draw="asobiba.envs.animal_shogi.draw",
+    symmetries=symmetries,
     evidence="perft and random games against an independent slow implementation; the published analysis",
 )
 env, raw_env, parallel_env = expose(GAME)

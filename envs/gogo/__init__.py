@@ -88,7 +88,8 @@ are `None`, which takes the preset's value; gogo's are:
 from __future__ import annotations
 
 from asobiba.api import expose
-from asobiba.core import Game
+from asobiba.core import Game, Ruleset
+from asobiba.core.symmetry import Symmetry, board_symmetries
 from asobiba.envs.gogo import rules
 from asobiba.envs.gogo.layout import layout
 
@@ -96,6 +97,13 @@ from asobiba.envs.gogo.layout import layout
 def stones_captured(ruleset, state):
     """Stones that each player has captured: what decides a match of two games that each side won once."""
     return tuple(int(stones) for stones in state["captured"])
+
+
+def symmetries(ruleset: Ruleset) -> list[Symmetry]:
+    """The seven reflections and turns of the square board."""
+    channels = ruleset.layout.observation
+    planes = ("stones", "takes", "forbidden", "last", "fives")
+    return [Symmetry(*maps) for maps in board_symmetries(channels, planes, channels["last"][-2:])]
 
 
 GAME = Game(
@@ -108,6 +116,7 @@ GAME = Game(
     notation="asobiba.envs.gogo.notation",
     draw="asobiba.envs.gogo.draw",
     tie_break=stones_captured,
+    symmetries=symmetries,
     evidence="positions for every rule, and random games of all presets against an independent slow implementation",
 )
 env, raw_env, parallel_env = expose(GAME)

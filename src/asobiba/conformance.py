@@ -421,6 +421,33 @@ def single_steps(game: Game) -> None:
                 batch.states["rewards"][i] = alone[i]["rewards"]
 
 
+def symmetries(game: Game) -> None:
+    """Games that are played with turned actions from a turned start show what the declared symmetries say."""
+    ruleset = game.ruleset()
+    for number, symmetry in enumerate(game.symmetries(ruleset) if game.symmetries else ()):
+        generator = np.random.default_rng(number)
+        state = states.new_state(ruleset, number)
+        turned = state.copy()
+        if symmetry.start is not None:
+            symmetry.start(turned)
+        for ply in range(60):
+            for seat in range(ruleset.num_players):
+                seen = states.observation(ruleset, state, seat)[symmetry.observation]
+                assert (seen == states.observation(ruleset, turned, seat)).all(), (
+                    f"symmetry {number}: the observation of seat {seat} after {ply} moves is not the turned one"
+                )
+            mask = states.action_mask(ruleset, state)
+            assert (mask[symmetry.actions] == states.action_mask(ruleset, turned)).all(), (
+                f"symmetry {number}: other actions are legal after {ply} moves"
+            )
+            if states.is_over(state):
+                break
+            action = int(generator.choice(np.flatnonzero(mask)))
+            state = states.step(ruleset, state, action)
+            turned = states.step(ruleset, turned, symmetry.turned(action))
+            assert (state["rewards"] == turned["rewards"]).all(), f"symmetry {number}: other rewards after {ply} moves"
+
+
 def _joint_or_continuous_notation(ruleset: Ruleset, state: np.void) -> None:
     """Each player's own action, and those of all, are read back from their text; numbers as exactly as it gives them."""
     generator = np.random.default_rng(int(state["steps"]))
@@ -555,6 +582,7 @@ CHECKS: dict[str, Callable[[Game], None]] = {
         records_from_outside,
         batches_of_every_size,
         single_steps,
+        symmetries,
         notation,
         pictures,
         documentation,

@@ -19,6 +19,7 @@ from gymnasium import spaces
 from asobiba.core.errors import AsobibaError, GameMistake, GameParameterError, UnknownParameter
 from asobiba.core.places import place_of
 from asobiba.core.record import header, record_dtype
+from asobiba.core.symmetry import Symmetry
 
 
 def camel_case(name: str) -> str:
@@ -101,6 +102,8 @@ class Game:
         notation, draw: modules of the text notation and the SVG picture, imported when first used.
         tie_break: a function `(ruleset, final state) -> one number per seat` that decides a match of two games in
             which each side won once: the greater sum wins narrowly. `None`: such a match is drawn.
+        symmetries: a function from a ruleset to its `Symmetry` maps but the identity, from which learning makes further
+            examples; `None`: there are none.
         evidence: what the rules were verified against, in a few words.
     """
 
@@ -124,6 +127,7 @@ class Game:
     notation: str | None = None
     draw: str | None = None
     tie_break: Callable[[Ruleset, np.void], Sequence[float]] | None = None
+    symmetries: Callable[[Ruleset], Sequence[Symmetry]] | None = None
     evidence: str = ""
 
     @property

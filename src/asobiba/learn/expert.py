@@ -2,7 +2,7 @@
 
 Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`), PyTorch computes the gradients; they take turns on the
 same cores. A position's targets are the search's improved policy, and the mean of the game's result and the search's
-value.
+value. Each time that a position is learned from it is turned by one of the game's symmetries, drawn anew.
 
 Source: Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Silver et al., "Mastering the game of
 Go without human knowledge", Nature 550, 2017.
@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -76,6 +76,27 @@ class Window:
         return count
 
 
+class Turns(NamedTuple):
+    """The identity and the game's symmetries, a row each: `observation` `(k, size)` and `actions` `(k, actions)` int64."""
+
+    observation: np.ndarray
+    actions: np.ndarray
+
+    @classmethod
+    def of(cls, ruleset: Ruleset) -> Turns:
+        """Those of a ruleset."""
+        found = ruleset.game.symmetries(ruleset) if ruleset.game.symmetries else ()
+        return cls(
+            np.stack([np.arange(ruleset.observation_size), *(one.observation for one in found)]),
+            np.stack([np.arange(ruleset.num_actions), *(one.actions for one in found)]),
+        )
+
+
+def _turned(array: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Rows of an array, each with its columns in an order of its own."""
+    return array[rows[:, None], columns]
+
+
 class Expert:
     """One run: the network, its optimiser, the window and the self-play.
 
@@ -101,6 +122,7 @@ class Expert:
             self.policy.parameters(), lr=self._rate(0), weight_decay=config["weight_decay"]
         )
         self.window = Window.empty(config["window"], self.ruleset)
+        self.turns = Turns.of(self.ruleset)
         self.round = 0
         self.seconds = 0.0
         self.self_play = SelfPlay(
@@ -141,10 +163,12 @@ class Expert:
 
     def _learn(self, generator: np.random.Generator) -> tuple[float, float]:
         rows, window = generator.integers(0, len(self.window), self.config["batch_size"]), self.window
-        observations = torch.from_numpy(window.observations[rows]).float()
+        turns = generator.integers(0, len(self.turns.actions), len(rows))
+        observations = torch.from_numpy(_turned(window.observations, rows, self.turns.observation[turns])).float()
+        masks = torch.from_numpy(_turned(window.masks, rows, self.turns.actions[turns]))
         logits, features = self.policy.mlp_extractor(observations)
-        logits = logits.masked_fill(~torch.from_numpy(window.masks[rows]), _LOGIT_OF_ILLEGAL)
-        wanted = torch.from_numpy(window.policies[rows]).float()
+        logits = logits.masked_fill(~masks, _LOGIT_OF_ILLEGAL)
+        wanted = torch.from_numpy(_turned(window.policies, rows, self.turns.actions[turns])).float()
         policy_loss = -(wanted * torch.log_softmax(logits, 1)).sum(1).mean()
         value_loss = torch.nn.functional.mse_loss(
             self.policy.value_net(features)[:, 0], torch.from_numpy(window.values[rows])

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asobiba.core.agents import Thinking
 from asobiba.core.cache import bind_module
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
-from asobiba.core.random import seed_keys
+from asobiba.core.random import seed_keys, seed_record
 from asobiba.core.record import SAMPLER, record_dtype
+from asobiba.learn.search_arrays import Net, Trees
 
 _NODE = record_dtype(
     [("total", np.float64), ("value", np.float64)]
@@ -36,40 +38,6 @@ _OPTIONS = record_dtype(
 )
 _SELF_PLAY = 7
 """The stream of random numbers that self-play draws noise and openings from."""
-
-
-class Trees(NamedTuple):
-    """Room for one tree a thread: arrays of which a thread has a row each.
-
-    Attributes:
-        nodes, edges: the tree; the edges of a node stand side by side.
-        rows: what is worked out for the edges of one node.
-        path, taken: nodes and edges of a simulation.
-        node_count, used: how many nodes and edges the tree has.
-        observation, mask: of one position.
-        scratch, active: room for the network.
-    """
-
-    nodes: np.ndarray
-    edges: np.ndarray
-    rows: np.ndarray
-    path: np.ndarray
-    taken: np.ndarray
-    node_count: np.ndarray
-    used: np.ndarray
-    observation: np.ndarray
-    mask: np.ndarray
-    scratch: np.ndarray
-    active: np.ndarray
-
-
-class Net(NamedTuple):
-    """A `Network` as compiled code takes it."""
-
-    layers: np.ndarray
-    weights: np.ndarray
-    policy: int
-    value: int
 
 
 class GamesPlayed(NamedTuple):
@@ -229,8 +197,21 @@ class NetSearch:
 
     def seed(self, seed: int) -> None:
         """Starts the noise afresh."""
-        self._generator["rng_key"] = seed_keys(np.array([seed], np.uint64), _SELF_PLAY)
-        self._generator["rng_counter"] = 0
+        seed_record(self._generator[0], np.uint64(seed))
+
+    def thinking(self) -> Thinking:
+        """A search as one compiled function."""
+        arrays = {
+            **self._trees._asdict(),
+            "layers": self.network.layers,
+            "weights": self.network.weights,
+            "places": np.array([self.network.policy, self.network.value], np.int64),
+            "free": self._free,
+            "sequence": self._sequence,
+            "options": self._options,
+            "generator": self._generator,
+        }
+        return Thinking(_loops(self.ruleset.game).think, arrays, "generator")
 
     def search(self, state: np.void) -> tuple[int, float]:
         """The action to play in a state in which the game goes on, and the value for the player to move (-1 to 1).

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core.agents import Agent, agent_loader, parse_agent
+from asobiba.core.agents import Agent, Thinking, agent_loader, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
@@ -66,6 +66,14 @@ class NetAgent(Agent):
         self.prepare(ruleset)
         assert self._searcher is not None
         self._searcher.seed(seed)
+
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
+        """As a compiled function, unless it searches for a time, which another machine uses in another way."""
+        return (
+            NetSearch(ruleset, self.network, self.simulations, **self._settings).thinking()
+            if self.time is None
+            else None
+        )
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         if self._searcher is None:

@@ -25,6 +25,7 @@ from asobiba.core.laws import close_step, has_ended
 from asobiba.core.networks import forward
 from asobiba.core.random import random_below, random_legal, random_uniform, seed_record
 from asobiba.core.targets import CALLED, KERNEL, THREADED, part
+from asobiba.learn.search_arrays import Net, Trees
 
 inner = part(**KERNEL)
 _LEAST = -1e30
@@ -295,6 +296,19 @@ def search(trees, net, roots, params, scratch, sequence, simulations, options, g
     root = trees.nodes[0, 0]
     value = (root.total + root.value) / (root.visits + 1)
     return int64(trees.edges[0, root.first + found].action), value
+
+
+@njit(**CALLED)
+def think(
+    states, params, masks, nodes, edges, rows, path, taken, node_count, used, observation, mask, scratch, active, layers,
+    weights, places, free, sequence, options, generator, actions,
+):  # fmt: skip
+    """`search.NetSearch.search` without Python: the action in `states[0]`. `places`: where the network's logits and its value stand."""
+    trees = Trees(nodes, edges, rows, path, taken, node_count, used, observation, mask, scratch, active)
+    tree = (trees, Net(layers, weights, places[0], places[1]))
+    simulations = int64(sequence.shape[1])
+    found = search_one(tree, 0, states, free, params[0], sequence, simulations, options[0], generator[0])
+    actions[0] = trees.edges[0, trees.nodes[0, 0].first + found].action
 
 
 @njit(**THREADED)
