@@ -154,7 +154,7 @@ def test_counting_agents_refuse_boards_they_cannot_count(name):
 
 
 def believe(answers, **parameters):
-    """What a fresh network believes after these answers: how likely each ship afloat is on each cell."""
+    """A fresh network's belief after these answers: how likely each ship afloat is on each cell."""
     ruleset = game("battleship_attack").ruleset(**parameters)
     fleet = ruleset.parameters["fleet"]
     network = PlacementNetwork(ruleset.layout.observation, ruleset.num_actions, fleet=fleet)

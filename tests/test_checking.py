@@ -157,7 +157,7 @@ def python(folder: Path, *arguments: str, **environment: str) -> subprocess.Comp
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """What is said about each mistake, and the folder of the packages."""
+    """The message about each mistake, and the folder of the packages."""
     folder = tmp_path_factory.mktemp("mistakes")
     for name, (changes, *_) in MISTAKES.items():
         write(folder, name, changes)

@@ -76,7 +76,7 @@ def _mask_placement(p, place, size, body, reach):
 
 @kernel
 def _meets(clash, a, available, first, last):
-    # How many of the available placements with words first to last - 1 clash with placement a.
+    # Number of the available placements with words first to last - 1 that clash with placement a.
     count = 0
     for w in range(first, last):
         count += ones(available[w] & clash[a, w])

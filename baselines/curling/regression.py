@@ -115,7 +115,7 @@ def search(
 
     Args:
         root: `(ROOT, 9)` rows of the root's shots, `count` of them; replies: `(ROOT, REPLIES, 9)`; counts: `(ROOT,)`.
-        values: `(17,)` worth of the scores -8 to 8 to who threw first in the end.
+        values: `(17,)` worth of the scores -8 to 8 to the team that threw first in the end.
         units: the two standard deviations of the noise.
     """
     p, record = params[0], sampler[0]

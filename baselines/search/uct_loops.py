@@ -94,7 +94,7 @@ def select(tree, at, options, generator):
 
 @inner
 def random_game(frames, ply, p, generator, limit):
-    """A random game from `frames[ply]`; its value for who is to move there."""
+    """A random game from `frames[ply]`; its value for the player to move there."""
     of = frames[ply].side
     while ply < limit:
         mover = frames[ply].side

@@ -194,14 +194,14 @@ class HostedGame:
             peer.tell(packet("DAILY_FINISH", None, None, *self._news(seat)))
 
     def _news(self, seat: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        # What was said since this seat was last told; whispers go to wolves only.
+        # The talk since this seat was last told; whispers go to wolves only.
         talk, whispers = self._sent[seat]
         self._sent[seat] = [len(self._talk), len(self._whispers)]
         wolf = int(self.table.state["role"][seat]) == WEREWOLF
         return self._talk[talk:], self._whispers[whispers:] if wolf else []
 
     def _ask(self, seat: int, peer: Peer, request: str) -> str | None:
-        # Who may not have heard of an execution or a ballot is told all there is, else what was said since.
+        # A client that may not have heard of an execution or a ballot is told everything, others the talk since.
         state = self.table.state
         revote = request == "VOTE" and int(state["ballot"]) > 0
         night = request != "TALK" and request != "VOTE" and int(state["executed"][int(state["day"])]) > 0
@@ -292,7 +292,7 @@ class HostedGame:
         return _SKIP
 
     def _follow(self, before: _Moment) -> None:
-        # What a step did enters the lists of utterances and the log.
+        # Enters the effects of a step into the lists of utterances and the log.
         state, day = self.table.state, before.day
         after = _Moment.of(state)
         if before.phase in (TALK, WHISPER):
@@ -315,7 +315,7 @@ class HostedGame:
         self.log.attack(state, day)
 
     def _chosen(self, name: str, day: int) -> int:
-        # Whom the seer looked at, or the bodyguard guarded, on a day.
+        # The player that the seer looked at, or the bodyguard guarded, on a day.
         beside = (value for found in self._beside.values() for key, when, value in found if (key, when) == (name, day))
         return next(beside, int(self.table.state[name][day]))
 
@@ -337,7 +337,7 @@ class HostedGame:
             self._passed = 0
 
     def _pass_over(self, moment: _Moment, until: int) -> None:
-        # Who has no utterances left is not asked, and is heard to say Over.
+        # A player without utterances left is not asked, and is heard to say Over.
         if not self.contest or not self.ruleset.params["one_by_one"][0]:
             return
         for seat in moment.order[self._passed : until]:

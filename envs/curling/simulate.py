@@ -126,7 +126,7 @@ class Result:
     Args:
         stones, in_play: `(16, 2)` float64 m and `(16,)` uint8 afterwards.
         foul: whether it broke the free guard zone and was taken back.
-        score: points of the end if it stopped now, positive for who threw first in it.
+        score: points of the end if it stopped now, positive for the team that threw first in it.
         velocity: vx, vy as thrown, noise included.
         seconds: until all stones stood still.
     """

@@ -40,7 +40,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
             with one for each seat (`None` at the learner's). Compiled agents play in the engine.
         seat: "first", "second", a seat's name or number, or "random": drawn anew for every episode.
         render_mode: "human", "rgb_array", "ansi", "svg" or `None`; pictures show what the learner knows
-            (of a car: what who stands beside the course sees).
+            (a car is shown as seen from beside the course).
         strict: an illegal action raises `IllegalAction` instead.
         dtype: of the observations: the game's own, or one of floating-point numbers, such as "float32", for libraries that
             take nothing else.

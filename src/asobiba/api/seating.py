@@ -273,7 +273,7 @@ class Seating(Batch):
         return select & self.acts(seat) & (self.learners != seat) & ~self.replaced_for_good()[:, seat]
 
     def replaced_for_good(self) -> np.ndarray:
-        """Whose actions the rules play from now on, `(n, seats)` bool: who has made `Game.fault_limit` mistakes."""
+        """The players whose actions the rules choose from now on, `(n, seats)` bool: those with `Game.fault_limit` mistakes."""
         limit = self.ruleset.game.fault_limit
         return self.states["faults"] >= limit if limit else np.zeros((self.num_envs, self.ruleset.seats), bool)
 

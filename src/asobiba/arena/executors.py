@@ -149,7 +149,7 @@ class Executor(ABC):
         return pool
 
     def _remember(self, pool: Pool) -> None:
-        """Who has overstepped its warm-up once does not get another one in the next round."""
+        """An agent that has overstepped its warm-up once gets no other one in the next round."""
         self.terms = replace(self.terms, suspects=self.terms.suspects | pool.terms.suspects)
 
     def _terms(self, jobs: int) -> Terms:

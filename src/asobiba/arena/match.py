@@ -128,7 +128,7 @@ def _tuples(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class MatchRecord:
-    """What happened in a match.
+    """The course and the result of a match.
 
     Args:
         match: what was played.
@@ -281,7 +281,7 @@ class LiveGame:
 
 @dataclass(frozen=True)
 class Fault:
-    """What the agent at `seat` did instead of acting: one of `REASONS`, and what exactly."""
+    """The failure of the agent at `seat` to act: one of `REASONS`, and the details."""
 
     seat: int
     reason: str

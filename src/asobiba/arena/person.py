@@ -135,13 +135,13 @@ def grouped(texts: Sequence[str]) -> str:
 
 
 def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
-    """What a player is asked for, if the game's notation says so (`status_text`); else an empty text."""
+    """The question that a player is asked, if the game's notation words one (`status_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "status_text")
     return str(ruleset.notation.status_text(ruleset, view, seat)) if known else ""
 
 
 def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
-    """Who won by the rules, if the game's notation says so (`end_text`); else an empty text."""
+    """The winner by the rules, if the game's notation names one (`end_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "end_text")
     return str(ruleset.notation.end_text(ruleset, state, seat)) if known and bool(state["terminated"]) else ""
 

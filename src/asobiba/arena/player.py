@@ -267,7 +267,7 @@ class _NotBuilt(Exception):
 
 
 def containment_of(match: Match, terms: Terms) -> str:
-    """What goes on record about the containment of a match's agents."""
+    """The entry on record about the containment of a match's agents."""
     game = match.ruleset().game
     words = [terms.containment.name if contained(game, text, terms.trust) else "" for text in match.seats]
     return ",".join(words) if any(words) else ""

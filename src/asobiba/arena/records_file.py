@@ -198,7 +198,7 @@ class RecordsFile:
             yield Listed(entry.sequence + 1, record, entry, int(columns["seal"][row]))
 
     def faults(self) -> list[tuple[str, str]]:
-        """What does not agree with the seals, without playing anything: what it is called and what is wrong."""
+        """The entries that do not agree with the seals, without playing anything: their names and what is wrong."""
         columns = self._columns
         total = ListSeal(*self.header["list"])
         places = columns["sequence"].astype(np.int64)
@@ -219,7 +219,7 @@ class RecordsFile:
         return record_seals([one.record for one in listed], inner, [one.entry for one in listed])
 
     def results(self) -> Results:
-        """What tables read."""
+        """The columns that tables read."""
         return Results.of([_result(one) for one in self.listed()])
 
 

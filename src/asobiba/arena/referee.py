@@ -106,7 +106,7 @@ class MatchReferee(Referee):
         return action
 
     def _timed(self, seat: int, agent: Agent, think: Callable[[], Any]) -> tuple[Any, float]:
-        """What an agent's thinking comes to, or the fault that it commits; and the seconds that it takes.
+        """The result of an agent's thinking, or its fault; and the seconds that it took.
 
         An answer may be anything; reading it may run its own code, and is part of the thinking.
         """

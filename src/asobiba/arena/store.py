@@ -379,7 +379,7 @@ class Store:
             publish_secrets(connection, self._ruleset(connection, ruleset))
 
     def secrets(self, ruleset: Ruleset) -> list[UsedSecret]:
-        """What the seeds of the ruleset's matches follow from."""
+        """The secret that the seeds of the ruleset's matches follow from."""
         with self._connection() as connection:
             number = self._number(connection, ruleset)
             return [] if number is None else used_secrets(connection, number)
@@ -534,7 +534,7 @@ class Store:
                         yield Listed(number, _record(row, seats[number]), entry, row.seal)
 
     def list_seal(self, ruleset: Ruleset) -> ListSeal:
-        """How many matches of this ruleset were written, and the sum of their seals."""
+        """Number of matches of this ruleset that were written, and the sum of their seals."""
         with self._connection() as connection:
             number = self._number(connection, ruleset)
             return ListSeal() if number is None else ListSeal.read(connection, number)

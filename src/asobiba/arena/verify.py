@@ -30,7 +30,7 @@ _ALONE = 1000
 
 @dataclass(frozen=True)
 class Verified:
-    """How many matches there are, how many were played again, and which do not agree: what they are called and why."""
+    """Number of matches, number of those played again, and those that do not agree, by name and with the reason."""
 
     present: int
     checked: int

@@ -141,7 +141,7 @@ class Worker:
         self.process = _context.Process(
             target=_work, args=(theirs, self._fields, self._log, terms), daemon=True, name="asobiba-worker"
         )
-        # What the process and its agents leave behind goes with it, however it ends.
+        # The files that the process and its agents leave behind are removed, however it ends.
         self._place = scratch_folder("worker")
         own = {"TMPDIR": str(self._place), "ASOBIBA_CACHE_DIR": str(cache_folder())}
         with _environment({**share_environment(terms.threads), **own, **dict.fromkeys(PASSWORDS)}):
@@ -197,7 +197,7 @@ class Worker:
         return list(fresh.values())
 
     def _missing(self, unit: Unit, failed: bool) -> list[Unit]:
-        """What is to be played again of a unit that the process says it is done with.
+        """The part of a unit that is to be played again, though the process has finished with it.
 
         Raises:
             WorkerError: if matches are missing time and again.

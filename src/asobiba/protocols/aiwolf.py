@@ -190,7 +190,7 @@ def _fits(*numbers: str | None) -> bool:
 
 
 def _operands(text: str) -> list[str]:
-    # What stands in the outermost parentheses; what stands beside them does not count.
+    # The text in the outermost parentheses; text beside them does not count.
     parts, depth, begin = [], 0, 0
     for k, letter in enumerate(text):
         if letter == "(":
