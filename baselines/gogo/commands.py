@@ -28,26 +28,33 @@ def engine(
 
 @app.command()
 def reproduce(
+    years: Annotated[int, typer.Option(min=1, help="Contests, each of another seed.")] = 1,
     students: Annotated[int, typer.Option(min=2, help="Students.")] = 40,
-    submissions: Annotated[int, typer.Option(min=20, help="Strategies handed in over five weeks.")] = 240,
-    entry: Annotated[int, typer.Option(min=2, help="Opponents of a new strategy on its first night.")] = 40,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    submissions: Annotated[int, typer.Option(min=35, help="Strategies handed in over five weeks.")] = 150,
+    entry: Annotated[int, typer.Option(min=2, help="Opponents of a new strategy on its first night.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first year.")] = 0,
     output: Annotated[Path, typer.Option(help="The Markdown page; pictures are written beside it.")] = Path(
         "gogo-reproduction.md"
     ),
 ) -> None:
-    """Replay the course's contest: a population of strategies, the thinned schedule, the paper's four checks."""
-    from asobiba.baselines.gogo.contest import DAYS, run_contest
+    """Replay the course's contest: years of strategies and their round robins, the paper's four checks, its tables."""
+    from time import perf_counter
+
     from asobiba.baselines.gogo.contest_page import write_page
+    from asobiba.baselines.gogo.years import Size, play_year
     from asobiba.core import game
 
     output.parent.mkdir(parents=True, exist_ok=True)
-    ruleset = game("gogo").ruleset()
-    with progress_bar(counted=True) as bar:
-        task = bar.add_task("days", total=DAYS)
-        contest = run_contest(ruleset, students, submissions, entry, seed, lambda day: bar.update(task, completed=day))
-    command = f"asobiba reproduce gogo --students {students} --submissions {submissions} --entry {entry} --seed {seed}"
-    print(write_page(contest, output, command))
+    ruleset, begun = game("gogo").ruleset(), perf_counter()
+    size = Size(students, submissions, entry)
+    with progress_bar() as bar:
+        task = bar.add_task("years", total=years)
+        played = []
+        for year in range(years):
+            played.append(play_year(ruleset, size, seed + year, lambda text: bar.update(task, description=text)))
+            bar.update(task, completed=year + 1)
+    command = f"asobiba reproduce gogo --years {years} --students {students} --submissions {submissions} --entry {entry} --seed {seed}"
+    print(write_page(played, output, command, perf_counter() - begun))
     print(f"Written to {output}")
 
 
