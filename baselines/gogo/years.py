@@ -5,8 +5,11 @@ A *year* is a contest with all its strategies' round robin, of which other sched
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -34,11 +37,13 @@ class Size:
 
 @dataclass
 class Year:
-    """A contest, the same with smaller nights, and the round robin of all its strategies: `full`, points `(n, n)`."""
+    """A contest, the same with smaller nights, and the round robin of all its strategies: `full`, points `(n, n)`;
+    `seconds` that it took."""
 
     contest: Contest
     smaller: Contest
     full: np.ndarray
+    seconds: float
 
 
 def last_years_strategies(ruleset: Ruleset, size: Size, seed: int) -> list[Strategy]:
@@ -50,6 +55,7 @@ def last_years_strategies(ruleset: Ruleset, size: Size, seed: int) -> list[Strat
 
 def play_year(ruleset: Ruleset, size: Size, seed: int, tell: Callable[[str], None] = lambda text: None) -> Year:
     """A contest by the paper's schedule with ten references, then its full round robin."""
+    begun = perf_counter()
     tell(f"year {seed}: last year")
     more = last_years_strategies(ruleset, size, seed)
     contest = run_contest(
@@ -64,7 +70,20 @@ def play_year(ruleset: Ruleset, size: Size, seed: int, tell: Callable[[str], Non
     tell(f"year {seed}: everybody against everybody")
     full = round_robin(ruleset, contest.strategies, _ROUND_ROBIN + seed)
     printed = rescheduled(contest, full, contest.references, size.entry)
-    return Year(printed, rescheduled(contest, full, SMALLER[0], SMALLER[1]), full)
+    return Year(printed, rescheduled(contest, full, SMALLER[0], SMALLER[1]), full, perf_counter() - begun)
+
+
+def kept_year(keep: Path, play: Callable[[], Year]) -> Year:
+    """The year in a file, or else the one that `play` gives, which is put there: so that a long run can be taken up again.
+
+    The file is a pickle: it may come from nobody but this command.
+    """
+    if keep.is_file():
+        return pickle.loads(keep.read_bytes())
+    year = play()
+    keep.parent.mkdir(parents=True, exist_ok=True)
+    keep.write_bytes(pickle.dumps(year))
+    return year
 
 
 @dataclass(frozen=True)
