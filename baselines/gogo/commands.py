@@ -36,25 +36,29 @@ def reproduce(
     output: Annotated[Path, typer.Option(help="The Markdown page; pictures are written beside it.")] = Path(
         "gogo-reproduction.md"
     ),
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder for years that are played, so that a long run can be taken up again.")
+    ] = None,
 ) -> None:
     """Replay the course's contest: years of strategies and their round robins, the paper's four checks, its tables."""
-    from time import perf_counter
-
     from asobiba.baselines.gogo.contest_page import write_page
-    from asobiba.baselines.gogo.years import Size, play_year
+    from asobiba.baselines.gogo.years import Size, kept_year, play_year
     from asobiba.core import game
 
     output.parent.mkdir(parents=True, exist_ok=True)
-    ruleset, begun = game("gogo").ruleset(), perf_counter()
-    size = Size(students, submissions, entry)
+    ruleset, size, played = game("gogo").ruleset(), Size(students, submissions, entry), []
     with progress_bar() as bar:
         task = bar.add_task("years", total=years)
-        played = []
-        for year in range(years):
-            played.append(play_year(ruleset, size, seed + year, lambda text: bar.update(task, description=text)))
-            bar.update(task, completed=year + 1)
+
+        def play(number: int):
+            return play_year(ruleset, size, number, lambda text: bar.update(task, description=text))
+
+        for number in range(seed, seed + years):
+            name = f"{students}-{submissions}-{entry}-{number}.pickle"
+            played.append(play(number) if keep is None else kept_year(keep / name, lambda number=number: play(number)))
+            bar.advance(task)
     command = f"asobiba reproduce gogo --years {years} --students {students} --submissions {submissions} --entry {entry} --seed {seed}"
-    print(write_page(played, output, command, perf_counter() - begun))
+    print(write_page(played, output, command, sum(year.seconds for year in played)))
     print(f"Written to {output}")
 
 
