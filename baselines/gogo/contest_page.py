@@ -246,7 +246,7 @@ def _needed(years: Sequence[Year]) -> TextTable:
         some = [agreement(rescheduled(year.contest, year.full, references, entry), year.full) for year in years]
         matches = float(np.mean([a.matches for a in some]))
         truth = [
-            simulate(len(years[0].full), schedule, max(2, round(2 * matches)), seed=0, points=1)[-1].correlation
+            simulate(len(years[0].full), schedule, max(2, round(2 * matches)), seed=0, points=2)[-1].correlation
             for schedule in ("thinned", "round_robin")
         ]
         rows.append((
@@ -260,7 +260,7 @@ def _needed(years: Sequence[Year]) -> TextTable:
         rows,
         "How many matches a rating needs",
         "The paper's future work. *rho*: Spearman's correlation of the rating with the WWG of the full round robin, over the students' "
-        f"strategies, mean of {len(years)} years; *error*: mean distance of the WWG from it. *simulated*: `asobiba simulate`, as many "
+        f"strategies, mean of {len(years)} years; *error*: mean distance of the WWG from it. *simulated*: `asobiba league simulate`, as many "
         f"agents ({len(years[0].full)}) of known strength (normal, standard deviation 300 Elo) and as many games; rho of the fitted Elo "
         "with the truth, which a game's luck keeps down. Two halves of a round robin, each strategy with a random half of the "
         f"opponents, agree by rho {np.mean(halves):.4f}.",
