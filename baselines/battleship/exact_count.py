@@ -329,20 +329,10 @@ def count_fleets(s, p, side, afloat_only, misses, squares):
         for y in range(x + 1, number):
             _fill_clashes(start, x, y, available, bodies, reaches, clash)
     total = _cover(
-        p=p,
-        number=number,
-        counted=counted,
-        start=start,
-        available=available,
-        bodies=bodies,
-        clash=clash,
-        weights=weights,
-        cover_start=cover_start,
-        cover_bodies=cover_bodies,
-        cover_reaches=cover_reaches,
-        cover_weights=cover_weights,
-        hits=hits,
-    )
+        p=p, number=number, counted=counted, start=start, available=available, bodies=bodies, clash=clash,
+        weights=weights, cover_start=cover_start, cover_bodies=cover_bodies, cover_reaches=cover_reaches,
+        cover_weights=cover_weights, hits=hits,
+    )  # fmt: skip
     for x in range(number):
         size = np.int64(p.sizes[counted[x]])
         for w in range(start[x], start[x + 1]):
@@ -404,21 +394,10 @@ def _cover(
         open_high = hits[1] & ~bodies_below[depth, 1]
         if open_low == _ZERO and open_high == _ZERO:
             found = _count_left(
-                number=number,
-                start=start,
-                available=available,
-                bodies=bodies,
-                clash=clash,
-                weights=weights,
-                reach=reaches_below[depth],
-                used=used,
-                free=free,
-                levels=levels,
-                chosen=chosen,
-                left_words=left_words,
-                meets=meets,
-                both=both,
-            )
+                number=number, start=start, available=available, bodies=bodies, clash=clash, weights=weights,
+                reach=reaches_below[depth], used=used, free=free, levels=levels, chosen=chosen,
+                left_words=left_words, meets=meets, both=both,
+            )  # fmt: skip
             total += found
             for d in range(depth):
                 cover_weights[picks[d]] += found
