@@ -17,7 +17,7 @@ from asobiba.arena.replay import check_record
 from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic, commands
-from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set, receive_peers
+from asobiba.baselines.werewolf.hosting import in_short, play_set, receive_peers
 from asobiba.baselines.werewolf.joining import RemoteGame, join, rehearse
 from asobiba.protocols.aiwolf import ClientError
 
@@ -35,7 +35,7 @@ def host(clients, rules="0.6", games=1, players=5, reply=5.0):
         threads = [threading.Thread(target=client, args=address) for client in clients]
         for thread in threads:
             thread.start()
-        peers = accept_peers(server, len(clients), reply, 20.0, lambda text: None)
+        peers = receive_peers(server, len(clients), reply, lambda text: None).wait(20.0)
     play_set(ruleset, peers, basic, "basic", games, SECRET, lambda number, result: hosted.append(result))
     for peer in peers:
         peer.close()
@@ -182,7 +182,7 @@ def test_a_client_that_tells_no_name_is_sent_away():
         quiet = socket.create_connection(server.getsockname()[:2])
         quiet.shutdown(socket.SHUT_WR)
         told = []
-        assert accept_peers(server, 1, 0.1, 1.0, told.append) == []
+        assert receive_peers(server, 1, 0.1, told.append).wait(1.0) == []
         quiet.close()
     assert "sent away: it told no name" in told[0]
 
@@ -193,7 +193,7 @@ def test_silent_connections_keep_no_honest_client_out():
         silent = [socket.create_connection(address) for _ in range(30)]
         client = threading.Thread(target=PlainClient(), args=address)
         client.start()
-        peers = accept_peers(server, 1, 5.0, 20.0, lambda text: None)
+        peers = receive_peers(server, 1, 5.0, lambda text: None).wait(20.0)
         assert [peer.name for peer in peers] == ["plain"]
         for connection in [*silent, *peers]:
             connection.close()

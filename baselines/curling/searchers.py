@@ -82,7 +82,7 @@ class Gccs(Ayumu):
 
     def begin_game(self) -> None:
         super().begin_game()
-        self._plan_end, self.booked = -1, 0
+        self._plan_end = -1
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
         if int(view["end"]) != self._plan_end:
@@ -90,7 +90,6 @@ class Gccs(Ayumu):
         word = line_of(self.ruleset, view, self.plan)
         shot = shot_of(self.ruleset, view, word) if word is not None else None
         if shot is not None:
-            self.booked += 1
             return shot.vx, shot.vy, float(shot.spin)
         return super().choose(view)
 

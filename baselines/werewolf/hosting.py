@@ -393,13 +393,6 @@ def receive_peers(
     return Reception(server, count, greet, tell, admit)
 
 
-def accept_peers(
-    server: socket.socket, count: int, reply_seconds: float, wait: float, tell: Callable[[str], Any] = print
-) -> list[Peer]:
-    """Waits until `count` clients have connected and told their names, or `wait` seconds are over."""
-    return receive_peers(server, count, reply_seconds, tell).wait(wait)
-
-
 def play_set(
     ruleset: Ruleset,
     peers: Sequence[Peer],

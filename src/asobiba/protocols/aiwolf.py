@@ -24,7 +24,6 @@ REQUESTS = (
 )  # fmt: skip
 ANSWERED = frozenset(("NAME", "ROLE", "TALK", "WHISPER", "VOTE", "DIVINE", "GUARD", "ATTACK"))
 """The requests that want a reply."""
-DEFAULT_PORT = 10000
 LONGEST_LINE = 1 << 16
 """Bytes of the longest reply that is read; utterances and choices need a few hundred."""
 LONGEST_PACKET = 1 << 24
