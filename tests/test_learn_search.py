@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from asobiba_toys.labyrinth import GAME as LABYRINTH
 
+from asobiba.api.batch import Batch
 from asobiba.core import GameParameterError, registry, states
 from asobiba.core.kernels import compiled
 from asobiba.core.networks import LINEAR, RELU, TANH, Network, NetworkBuilder, forward
-from asobiba.learn.kernels import load_network
+from asobiba.learn.kernels import load_network, network_of
+from asobiba.learn.policy_file import PolicyFileError
 from asobiba.learn.search import NetSearch, SelfPlay, visits_considered
 
 MCTX = json.loads((Path(__file__).parent / "data" / "mctx_trees.json").read_text(encoding="utf-8"))
@@ -101,6 +103,60 @@ def test_saved_policies_answer_as_pytorch_does(policy_class, tmp_path):
     computed = run_network(network, observations)
     np.testing.assert_allclose(computed[:, network.policy : network.policy + network.actions], logits, atol=2e-6)
     np.testing.assert_allclose(computed[:, network.value], values, atol=2e-6)
+
+
+def test_a_policy_of_dense_layers_plays_without_pytorch_what_pytorch_plays(tmp_path):
+    torch = pytest.importorskip("torch")
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+    from asobiba.learn.agent import PolicyAgent
+    from asobiba.learn.policy_file import save_policy
+
+    torch.manual_seed(5)
+    game = registry.game("animal_shogi")
+    ruleset, path = game.ruleset(), tmp_path / "policy.safetensors"
+    policy = MaskableActorCriticPolicy(ruleset.observation_space, ruleset.action_space, lambda _: 0.0, net_arch=[32])
+    torch.nn.init.normal_(policy.action_net.weight)  # no two actions alike
+    save_policy(policy, path)
+    code = f"""
+import sys
+import numpy as np
+from asobiba.api.batch import Batch
+from asobiba.core import make_agent, registry
+ruleset = registry.game("animal_shogi").ruleset()
+agent = make_agent(ruleset.game, "sb3:{path}")
+agent.reset(ruleset, 0, 0)
+batch = Batch(ruleset, 64, threads=1)
+batch.reset(seed=1)
+for _ in range(9):
+    batch.step(batch.sample_actions())
+going = batch.masks.any(1)
+views, masks = batch.states[going], batch.masks[going]
+together = agent.act_batch(views, masks)
+assert [agent.act(view, mask) for view, mask in zip(views, masks)] == together.tolist()
+print("torch" in sys.modules, *together)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert told[0] == "False"
+    batch = Batch(ruleset, 64, threads=1)
+    batch.reset(seed=1)
+    for _ in range(9):
+        batch.step(batch.sample_actions())
+    agent = PolicyAgent(policy)
+    agent.reset(ruleset, 0, 0)
+    going = batch.masks.any(1)
+    assert agent.act_batch(batch.states[going], batch.masks[going]).tolist() == [int(word) for word in told[1:]]
+
+
+def test_weights_that_do_not_fit_together_are_refused():
+    tensors = {"mlp_extractor.torso.0.weight": np.zeros((8, 4), np.float32)}
+    tensors["mlp_extractor.torso.0.bias"] = np.zeros(8, np.float32)
+    for rows in (7, 9):
+        tensors["mlp_extractor.logits.weight"] = np.zeros((3, rows), np.float32)
+        tensors["mlp_extractor.logits.bias"] = np.zeros(3, np.float32)
+        tensors["value_net.weight"], tensors["value_net.bias"] = np.zeros((1, 8), np.float32), np.zeros(1, np.float32)
+        with pytest.raises(PolicyFileError, match="does not fit"):
+            network_of("asobiba.learn.networks:DensePolicy", {}, tensors)
 
 
 def test_policies_are_read_without_pytorch(tmp_path):

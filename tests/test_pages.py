@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from asobiba import pages, publishing
+from asobiba.arena import learned
 from asobiba.arena.commands import ruleset_of
 from asobiba.arena.executors import Executor
 from asobiba.arena.league import league_agents, play_missing
@@ -48,6 +49,37 @@ def test_every_published_league_has_commands_that_make_it_again():
         agents = words[words.index("--agents") + 1].split() if "--agents" in words else league_agents(ruleset.game)
         agents += [words[k + 1] for k, word in enumerate(words) if word == "-a"]
         assert {line["agent"] for line in played["standings"]} == set(agents)
+
+
+def test_learned_against_classical_is_what_the_leagues_say():
+    assert (ROOT / learned.PAGE).read_text(encoding="utf-8") == learned.page(ROOT), "asobiba league learned --write"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert learned.with_table(readme, ROOT) == readme, "asobiba league learned --write"
+
+
+def test_the_best_of_each_kind_are_compared(tmp_path):
+    lines = [("perfect", 900, 0), ("alpha_beta", 300, 30), ("ppo", 220, 40), ("minimax", 10, 20)]
+    results = {
+        "game": "asobiba/animal_shogi-v0",
+        "parameters": {"max_steps": 99},
+        "standings": [
+            {"agent": name, "rating": rating, "low": rating - half, "high": rating + half, "milliseconds": 0.5}
+            for name, rating, half in lines
+        ],
+        "pairings": [{"agent": "ppo", "opponent": "alpha_beta", "games": 60, "score": 0.4, "low": 0.3, "high": 0.5}],
+    }
+    folder = tmp_path / "leaderboards" / "animal_shogi"
+    folder.mkdir(parents=True)
+    (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    assert learned.table(tmp_path).rows == [
+        (
+            "[Animal shogi (max_steps=99)](leaderboards/animal_shogi/README.md)",
+            "ppo (0.5 ms)",
+            "alpha_beta (0.5 ms)",
+            "-80 ± 50",
+            "40.0 % (30.0 to 50.0)",
+        )
+    ]
 
 
 PLAY = """def f(n):

@@ -144,6 +144,7 @@ AGENTS = (
         _TANAKA,
         deterministic=True,
         league=_table_is_there(),
+        kind="exact",
     ),
     AgentDeclaration(
         "perfect_graded",
@@ -151,6 +152,7 @@ AGENTS = (
         "exact values, moves drawn by strength (needs the table)",
         "clausecker, dobutsu (the idea of a strength), and " + _TANAKA,
         league=_table_is_there(),
+        kind="exact",
     ),
     AgentDeclaration(
         "ppo",
@@ -158,5 +160,6 @@ AGENTS = (
         "MaskablePPO, trained by `asobiba train animal_shogi`; needs the extra sb3",
         "baselines/animal_shogi/policies",
         league=False,
+        kind="learned",
     ),
 )

@@ -98,7 +98,7 @@ AGENTS = (
         "uct", uct, "UCT with random playouts", "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006"
     ),
     AgentDeclaration(
-        "perfect", perfect, "perfect play on 4x2 by retrograde analysis", deterministic=True, league=False
+        "perfect", perfect, "perfect play on 4x2 by retrograde analysis", deterministic=True, league=False, kind="exact"
     ),
     AgentDeclaration(
         "ppo",
@@ -106,5 +106,6 @@ AGENTS = (
         "MaskablePPO, trained by `asobiba train bao`; needs the extra sb3",
         "baselines/bao/policies",
         league=False,
+        kind="learned",
     ),
 )

@@ -55,4 +55,5 @@ PPO = AgentDeclaration(
     "MaskablePPO, trained by `asobiba train battleship`; needs the extra sb3",
     "baselines/battleship/policies",
     league=False,
+    kind="learned",
 )

@@ -99,12 +99,12 @@ CONTINUOUS = (
     AgentDeclaration("tee_draw", tee_draw, _TEE_DRAW, deterministic=True),
     AgentDeclaration("rule_based", rule_based, _RULES, _SAMPLE),
     *PLAYERS,
-    AgentDeclaration("ppo", ppo_continuous, _PPO, _POLICIES, league=False),
+    AgentDeclaration("ppo", ppo_continuous, _PPO, _POLICIES, league=False, kind="learned"),
 )
 DISCRETE = (
     AgentDeclaration("tee_draw", tee_draw_discrete, _TEE_DRAW, deterministic=True),
     AgentDeclaration("rule_based", rule_based_discrete, _RULES, _SAMPLE),
     *PLAYERS,
-    AgentDeclaration("ppo", ppo, _PPO, _POLICIES, league=False),
+    AgentDeclaration("ppo", ppo, _PPO, _POLICIES, league=False, kind="learned"),
 )
 AGENTS = {"curling": CONTINUOUS, "curling_discrete": DISCRETE, "curling_end": CONTINUOUS}

@@ -102,5 +102,6 @@ AGENTS = (
         "imitation of the champion, then MaskablePPO: `asobiba train gogo`; needs the extra sb3",
         "baselines/gogo/policies",
         league=False,
+        kind="learned",
     ),
 )

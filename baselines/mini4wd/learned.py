@@ -111,4 +111,5 @@ PPO = AgentDeclaration(
     "baselines/mini4wd/policies",
     deterministic=True,
     league=False,
+    kind="learned",
 )

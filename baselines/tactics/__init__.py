@@ -170,7 +170,7 @@ AGENTS = {
             "rolling-horizon evolution of the turn",
             "Justesen, Mahlmann and Togelius, EvoApplications 2016",
         ),
-        AgentDeclaration("ppo", ppo, "the trained policy of tactics_steps", _PPO, deterministic=True),
+        AgentDeclaration("ppo", ppo, "the trained policy of tactics_steps", _PPO, deterministic=True, kind="learned"),
     ),
     "tactics_steps": (
         AgentDeclaration(
@@ -179,7 +179,7 @@ AGENTS = {
         AgentDeclaration(
             "max_act_eval", max_act_eval_in_words, "the best attack by a formula, else good ground", _TUBSTAP
         ),
-        AgentDeclaration("ppo", ppo_in_words, "the trained policy", _PPO, deterministic=True),
+        AgentDeclaration("ppo", ppo_in_words, "the trained policy", _PPO, deterministic=True, kind="learned"),
     ),
 }
 LEARNED = {"tactics": InWords}

@@ -56,6 +56,7 @@ AGENTS = (
         "MaskablePPO, trained by `asobiba train werewolf` for the village of five; needs the extra sb3",
         "baselines/werewolf/policies",
         league=False,
+        kind="learned",
     ),
 )
 

@@ -292,10 +292,12 @@ def publish(
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Say what is stale, and play nothing.")] = False,
 ) -> None:
-    """Plays the leagues and pages of the repository again that are older than their code, the cheapest first.
+    """Plays the leagues and pages of the repository again that are older than their code, the cheapest first, and writes
+    docs/learned.md and the README's table anew.
 
     It can be stopped at any moment and goes on when called again.
     """
+    from asobiba.arena import learned
     from asobiba.publishing import publish, stale_pages
 
     jobs = stale_pages(Path(), only or ())
@@ -305,6 +307,7 @@ def publish(
     if listing or not jobs:
         return
     failed = publish(Path(), jobs, lambda text: print(text, file=sys.stderr, flush=True))
+    learned.write(Path())
     if failed:
         print(f"Not written: {', '.join(job.page.path for job in failed)}", file=sys.stderr)
         raise typer.Exit(1)

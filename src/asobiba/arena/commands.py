@@ -388,6 +388,20 @@ def league_verify(
         raise typer.Exit(1)
 
 
+@league.command("learned")
+def league_learned(
+    write: Annotated[bool, typer.Option("--write", help="Write docs/learned.md, and the README's table.")] = False,
+) -> None:
+    """What is learned against what is classical, over all published leagues; in the repository."""
+    from asobiba.arena import learned
+
+    if write:
+        for path in learned.write(Path()):
+            print(f"Written: {path}")
+    else:
+        print(learned.table(Path()).markdown())
+
+
 @league.command("report")
 def league_report(
     game: GameName,

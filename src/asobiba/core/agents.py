@@ -291,6 +291,7 @@ class AgentDeclaration:
         source: where the literature describes it.
         deterministic: whether equal views give equal actions whatever the seed.
         league: whether a league without a list of agents includes it.
+        kind: "classical" (written down), "learned" (from games), or "exact" (looks its moves up in a solved table).
     """
 
     name: str
@@ -299,6 +300,7 @@ class AgentDeclaration:
     source: str = ""
     deterministic: bool = False
     league: bool = True
+    kind: Literal["classical", "learned", "exact"] = "classical"
 
 
 @kernel

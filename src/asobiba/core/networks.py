@@ -61,6 +61,7 @@ class NetworkBuilder:
 
     def __init__(self, inputs: int):
         self.inputs, self._size = inputs, inputs
+        self._widths = {0: inputs}  # of what stands at a place of the scratch array
         self._layers: list[tuple[int, ...]] = []
         self._weights: list[np.ndarray] = []
         self._used = 0
@@ -72,9 +73,15 @@ class NetworkBuilder:
             weight: `(outputs, inputs)`, as PyTorch keeps it.
             bias: `(outputs,)`.
             activation: `LINEAR`, `RELU` or `TANH`.
+
+        Raises:
+            ValueError: for shapes that do not fit what stands at `source`.
         """
+        if weight.ndim != 2 or bias.shape != weight.shape[:1] or weight.shape[1] != self._widths.get(source):
+            raise ValueError(f"a layer of weights {weight.shape} and biases {bias.shape} does not fit at {source}")
         outputs, inputs = weight.shape
         target, self._size = self._size, self._size + outputs
+        self._widths[target] = outputs
         at = self._used
         self._weights += [np.ascontiguousarray(weight.T, np.float32).ravel(), np.asarray(bias, np.float32)]
         self._used += weight.size + bias.size
@@ -88,7 +95,13 @@ class NetworkBuilder:
         return source
 
     def build(self, policy: int, actions: int, value: int) -> Network:
-        """The network, whose logits and value stand at these places."""
+        """The network, whose logits and value stand at these places.
+
+        Raises:
+            ValueError: if no layer writes there.
+        """
+        if not 0 < actions <= self._size - policy or not 0 <= value < self._size:
+            raise ValueError(f"{actions} logits at {policy} and a value at {value} are not among {self._size} numbers")
         layers = np.zeros(len(self._layers), LAYER)
         for k, values in enumerate(self._layers):
             layers[k] = values

@@ -13,7 +13,9 @@ import numpy as np
 from asobiba.core.agents import Agent, Thinking, agent_loader, agent_packages, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
-from asobiba.learn.kernels import network_of
+from asobiba.learn.kernels import load_network, network_of
+from asobiba.learn.network_agent import NetworkAgent
+from asobiba.learn.observing import observe
 from asobiba.learn.policy_file import PolicyFile, PolicyFileError, arguments_of, load_policy, open_policy
 from asobiba.learn.thinking import network_thinking
 
@@ -22,14 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PolicyAgent", "PolicyFileError", "load_agent", "load_policy", "observe"]
 _WORTH_THREADS = 64
-
-
-def observe(ruleset: Ruleset, views: np.ndarray, seats: np.ndarray | None = None) -> np.ndarray:
-    """Observations of the players at `seats` `(n,)`, or else of those to move, in each record `(n,)`: `(n, observation_size)`."""
-    out = np.zeros((len(views), ruleset.observation_size), ruleset.observation_space.dtype)
-    seats = np.maximum(views["to_move"], 0) if seats is None else seats.astype(np.int8)
-    ruleset.engine.observe_all(np.ascontiguousarray(views), ruleset.params, seats, out)
-    return out
 
 
 class PolicyAgent(Agent):
@@ -192,8 +186,24 @@ def load_agent(game: Game, argument: str) -> Agent:
             raise GameParameterError(
                 f"sb3:{argument}: a policy has no parameter {key!r} in {game.name}; it has: {', '.join(known) or 'none'}"
             )
-    player = PolicyAgent(open_policy(path), name=f"sb3:{argument}")
-    return complete(player, **settings) if complete else player
+    policy = open_policy(path)
+    if complete:
+        return complete(PolicyAgent(policy, name=f"sb3:{argument}"), **settings)
+    return _compiled(game, policy, argument) or PolicyAgent(policy, name=f"sb3:{argument}")
+
+
+def _compiled(game: Game, policy: Any, argument: str) -> Agent | None:
+    """A policy of dense layers for the game as it is usually played: compiled code, without PyTorch; otherwise `None`."""
+    usual = game.ruleset()
+    if not (usual.discrete and isinstance(policy, PolicyFile) and policy.fits(usual)):
+        return None
+    try:
+        network = load_network(policy.path)
+    except PolicyFileError:
+        return None
+    if (network.inputs, network.actions) != (usual.observation_size, usual.num_actions):
+        return None
+    return NetworkAgent(network, f"sb3:{argument}")
 
 
 def _completion(game: Game) -> Callable[..., Agent] | None:

@@ -35,12 +35,15 @@ def network_of(kind: str, arguments: Mapping[str, object], tensors: Mapping[str,
     """A network of a policy's class (`MODULE:CLASS`), its constructor's arguments, and its state dict as arrays.
 
     Raises:
-        PolicyFileError: for a policy whose layers are not all dense.
+        PolicyFileError: for a policy whose layers are not all dense, or weights that do not fit together.
     """
-    if kind == _DENSE:
-        return _shared(tensors)
-    if kind in _PERCEPTRONS:
-        return _separate(tensors, _ACTIVATIONS.get(str(arguments.get("activation_fn", "")), TANH))
+    try:
+        if kind == _DENSE:
+            return _shared(tensors)
+        if kind in _PERCEPTRONS:
+            return _separate(tensors, _ACTIVATIONS.get(str(arguments.get("activation_fn", "")), TANH))
+    except (KeyError, IndexError, ValueError) as error:
+        raise PolicyFileError(f"the weights are not those of {kind}: {type(error).__name__}: {error}") from None
     raise PolicyFileError(
         f"compiled code plays {_DENSE} and {' and '.join(_PERCEPTRONS)}, not {kind}; the agent sb3:FILE plays that"
     )

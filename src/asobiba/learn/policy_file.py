@@ -22,6 +22,7 @@ from gymnasium import spaces
 
 from asobiba.core.agents import AGENTS
 from asobiba.core.errors import AsobibaError, MissingExtra
+from asobiba.core.game import Ruleset
 from asobiba.core.registry import GROUP as GAMES
 from asobiba.core.yaml_text import read_yaml
 from asobiba.protocols import sandbox
@@ -112,6 +113,13 @@ class PolicyFile:
     observation_space: spaces.Space
     action_space: spaces.Space
     channels: dict[str, tuple[int, ...]]
+
+    def fits(self, ruleset: Ruleset) -> bool:
+        """Whether it sees and chooses what players of these rules do."""
+        return (
+            self.observation_space.shape == ruleset.observation_space.shape
+            and self.action_space == ruleset.action_space
+        )
 
     def load(self) -> Any:
         """The policy, as `load_policy`."""

@@ -83,11 +83,9 @@ class NetAgent(Agent):
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
         """As a compiled function, unless it searches for a time, which another machine uses in another way."""
-        return (
-            NetSearch(ruleset, self.network, self.simulations, **self._settings).thinking()
-            if self.time is None
-            else None
-        )
+        if self.time is not None:
+            return None
+        return NetSearch(ruleset, self._fitting(ruleset), self.simulations, **self._settings).thinking()
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         if self._searcher is None:

@@ -1,0 +1,119 @@
+"""What is learned against what is classical, over all published leagues: `asobiba league learned`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asobiba.core.agents import agent_declarations
+from asobiba.core.registry import game
+from asobiba.pages import TextTable
+
+PAGE = Path("docs") / "learned.md"
+_BEGIN, _END = "<!-- learned against classical: written by `asobiba league learned` -->", "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One published league: its best learned and its best classical agent.
+
+    Args:
+        folder: of the league, from the repository's root.
+        title: of the game, with the parameters that are not its usual ones.
+        learned, classical: their lines in the league's results (see `asobiba.arena.standings.Standing`).
+        pairing: their games against each other, seen from the learned one, or `None`.
+        alone: whether the game has one player, whose rating is the mean return.
+    """
+
+    folder: str
+    title: str
+    learned: dict[str, Any]
+    classical: dict[str, Any]
+    pairing: dict[str, Any] | None
+    alone: bool
+
+    @property
+    def difference(self) -> tuple[float, float]:
+        """Rating of the learned agent less that of the classical one, and half its interval as if they were independent."""
+        halves = [(line["high"] - line["low"]) / 2 for line in (self.learned, self.classical)]
+        return self.learned["rating"] - self.classical["rating"], math.hypot(*halves)
+
+
+def comparisons(root: Path) -> Iterator[Comparison]:
+    """Those of the leagues in `leaderboards/` that have both kinds of agents, by the league's name.
+
+    Agents that look answers up in a solved table are of neither kind.
+    """
+    for file in sorted(root.glob("leaderboards/*/results.json")):
+        results = json.loads(file.read_text(encoding="utf-8"))
+        played = game(results["game"].partition("/")[2].rpartition("-v")[0])
+        kinds = {name: declared.kind for name, declared in agent_declarations(played).items()}
+        best: dict[str, dict[str, Any]] = {}
+        for line in results["standings"]:
+            best.setdefault(kinds.get(line["agent"].partition(":")[0], ""), line)
+        if not {"learned", "classical"} <= best.keys():
+            continue
+        learned, classical = best["learned"], best["classical"]
+        usual = json.loads(json.dumps(played.parameters))  # with lists in the place of tuples
+        changed = [f"{k}={v}" for k, v in results["parameters"].items() if v != usual[k]]
+        both = learned["agent"], classical["agent"]
+        pairing = next((p for p in results["pairings"] if (p["agent"], p["opponent"]) == both), None)
+        title = played.title + (f" ({', '.join(changed)})" if changed else "")
+        folder = file.parent.relative_to(root).as_posix()
+        yield Comparison(folder, title, learned, classical, pairing, len(played.players) == 1)
+
+
+def table(root: Path, up: str = "") -> TextTable:
+    """The comparisons as a table; `up` leads from the page to the repository's root."""
+    rows = []
+    for found in comparisons(root):
+        difference, half = found.difference
+        digits = 3 if found.alone else 0
+        met = found.pairing
+        rows.append(
+            (
+                f"[{found.title}]({up}{found.folder}/README.md)",
+                *(f"{line['agent']} ({line['milliseconds']:.3g} ms)" for line in (found.learned, found.classical)),
+                f"{difference:+.{digits}f} ± {half:.{digits}f}" + (" return" if found.alone else ""),
+                ""
+                if met is None
+                else f"{100 * met['score']:.1f} % ({100 * met['low']:.1f} to {100 * met['high']:.1f})",
+            )
+        )
+    columns = ("game", "best learned (time a move)", "best classical (time a move)", "Elo difference", "their games")
+    return TextTable(columns, rows)
+
+
+def page(root: Path) -> str:
+    """The page `docs/learned.md`."""
+    return (
+        "# What is learned against what is classical\n\n"
+        "The best learned and the best classical agent of every published league. The difference is that of their ratings in "
+        "the whole league, with the interval that two independent ratings would have; the last column is the score of the "
+        "learned agent in the games of the two against each other, with its 95 % interval. Agents that look answers up in a "
+        "solved table are left out. Werewolf's ratings are those of a village in which every seat is drawn.\n\n"
+        f"{table(root, '../').markdown()}\n\n"
+        "Written by `asobiba league learned --write` from the results of the leagues. How each policy was trained, with its "
+        "configuration, curves and cost, stands beside it: `baselines/GAME/policies`.\n"
+    )
+
+
+def write(root: Path) -> list[Path]:
+    """Writes the page, and the table into the README where it has the marks for it; returns what was written."""
+    (root / PAGE).write_text(page(root), encoding="utf-8")
+    written, readme = [root / PAGE], root / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    if _BEGIN in text:
+        readme.write_text(with_table(text, root), encoding="utf-8")
+        written.append(readme)
+    return written
+
+
+def with_table(text: str, root: Path) -> str:
+    """The README's text with the present table between its marks."""
+    before, _, rest = text.partition(_BEGIN)
+    return f"{before}{_BEGIN}\n{table(root).markdown()}\n{_END}{rest.partition(_END)[2]}"

@@ -1,0 +1,84 @@
+"""A policy of dense layers as an agent of compiled code, without PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from asobiba.core.agents import Agent, Thinking
+from asobiba.core.game import Ruleset
+from asobiba.core.kernels import compiled
+from asobiba.core.networks import Network, forward
+from asobiba.learn.observing import observe
+from asobiba.learn.policy_file import PolicyFileError
+from asobiba.learn.thinking import network_thinking
+
+
+class NetworkAgent(Agent):
+    """Plays the legal action of the greatest logit; of equal ones the first.
+
+    Args:
+        network: reads the game's observation, knows its actions.
+        name: how it is called in tables.
+    """
+
+    def __init__(self, network: Network, name: str = "network"):
+        self.network, self.name = network, name
+        widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
+        self._scratch = np.zeros(network.size, np.float32)
+        self._active = np.zeros(widest, np.int64)
+        self._ruleset: Ruleset | None = None
+
+    def prepare(self, ruleset: Ruleset) -> None:
+        network = self.network
+        if not ruleset.discrete or (network.inputs, network.actions) != (ruleset.observation_size, ruleset.num_actions):
+            raise PolicyFileError(
+                f"{self.name} reads observations of {network.inputs} numbers and chooses among {network.actions} actions, but "
+                f"{ruleset} has observations {ruleset.observation_space.shape} and {ruleset.action_space}"
+            )
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        if ruleset != self._ruleset:
+            self.prepare(ruleset)
+            self._ruleset = ruleset
+
+    def act(self, view: np.void, legal: np.ndarray) -> Any:
+        views = np.zeros(1, view.dtype)
+        views[0] = view
+        return int(self.act_batch(views, legal[None])[0])
+
+    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`; each is what `act` answers."""
+        if self._ruleset is None:
+            raise RuntimeError("reset(ruleset, seat, seed) comes before act")
+        return self.choose(observe(self._ruleset, views), legal)
+
+    def choose(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Actions `(n,)` int64 for observations `(n, size)` and masks `(n, num_actions)`."""
+        actions = np.zeros(len(observations), np.int64)
+        network = self.network
+        _choose(
+            network.layers, network.weights, network.policy, np.ascontiguousarray(observations, np.float32),
+            np.ascontiguousarray(legal, np.int8), self._scratch, self._active, actions,
+        )  # fmt: skip
+        return actions
+
+    def thinking(self, ruleset: Ruleset) -> Thinking:
+        """As compiled code for targets without Python."""
+        self.prepare(ruleset)
+        return network_thinking(ruleset, self.network)
+
+
+@compiled()
+def _choose(layers, weights, policy, observations, masks, scratch, active, actions):
+    """The legal action of the greatest logit for each row."""
+    inputs = observations.shape[1]
+    for n in range(len(actions)):
+        scratch[:inputs] = observations[n]
+        forward(layers, weights, scratch, active)
+        best = -1
+        for action in range(masks.shape[1]):
+            if masks[n, action] != 0 and (best < 0 or scratch[policy + action] > scratch[policy + best]):
+                best = action
+        actions[n] = best
