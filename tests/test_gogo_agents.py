@@ -14,11 +14,13 @@ from asobiba.arena.match import Match
 from asobiba.arena.ratings import wilson
 from asobiba.arena.submit import agent_text
 from asobiba.baselines.gogo import REFERENCES, STRATEGIES
-from asobiba.baselines.gogo.contest import check, run_contest
+from asobiba.baselines.gogo.contest import check, rescheduled
 from asobiba.baselines.gogo.contest_page import write_page
 from asobiba.baselines.gogo.patterns import _WEIGHT, CLASS_OF, CLASSES
 from asobiba.baselines.gogo.proof import canonical, prove, read_wins
+from asobiba.baselines.gogo.published import table_5_points
 from asobiba.baselines.gogo.rule_table import JAPANESE, PATTERNS, RuleFileError, load_strategy, read_strategy
+from asobiba.baselines.gogo.years import Size, agreement, king_makers, play_year
 from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.core import make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step
@@ -334,17 +336,38 @@ def test_the_trained_policy_beats_the_weak_and_the_middle_reference():
 
 
 def test_a_small_contest_and_its_page(tmp_path):
-    contest = run_contest(GOGO, students=4, submissions=20, entry=5, seed=1)
-    assert len(contest.strategies) == 25
-    new = np.arange(5, 25)
-    assert contest.played[new][:, :5].all()
+    year = play_year(GOGO, Size(students=4, submissions=35, entry=5), seed=1)
+    contest, full = year.contest, year.full
+    assert len(contest.strategies) == 45
+    assert contest.references == 10
+    assert contest.played[10:, :10].all()
     assert np.allclose(contest.points + contest.points.T, 4 * contest.played)
-    found = check(contest, king_makers=4)
+    assert np.array_equal(contest.points, np.where(contest.played, full, 0))
+    found = check(contest)
     assert found.rho > 0.8
     assert found.steps < 40
-    text = write_page(contest, tmp_path / "page.md", "asobiba reproduce gogo")
-    assert "Convergence" in text
+    smaller = rescheduled(contest, full, references=5, entry=2)
+    assert smaller.played[10:, :5].all()
+    assert not smaller.played[10:, 5:10].any()
+    everybody = rescheduled(contest, full, references=10, entry=45)
+    assert agreement(everybody, full).weighted > agreement(smaller, full).weighted
+    text = write_page([year], tmp_path / "page.md", "asobiba reproduce gogo", 60.0)
+    assert "## Verdict" in text
+    assert "written by `asobiba reproduce gogo` in 60 s" in text.lower()
     assert len(list(tmp_path.glob("page_*.svg"))) == 3
     # The references come out in their order.
     final = contest.daily[-1][:5]
     assert final[0] < final[2] < final[4]
+
+
+@pytest.mark.parametrize("count", [4, 9])
+def test_the_papers_king_makers_do_not_lift_their_friend_of_its_table_5(count):
+    _, table = table_5_points(count, as_printed=False)
+    without = 11  # A and B0 to B9
+    points = table[:without, :without]
+    everybody = ~np.eye(without, dtype=bool)
+    lift = king_makers(points, everybody, 0, count, "paper")
+    assert lift.above == (5, 5)
+    assert lift.gained == lift.passed == (0, 0)
+    copied = king_makers(points, everybody, 0, count, "copy")
+    assert copied.gained[0] >= lift.gained[0]

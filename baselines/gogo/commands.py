@@ -28,26 +28,37 @@ def engine(
 
 @app.command()
 def reproduce(
+    years: Annotated[int, typer.Option(min=1, help="Contests, each of another seed.")] = 1,
     students: Annotated[int, typer.Option(min=2, help="Students.")] = 40,
-    submissions: Annotated[int, typer.Option(min=20, help="Strategies handed in over five weeks.")] = 240,
-    entry: Annotated[int, typer.Option(min=2, help="Opponents of a new strategy on its first night.")] = 40,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    submissions: Annotated[int, typer.Option(min=35, help="Strategies handed in over five weeks.")] = 150,
+    entry: Annotated[int, typer.Option(min=2, help="Opponents of a new strategy on its first night.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first year.")] = 0,
     output: Annotated[Path, typer.Option(help="The Markdown page; pictures are written beside it.")] = Path(
         "gogo-reproduction.md"
     ),
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder for years that are played, so that a long run can be taken up again.")
+    ] = None,
 ) -> None:
-    """Replay the course's contest: a population of strategies, the thinned schedule, the paper's four checks."""
-    from asobiba.baselines.gogo.contest import DAYS, run_contest
+    """Replay the course's contest: years of strategies and their round robins, the paper's four checks, its tables."""
     from asobiba.baselines.gogo.contest_page import write_page
+    from asobiba.baselines.gogo.years import Size, kept_year, play_year
     from asobiba.core import game
 
     output.parent.mkdir(parents=True, exist_ok=True)
-    ruleset = game("gogo").ruleset()
-    with progress_bar(counted=True) as bar:
-        task = bar.add_task("days", total=DAYS)
-        contest = run_contest(ruleset, students, submissions, entry, seed, lambda day: bar.update(task, completed=day))
-    command = f"asobiba reproduce gogo --students {students} --submissions {submissions} --entry {entry} --seed {seed}"
-    print(write_page(contest, output, command))
+    ruleset, size, played = game("gogo").ruleset(), Size(students, submissions, entry), []
+    with progress_bar() as bar:
+        task = bar.add_task("years", total=years)
+
+        def play(number: int):
+            return play_year(ruleset, size, number, lambda text: bar.update(task, description=text))
+
+        for number in range(seed, seed + years):
+            name = f"{students}-{submissions}-{entry}-{number}.pickle"
+            played.append(play(number) if keep is None else kept_year(keep / name, lambda number=number: play(number)))
+            bar.advance(task)
+    command = f"asobiba reproduce gogo --years {years} --students {students} --submissions {submissions} --entry {entry} --seed {seed}"
+    print(write_page(played, output, command, sum(year.seconds for year in played)))
     print(f"Written to {output}")
 
 

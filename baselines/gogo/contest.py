@@ -7,7 +7,7 @@ strategies first meet the fixed references, then opponents spread evenly over th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,7 +29,8 @@ class Contest:
     """Submissions and matches of a contest.
 
     `points[i, j]`: match points of i against j (0 to 4), `played[i, j]`: whether they have met. `day`: of submission;
-    the references have day 0. `daily`: after each day, the WWG of those who were there (others are not-a-number).
+    the references, which are the first, have day 0. `daily`: after each day, the WWG of those who were there (others are
+    not-a-number).
     """
 
     strategies: list[Strategy]
@@ -37,6 +38,7 @@ class Contest:
     student: np.ndarray
     points: np.ndarray
     played: np.ndarray
+    references: int
     daily: list[np.ndarray] = field(default_factory=list)
     games: int = 0
 
@@ -120,6 +122,11 @@ def spread(ratings: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
     return ranked[np.unique(np.linspace(0, len(ranked) - 1, min(count, len(ranked))).round().astype(int))]
 
 
+def course_references() -> list[Strategy]:
+    """The reference strategies of `strategies/`, weakest first."""
+    return [load_strategy(STRATEGIES / f"{name}.yaml") for name in REFERENCES]
+
+
 def run_contest(
     ruleset: Ruleset,
     students: int = 40,
@@ -127,6 +134,7 @@ def run_contest(
     entry: int = 40,
     seed: int = 0,
     report: Callable[[int], None] | None = None,
+    more: Sequence[Strategy] = (),
 ) -> Contest:
     """Five weeks of submissions with the thinned schedule.
 
@@ -134,22 +142,17 @@ def run_contest(
         students, submissions: how many, in all; everybody hands in at random days.
         entry: opponents of a new strategy on its first night, besides the references.
         report: called after each day with the day.
+        more: references besides the course's own.
     """
     generator = np.random.default_rng(seed)
-    strategies = [load_strategy(STRATEGIES / f"{name}.yaml") for name in REFERENCES]
+    strategies = [*course_references(), *more]
     pool = [row for strategy in strategies for row in strategy.rows]
     best = [strategies[0]] * students
     rating = [-1.0] * students
     days = np.sort(generator.integers(1, DAYS + 1, submissions))
-    total = len(strategies) + submissions
-    contest = Contest(
-        list(strategies),
-        np.zeros(len(strategies), int),
-        np.full(len(strategies), -1),
-        np.zeros((total, total)),
-        np.zeros((total, total), bool),
-    )
-    _meet(ruleset, contest, np.array([(i, j) for i in range(5) for j in range(i)]), seed)
+    contest = _begun(strategies, submissions)
+    first = len(strategies)
+    _meet(ruleset, contest, np.array([(i, j) for i in range(first) for j in range(i)]), seed)
     weights = _weights(contest)
     for day in range(1, DAYS + 1):
         present = len(contest.strategies)
@@ -160,20 +163,84 @@ def run_contest(
         contest.day = np.append(contest.day, np.full(len(authors), day))
         contest.student = np.append(contest.student, authors)
         fresh = range(present, len(contest.strategies))
-        pairs = [(new, old) for new in fresh for old in range(len(REFERENCES))]
-        for new in fresh:
-            older = np.arange(len(REFERENCES), present)
-            pairs += [(new, int(old)) for old in (spread(weights, older, entry) if len(older) else [])]
+        pairs = _night(weights, fresh, first, first, entry)
         if pairs:
             _meet(ruleset, contest, np.array(pairs), seed + 100_000 * day)
         weights = _weights(contest)
         for new, author in zip(fresh, authors):
             if weights[new] >= rating[author]:
                 best[author], rating[author] = contest.strategies[new], float(weights[new])
-        contest.daily.append(np.append(weights, np.full(total - len(weights), np.nan)))
+        _note_day(contest, weights)
         if report:
             report(day)
     return contest
+
+
+def _begun(strategies: list[Strategy], submissions: int) -> Contest:
+    first, total = len(strategies), len(strategies) + submissions
+    return Contest(
+        list(strategies),
+        np.zeros(first, int),
+        np.full(first, -1),
+        np.zeros((total, total)),
+        np.zeros((total, total), bool),
+        first,
+    )
+
+
+def _night(weights: np.ndarray, fresh: range, first: int, references: int, entry: int) -> list[tuple[int, int]]:
+    """Who meets whom after a day: each new strategy `references` of the `first` that are references, and `entry` of those
+    handed in before, evenly spread over their ratings."""
+    older = np.arange(first, fresh.start)
+    pairs = [(new, old) for new in fresh for old in range(references)]
+    for new in fresh:
+        pairs += [(new, int(old)) for old in (spread(weights, older, entry) if len(older) else [])]
+    return pairs
+
+
+def _note_day(contest: Contest, weights: np.ndarray) -> None:
+    total = len(contest.points)
+    contest.daily.append(np.append(weights, np.full(total - len(weights), np.nan)))
+
+
+def round_robin(ruleset: Ruleset, strategies: list[Strategy], seed: int) -> np.ndarray:
+    """Match points `(n, n)` of everybody against everybody."""
+    count = len(strategies)
+    pairs = np.array([(i, j) for i in range(count) for j in range(i)])
+    gained = play_pairs(ruleset, strategies, pairs, seed)
+    points = np.zeros((count, count))
+    points[pairs[:, 0], pairs[:, 1]], points[pairs[:, 1], pairs[:, 0]] = gained, 4 - gained
+    return points
+
+
+def rescheduled(contest: Contest, full: np.ndarray, references: int, entry: int) -> Contest:
+    """The same strategies on the same days by another thinned schedule, their matches looked up in a full round robin.
+
+    Args:
+        full: `(n, n)` match points of everybody against everybody.
+        references: how many of the references a new strategy meets.
+        entry: how many others it meets on its first night.
+    """
+    first, total = contest.references, len(contest.strategies)
+    again = _begun(contest.strategies[:first], total - first)
+    again.strategies, again.day, again.student = contest.strategies, contest.day, contest.student
+
+    def meet(pairs: Sequence[tuple[int, int]]) -> None:
+        for i, j in pairs:
+            again.points[i, j], again.points[j, i] = full[i, j], full[j, i]
+            again.played[i, j] = again.played[j, i] = True
+        again.games += 2 * len(pairs)
+
+    meet([(i, j) for i in range(first) for j in range(i)])
+    weights = weighted_degree(again.points[:first, :first], again.played[:first, :first])
+    for day in range(1, DAYS + 1):
+        days = np.flatnonzero(contest.day == day)
+        fresh = range(days[0], days[-1] + 1) if len(days) else range(len(weights), len(weights))
+        meet(_night(weights, fresh, first, references, entry))
+        n = fresh.stop
+        weights = weighted_degree(again.points[:n, :n], again.played[:n, :n])
+        _note_day(again, weights)
+    return again
 
 
 def _meet(ruleset: Ruleset, contest: Contest, pairs: np.ndarray, seed: int) -> None:
@@ -191,78 +258,41 @@ def _weights(contest: Contest) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Checks:
-    """The paper's four checks of a rating.
+    """Three of the paper's four checks of a rating; the fourth, validity, is in `king_makers`.
 
     `steps`: iterations until no WWG changes by more than 0.001, and until the ranks stay. `rho`: Spearman's correlation
-    of WWG and SWG. `lifted`, `lifted_simple`: ranks that king-makers gain for their friend under WWG and under SWG.
-    `spans`: mean range of the daily WWG of strategies of each week.
+    of WWG and SWG. `spans`: mean range of the daily WWG of strategies of each week.
     """
 
     steps: int
     steps_ranks: int
     rho: float
-    lifted: int
-    lifted_simple: int
-    king_makers: int
     spans: tuple[float, ...]
 
 
-def check(contest: Contest, king_makers: int = 9) -> Checks:
-    """Convergence, validity, separation, stability."""
-    points, played = contest.points, contest.played
+def convergence(points: np.ndarray, played: np.ndarray | None = None) -> tuple[int, int]:
+    """Iterations until no WWG is further than 0.001 from its limit, and until no rank changes any more."""
     final = weighted_degree(points, played)
+    order = np.argsort(np.argsort(final, kind="stable"))
     steps, ranks = 0, 0
     for k in range(1, 200):
         now = weighted_degree(points, played, steps=k)
         if np.abs(now - final).max() > 1e-3:
             steps = k
-        if (np.argsort(np.argsort(now)) != np.argsort(np.argsort(final))).any():
+        if (np.argsort(np.argsort(now, kind="stable")) != order).any():
             ranks = k
-    simple = simple_degree(points, played)
-    friend = int(np.argsort(final)[len(final) // 2])
-    lifted, lifted_simple = _with_king_makers(points, played, friend, king_makers)
+    return steps + 1, ranks + 1
+
+
+def check(contest: Contest) -> Checks:
+    """Convergence, separation, stability."""
+    points, played = contest.points, contest.played
+    steps, ranks = convergence(points, played)
     spans = []
     table = np.array(contest.daily)
     for week in range(DAYS // 7):
         rows = [i for i, day in enumerate(contest.day) if 7 * week < day <= 7 * week + 7]
         ranges = [np.nanmax(table[:, i]) - np.nanmin(table[:, i]) for i in rows]
         spans.append(float(np.mean(ranges)) if ranges else float("nan"))
-    return Checks(
-        steps + 1,
-        ranks + 1,
-        float(spearmanr(final, simple).statistic),
-        lifted,
-        lifted_simple,
-        king_makers,
-        tuple(spans),
-    )
-
-
-def _rank(values: np.ndarray, one: int, among: Iterable[int]) -> int:
-    return 1 + sum(values[k] > values[one] for k in among)
-
-
-def _with_king_makers(points: np.ndarray, played: np.ndarray, friend: int, count: int) -> tuple[int, int]:
-    """Ranks that a strategy gains, among the others, by king-makers, under WWG and under SWG.
-
-    As in the paper's Table 5, king-makers are a little weaker than their friend (they have the results of the strategy
-    rated next below), always lose to him, and beat those of their own who came later.
-    """
-    n = len(points)
-    final = weighted_degree(points, played)
-    order = np.argsort(final, kind="stable")
-    model = int(order[max(int(np.flatnonzero(order == friend)[0]) - 1, 0)])
-    p = np.zeros((n + count, n + count))
-    m = np.zeros((n + count, n + count), bool)
-    p[:n, :n], m[:n, :n] = points, played
-    for k in range(n, n + count):
-        p[k, :n], p[:n, k], m[k, :n], m[:n, k] = points[model], points[:, model], played[model], played[:, model]
-        p[k, friend], p[friend, k], m[k, friend], m[friend, k] = 0, 4, True, True
-        p[k, k + 1 :], p[k + 1 :, k] = 4, 0
-        m[k, n:] = m[n:, k] = True
-        m[k, k] = False
-    others = [k for k in range(n) if k != friend]
-    gained = []
-    for degree in (weighted_degree, simple_degree):
-        gained.append(_rank(degree(points, played), friend, others) - _rank(degree(p, m), friend, others))
-    return gained[0], gained[1]
+    rho = float(spearmanr(weighted_degree(points, played), simple_degree(points, played)).statistic)
+    return Checks(steps, ranks, rho, tuple(spans))

@@ -20,6 +20,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -66,6 +67,43 @@ class TextTable:
         rule = f"|---|{'--:|' * (len(self.columns) - 1)}" if self.figures else f"|{'---|' * len(self.columns)}"
         lines = [*above, f"| {' | '.join(self.columns)} |", rule]
         return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows)])
+
+
+def in_hours(seconds: float) -> str:
+    """A time by the clock in words, such as `3 min` or `2.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the page of a reproduction begins with.
+
+    Args:
+        title, source: of the page, and the paper that it replays.
+        command: what wrote it.
+        seconds: that it took, by the clock.
+        verdict: rows of what the paper claims, what came out here, and where and why that differs.
+        words: terms and agents of the page, and what they mean.
+        remark: anything else that stands above the verdict.
+    """
+
+    title: str
+    source: str
+    command: str
+    seconds: float
+    verdict: Sequence[tuple[str, str, str]]
+    words: Sequence[tuple[str, str]]
+    remark: str = ""
+
+    def markdown(self) -> str:
+        """The beginning of the page, without an empty line at its end."""
+        table = TextTable(("the paper says", "here", "where it differs, and why"), self.verdict, "Verdict")
+        terms = "\n".join(f"* *{term}*: {meaning}" for term, meaning in self.words)
+        written = f"{self.source} Written by `{self.command}` in {in_hours(self.seconds)} on {os.cpu_count()} cores."
+        parts = [f"# {self.title}", written, self.remark, table.markdown(), f"## Words\n\n{terms}"]
+        return "\n\n".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
