@@ -12,11 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import llvmlite.binding as llvm
 import numpy as np
 from numba import njit, typeof, types
+from numba.core.codegen import CPUCodeLibrary
 
 from asobiba import game, game_names
 from asobiba.core.laws import close_step, has_ended
@@ -139,9 +142,27 @@ def native(compiled, ruleset) -> list[str]:
     return found
 
 
-def emulated(compiled, ruleset, folder: Path) -> list[str]:
+@contextmanager
+def portable_code() -> Iterator[dict[str, str]]:
+    """The modules that are compiled meanwhile, by name, as they are before the code generator works on them: it leaves
+    instructions of this machine in them."""
+    codes: dict[str, str] = {}
+    generate = CPUCodeLibrary._finalize_final_module
+
+    def keep(library):
+        codes[library.name] = str(library._final_module)
+        generate(library)
+
+    CPUCodeLibrary._finalize_final_module = keep
+    try:
+        yield codes
+    finally:
+        CPUCodeLibrary._finalize_final_module = generate
+
+
+def emulated(code: str, compiled, ruleset, folder: Path) -> list[str]:
     """The hashes of the same module on an ARM."""
-    text = re.sub(r"^target (?:triple|datalayout) = .*$", "", compiled.library.get_llvm_str(), flags=re.M)
+    text = re.sub(r"^target (?:triple|datalayout) = .*$", "", code, flags=re.M)
     module = llvm.parse_assembly(re.sub(r'"(?:target-cpu|target-features|tune-cpu)"="[^"]*"', "", text))
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(opt=2, reloc="static", codemodel="default")
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)
@@ -178,10 +199,11 @@ def compare(name: str) -> tuple[list[str], list[str]]:
     play, arrays = player(ruleset), arrays_of(ruleset)
     kinds = [typeof(array) for array in (*arrays, *(array.view(np.uint8).reshape(-1) for array in arrays))]
     signature = types.uint64(*kinds, types.int64)
-    play.compile(signature)
+    with portable_code() as codes:
+        play.compile(signature)
     compiled = play.overloads[signature.args]
     with tempfile.TemporaryDirectory() as folder:
-        return native(compiled, ruleset), emulated(compiled, ruleset, Path(folder))
+        return native(compiled, ruleset), emulated(codes[compiled.library.name], compiled, ruleset, Path(folder))
 
 
 def main(names: list[str]) -> None:
@@ -190,9 +212,9 @@ def main(names: list[str]) -> None:
             subprocess.run([sys.executable, __file__, name], check=True)
         return
     here, there = compare(names[0])
-    print(f"{names[0]}: {len(here)} games {'equal' if here == there else 'DIFFER'}: {here[0]} {there[0]}", flush=True)
     if here != there:
-        raise SystemExit(1)
+        raise SystemExit(f"{names[0]}: {len(here)} games DIFFER: {' '.join(here)} here, {' '.join(there)} there")
+    print(f"{names[0]}: {len(here)} games equal: {' '.join(here)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,24 @@
-"""What `test_reproducible` runs in processes of another kind: `python tests/same_bytes.py JSON` prints digests of games and
-agents, and replays matches that another process has recorded."""
+"""The same games in processes of other kinds, on an emulated ARM and as WebAssembly.
+
+`python tests/same_bytes.py write PAGE [GAME ...]` compares all of them and writes their digests into the table of a page;
+`python tests/same_bytes.py lines JSON` is what runs in those processes: it prints digests of games and agents, and replays
+matches that another process has recorded.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from asobiba import digests, game
+from asobiba import digests, game, game_names
 from asobiba.arena.match import Match
 from asobiba.arena.playing import play_match
 from asobiba.arena.replay import check_record
@@ -68,12 +74,87 @@ def found_in(kind: str, names, **options) -> list[str]:
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     done = subprocess.run(
-        [sys.executable, __file__, text], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, __file__, "lines", text], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
 
 
+GAMES, STEPS, ON_WASM = 1000, 200, 10_000
+
+
+def found_in_all(name: str, records: str) -> list[str]:
+    """The lines of a game and its agents, which processes of all kinds print."""
+    given = {"games": GAMES, "steps": STEPS, "agents": True}
+    expected = found_in("as it is", [name], **given)
+    for kind in ("a C library without FMA and AVX", "a processor without extensions"):
+        assert found_in(kind, [name], records=records, **given) == expected, (name, kind)
+    assert found_in("as it is", [name], threads=2, **given) == expected, (name, "two threads")
+    few = {"games": 2, "steps": 20, "agents": False}
+    assert found_in("no compiler", [name], **few) == found_in("as it is", [name], **few), (name, "no compiler")
+    return expected
+
+
+def records_file(folder: Path) -> str:
+    """Matches of curling, with and without its ends, on file."""
+    path = folder / "records"
+    path.write_bytes(pickle.dumps([*record_matches("curling_end", 4), *record_matches("curling", 1)]))
+    return str(path)
+
+
+HEAD = "| game | random games | agents | a game of each | on an ARM | WebAssembly |\n|---|---|--:|---|---|---|\n"
+
+
+def cells_of(lines: list[str]) -> list[str]:
+    """What the table says of a game's lines: the digest of its random games, how many agents, the digest of their lines."""
+    games, *agents = lines
+    together = hashlib.blake2b("\n".join(agents).encode(), digest_size=16).hexdigest()
+    return [games.rpartition(" ")[2], str(len(agents)), together]
+
+
+def cells(page: Path) -> dict[str, list[str]]:
+    """The table of a page: what stands behind each game's name and version."""
+    _, _, table = page.read_text(encoding="utf-8").partition(HEAD)
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    return {name: values for name, *values in rows}
+
+
+def compared(name: str, folder: Path) -> list[str]:
+    """A row of the table: this machine in all kinds of processes, an emulated ARM, and Node."""
+    import aarch64
+    from wasm_tools import in_node, random_games
+
+    from asobiba.targets.wasm.package import Variant, write_game, write_package
+
+    found = cells_of(found_in_all(name, records_file(folder)))
+    command = [sys.executable, aarch64.__file__, name]
+    on_arm = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split(": ")[-1]
+    ruleset = game(name).ruleset()
+    write_package(folder)
+    write_game(folder / "games" / name, [Variant("default", ruleset)], {})
+    job = {"kind": "random", "game": name, "variant": "default", "count": ON_WASM, "seed": 11}
+    (answer,) = in_node(folder, [job])
+    assert answer == random_games(ruleset, ON_WASM, 11), name
+    return [*found, hashlib.blake2b(on_arm.encode(), digest_size=16).hexdigest(), answer["digest"][:32]]
+
+
+def write(page: Path, names: list[str]) -> None:
+    """Writes the rows of these games into the page's table; the others stay."""
+    ids = {game(name).id: name for name in game_names() if game(name).package.startswith("asobiba.")}
+    for full, name in ids.items():
+        if name in (names or ids.values()):
+            with tempfile.TemporaryDirectory() as folder:
+                row = compared(name, Path(folder))
+            head, _, _ = page.read_text(encoding="utf-8").partition(HEAD)
+            rows = {key: values for key, values in cells(page).items() if key in ids} | {full: row}
+            table = "".join(f"| {' | '.join([key, *rows[key]])} |\n" for key in ids if key in rows)
+            page.write_text(head + HEAD + table, encoding="utf-8")
+            print(f"{full}: {' '.join(row)}", flush=True)
+
+
 if __name__ == "__main__":
     np.seterr(over="ignore")  # without the compiler the generator's products warn as they wrap
-    print("\n".join(found(**json.loads(sys.argv[1]))))
+    if sys.argv[1] == "lines":
+        print("\n".join(found(**json.loads(sys.argv[2]))))
+    else:
+        write(Path(sys.argv[2]), sys.argv[3:])

@@ -20,15 +20,15 @@ from typer.testing import CliRunner
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.api.seating import Seating
 from asobiba.cli import app
-from asobiba.core import agent_declarations, make_agent
+from asobiba.core import AsobibaError, agent_declarations, make_agent
 from asobiba.core.registry import game
-from asobiba.learn import own_files, reporting, training
+from asobiba.learn import kernels, own_files, reporting, training
 from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
 from asobiba.learn.config import ConfigError, load_config, read_settings
 from asobiba.learn.evaluation import evaluate, summarise
 from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.networks import BoardNetwork
-from asobiba.learn.policy_file import save_policy
+from asobiba.learn.policy_file import PolicyFile, save_policy
 
 SMALL = {
     "num_envs": 16,
@@ -196,6 +196,19 @@ def test_a_policy_of_another_game_is_refused(straight):
     agent = PolicyAgent(load_policy(straight[0] / "policy.safetensors"))
     with pytest.raises(PolicyFileError, match="was trained on"):
         agent.reset(game("toy_kuhn").ruleset(), 0, 0)
+
+
+@pytest.mark.parametrize("text", ["sb3:{}", "net_uct:policy={}"])
+def test_the_spaces_of_a_policy_file_are_compared_before_its_weights_are_loaded(straight, text, monkeypatch):
+    def load(*arguments):
+        pytest.fail("the weights were loaded")
+
+    monkeypatch.setattr(PolicyFile, "load", load)
+    monkeypatch.setattr(kernels, "read_tensors", load)
+    other = game("bao")
+    agent = make_agent(other, text.format(straight[0] / "policy.safetensors"))
+    with pytest.raises(AsobibaError, match=r"was trained on|reads"):
+        agent.prepare(other.ruleset())
 
 
 def test_files_that_hold_no_policy(tmp_path):

@@ -26,6 +26,9 @@ class PolicyWithFleet(Agent):
         self.player, self.name = player, player.name
         self._placer = make_r(placement)
 
+    def prepare(self, ruleset: Ruleset) -> None:
+        self.player.prepare(ruleset)
+
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self.player.reset(ruleset, seat, seed)
         self._ships = len(ruleset.params["sizes"][0])

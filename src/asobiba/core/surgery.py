@@ -32,7 +32,7 @@ def _fewer_collections() -> Iterator[None]:
     """Lets Python look for cycles seldom while it compiles: a tenth of the time went into that, and it found little."""
     if _DEPTH[0] == 0:
         _THRESHOLDS[0] = gc.get_threshold()
-        gc.set_threshold(50_000, 20, 50)
+        gc.set_threshold(200_000, 20, 50)
     _DEPTH[0] += 1
     try:
         yield

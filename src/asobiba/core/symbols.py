@@ -17,7 +17,8 @@ from numba.core.compiler import Compiler
 from numba.core.funcdesc import default_mangler
 
 _TAG = "layout"
-_NAME = re.compile(rb"[\w.$]*6RecordI[\w.$]*")
+_RECORD = b"6RecordI"
+_WORD = re.compile(rb"[\w.$]{8,}")
 _START = re.compile(rb"(?=_ZN?\d)")  # names may follow each other without a gap
 
 
@@ -45,5 +46,5 @@ def keeps_layouts_apart(code: bytes) -> bool:
 
     Others come from functions of other packages that take records. Such code is not kept.
     """
-    names = (name for found in _NAME.findall(code) for name in _START.split(found))
-    return all(_TAG.encode() in name for name in names if b"6RecordI" in name)
+    words = (found[0] for found in _WORD.finditer(code) if _RECORD in found[0])
+    return all(_TAG.encode() in name for word in words for name in _START.split(word) if _RECORD in name)

@@ -16,7 +16,7 @@ from asobiba.core.game import Game, Ruleset
 from asobiba.learn.kernels import load_network, network_of
 from asobiba.learn.network_agent import NetworkAgent
 from asobiba.learn.observing import observe
-from asobiba.learn.policy_file import SUFFIX, PolicyFileError, arguments_of, load_policy
+from asobiba.learn.policy_file import PolicyFile, PolicyFileError, arguments_of, load_policy, open_policy
 from asobiba.learn.thinking import network_thinking
 
 if TYPE_CHECKING:
@@ -33,19 +33,31 @@ class PolicyAgent(Agent):
     and shape, and whose actions are the first of this game's (asobiba.learn.networks.BoardPolicy knows its channels).
 
     Args:
-        policy: a `MaskablePPO` or `PPO` policy over flat observations.
+        policy: a `MaskablePPO` or `PPO` policy over flat observations, or a file with one, whose weights are loaded when a
+            game has been found to have its spaces.
         name: how it is called in tables.
         deterministic: play the likeliest legal action; otherwise draw from the policy's distribution.
     """
 
     def __init__(self, policy: Any, name: str = "sb3", deterministic: bool = True):
-        self.policy = policy
+        self._policy = policy
         self.name = name
         self.deterministic = deterministic
         self._ruleset: Ruleset | None = None
 
+    @property
+    def policy(self) -> Any:
+        """The policy, loaded."""
+        return self._load()
+
+    def _load(self) -> Any:
+        if isinstance(self._policy, PolicyFile):
+            self._policy = self._policy.load()
+        return self._policy
+
     def prepare(self, ruleset: Ruleset) -> None:
         self._fit(ruleset)
+        self._load()
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if ruleset != self._ruleset:
@@ -73,14 +85,13 @@ class PolicyAgent(Agent):
 
     def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
         """Columns of the game's observation that the policy reads (`None`: all, as they are)."""
-        seen, actions = self.policy.observation_space.shape, self.policy.action_space
+        seen, actions, channels = self._policy.observation_space.shape, self._policy.action_space, self._channels
         if self._remembers:
-            seen = (seen[0] - self.policy.channels["memory"][0],)
+            seen = (seen[0] - channels["memory"][0],)
         if seen == ruleset.observation_space.shape and actions == ruleset.action_space:
             return None
-        channels = getattr(self.policy, "channels", None)
         known = ruleset.layout.observation
-        if channels is None or any(tuple(known.get(name, ())) != tuple(shape) for name, shape in channels.items()):
+        if not channels or any(tuple(known.get(name, ())) != tuple(shape) for name, shape in channels.items()):
             raise PolicyFileError(
                 f"{self.name} was trained on observations {seen} and {actions}, but {ruleset} has observations "
                 f"{ruleset.observation_space.shape} and {ruleset.action_space}"
@@ -92,7 +103,11 @@ class PolicyAgent(Agent):
 
     @property
     def _remembers(self) -> bool:
-        return "memory" in getattr(self.policy, "channels", {})
+        return "memory" in self._channels
+
+    @property
+    def _channels(self) -> dict[str, tuple[int, ...]]:
+        return getattr(self._policy, "channels", {})
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         assert self._ruleset is not None
@@ -171,18 +186,19 @@ def load_agent(game: Game, argument: str) -> Agent:
             raise GameParameterError(
                 f"sb3:{argument}: a policy has no parameter {key!r} in {game.name}; it has: {', '.join(known) or 'none'}"
             )
+    policy = open_policy(path)
     if complete:
-        return complete(PolicyAgent(load_policy(path), name=f"sb3:{argument}"), **settings)
-    return _compiled(game, path, argument) or PolicyAgent(load_policy(path), name=f"sb3:{argument}")
+        return complete(PolicyAgent(policy, name=f"sb3:{argument}"), **settings)
+    return _compiled(game, policy, argument) or PolicyAgent(policy, name=f"sb3:{argument}")
 
 
-def _compiled(game: Game, path: str, argument: str) -> Agent | None:
+def _compiled(game: Game, policy: Any, argument: str) -> Agent | None:
     """A policy of dense layers for the game as it is usually played: compiled code, without PyTorch; otherwise `None`."""
     usual = game.ruleset()
-    if not usual.discrete or not path.endswith(SUFFIX):
+    if not (usual.discrete and isinstance(policy, PolicyFile) and policy.fits(usual)):
         return None
     try:
-        network = load_network(path)
+        network = load_network(policy.path)
     except PolicyFileError:
         return None
     if (network.inputs, network.actions) != (usual.observation_size, usual.num_actions):

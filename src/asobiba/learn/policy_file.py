@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -21,6 +22,7 @@ from gymnasium import spaces
 
 from asobiba.core.agents import AGENTS
 from asobiba.core.errors import AsobibaError, MissingExtra
+from asobiba.core.game import Ruleset
 from asobiba.core.registry import GROUP as GAMES
 from asobiba.core.yaml_text import read_yaml
 from asobiba.protocols import sandbox
@@ -85,9 +87,7 @@ def load_policy(path: str | Path, trust: bool = False) -> Any:
         import stable_baselines3  # noqa: F401
     except ImportError as error:
         raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
-    file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
+    file = _existing(path)
     if file.suffix == SUFFIX:
         return _load_plain(file)
     if not (trust or sandbox.consented() or _ours(file)):
@@ -97,6 +97,85 @@ def load_policy(path: str | Path, trust: bool = False) -> Any:
             "with asobiba.learn.policy_file.save_policy"
         )
     return _load_zip(file)
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy on disk of which the header alone has been read: what it sees and chooses, before memory is asked for.
+
+    Attributes:
+        path: the file.
+        observation_space, action_space: those of the policy.
+        channels: name -> shape of the observation channels that it reads, where it knows them.
+    """
+
+    path: Path
+    observation_space: spaces.Space
+    action_space: spaces.Space
+    channels: dict[str, tuple[int, ...]]
+
+    def fits(self, ruleset: Ruleset) -> bool:
+        """Whether it sees and chooses what players of these rules do."""
+        return (
+            self.observation_space.shape == ruleset.observation_space.shape
+            and self.action_space == ruleset.action_space
+        )
+
+    def load(self) -> Any:
+        """The policy, as `load_policy`."""
+        return load_policy(self.path)
+
+
+def open_policy(path: str | Path) -> Any:
+    """The header of a file of `save_policy`, or the policy of a zip, which has none.
+
+    Raises:
+        FileNotFoundError, PolicyFileError, MissingExtra: as `load_policy`.
+    """
+    return open_header(path) if Path(path).suffix == SUFFIX else load_policy(path)
+
+
+def open_header(path: str | Path) -> PolicyFile:
+    """The header of a file of `save_policy`; needs no PyTorch.
+
+    Raises:
+        FileNotFoundError, PolicyFileError, MissingExtra: as `read_tensors`.
+    """
+    file = _existing(path)
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise MissingExtra("safetensors", "sb3") from error
+    try:
+        with safe_open(file, framework="np") as opened:
+            header = _header_of(file, opened)
+        observed, actions = _spaces_of(file, header)
+        channels = {str(key): tuple(map(int, shape)) for key, shape in header["arguments"].get("channels", {}).items()}
+        return PolicyFile(file, observed, actions, channels)
+    except (SafetensorError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, PolicyFileError):
+            raise
+        raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
+
+
+def _existing(path: str | Path) -> Path:
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
+    return file
+
+
+def _header_of(file: Path, opened: Any) -> dict[str, Any]:
+    header = _read_header((opened.metadata() or {}).get(_HEADER, ""))
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
+    return header
+
+
+def _spaces_of(file: Path, header: dict[str, Any]) -> tuple[spaces.Space, spaces.Space]:
+    for name in ("observation_space", "action_space"):
+        _require_small(file, header[name])
+    return _to_space(header["observation_space"]), _to_space(header["action_space"])
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -111,17 +190,13 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
         raise MissingExtra("safetensors", "sb3") from error
-    file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"no policy file at {file}: expected one that asobiba train or save_policy has written")
+    file = _existing(path)
     try:
         with safe_open(file, framework="np") as opened:
-            header = _read_header((opened.metadata() or {}).get(_HEADER, ""))
+            header = _header_of(file, opened)
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, yaml.YAMLError) as error:
         raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
     return header, tensors
 
 
@@ -132,9 +207,7 @@ def _load_plain(file: Path) -> Any:
 
     try:
         with safe_open(file, framework="pt") as opened:
-            header = _read_header((opened.metadata() or {}).get(_HEADER, ""))
-        if not isinstance(header, dict) or header.get("format") != _FORMAT:
-            raise PolicyFileError(f"{file} holds weights, but not what asobiba writes beside them")
+            header = _header_of(file, opened)
         module, _, name = header["class"].partition(":")
         if not f"{module}.".startswith(_homes()) or not name.isidentifier():
             raise PolicyFileError(f"{file} names the class {header['class']!r}, which belongs to none of {_homes()}")
@@ -142,12 +215,10 @@ def _load_plain(file: Path) -> Any:
         if not (isinstance(kind, type) and issubclass(kind, BasePolicy)):
             raise PolicyFileError(f"{file} names {header['class']!r}, which is no policy of Stable-Baselines3")
         arguments = {key: _from_plain(key, value) for key, value in header["arguments"].items()}
-        observed, actions = header["observation_space"], header["action_space"]
-        _require_small(file, observed)
-        _require_small(file, actions)
+        observed, actions = _spaces_of(file, header)
 
         def build() -> Any:
-            return kind(_to_space(observed), _to_space(actions), lr_schedule=lambda _: 0.0, **arguments)
+            return kind(observed, actions, lr_schedule=lambda _: 0.0, **arguments)
 
         policy = _build_within(file, build)
         with safe_open(file, framework="pt") as opened:

@@ -120,12 +120,17 @@ def _sequences(most: int, simulations: int) -> np.ndarray:
     return np.array(rows, np.int64).reshape(most + 1, simulations)
 
 
-def _make_trees(ruleset: Ruleset, network: Network, threads: int, simulations: int) -> Trees:
-    if network.inputs != ruleset.observation_size or network.actions != ruleset.num_actions:
+def require_fitting(ruleset: Ruleset, inputs: int, actions: int) -> None:
+    """Raises `GameParameterError` for a network that reads or answers another number of numbers than the game has."""
+    if inputs != ruleset.observation_size or actions != ruleset.num_actions:
         raise GameParameterError(
-            f"the network reads {network.inputs} numbers and knows {network.actions} actions, but {ruleset} has "
+            f"the network reads {inputs} numbers and knows {actions} actions, but {ruleset} has "
             f"{ruleset.observation_size} and {ruleset.num_actions}"
         )
+
+
+def _make_trees(ruleset: Ruleset, network: Network, threads: int, simulations: int) -> Trees:
+    require_fitting(ruleset, network.inputs, network.actions)
     actions, nodes = ruleset.num_actions, simulations + 1
     widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
     return Trees(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
 from asobiba.learn.kernels import load_network
-from asobiba.learn.search import NetSearch
+from asobiba.learn.policy_file import PolicyFile, open_header
+from asobiba.learn.search import NetSearch, require_fitting, require_searchable
 
 _TRIAL = 32
 """Simulations of the search that measures how fast this machine is."""
@@ -24,7 +26,8 @@ class NetAgent(Agent):
     """Plays what a search guided by a network chooses.
 
     Args:
-        policy: a file of `asobiba train` (layers must be dense), or a network.
+        policy: a file of `asobiba train` (layers must be dense), or a network. The weights are loaded when a game has been
+            found to have the policy's spaces.
         simulations: of one move.
         time: milliseconds of a move instead: as many simulations as this machine is measured to do in them, before the
             first game. What is played then depends on the machine.
@@ -50,17 +53,28 @@ class NetAgent(Agent):
         if search not in ("gumbel", "puct"):
             raise GameParameterError(f"search is gumbel or puct, not {search!r}")
         self.name, self.simulations, self.time = name, simulations, time
-        self.network = policy if isinstance(policy, Network) else load_network(policy)
+        self._network: Network | PolicyFile = policy if isinstance(policy, Network) else open_header(policy)
         self._settings: dict[str, Any] = {"considered": considered, "noise": noise, "puct": search == "puct"}
         self._searcher: NetSearch | None = None
 
     def prepare(self, ruleset: Ruleset) -> None:
         if self._searcher is not None and self._searcher.ruleset == ruleset:
             return
-        simulations = self.simulations
+        network, simulations = self._fitting(ruleset), self.simulations
         if self.time is not None:
-            simulations = max(1, int(self.time / 1000 / _seconds_a_simulation(ruleset, self.network)))
-        self._searcher = NetSearch(ruleset, self.network, simulations, **self._settings)
+            simulations = max(1, int(self.time / 1000 / _seconds_a_simulation(ruleset, network)))
+        self._searcher = NetSearch(ruleset, network, simulations, **self._settings)
+
+    def _fitting(self, ruleset: Ruleset) -> Network:
+        # The network, if it fits this game.
+        require_searchable(ruleset)
+        if isinstance(self._network, PolicyFile):
+            file = self._network
+            inputs, actions = prod(file.observation_space.shape or ()), getattr(file.action_space, "n", 0)
+            if actions:  # `load_network` says what is wrong with continuous ones
+                require_fitting(ruleset, inputs, int(actions))
+            self._network = load_network(file.path)
+        return self._network
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self.prepare(ruleset)
@@ -69,11 +83,9 @@ class NetAgent(Agent):
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
         """As a compiled function, unless it searches for a time, which another machine uses in another way."""
-        return (
-            NetSearch(ruleset, self.network, self.simulations, **self._settings).thinking()
-            if self.time is None
-            else None
-        )
+        if self.time is not None:
+            return None
+        return NetSearch(ruleset, self._fitting(ruleset), self.simulations, **self._settings).thinking()
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         if self._searcher is None:
