@@ -25,6 +25,7 @@ from asobiba.baselines.animal_shogi.solver.index import SIZE, material_code
 from asobiba.baselines.animal_shogi.solver.published import comparison, measure
 from asobiba.baselines.animal_shogi.solver.table import DRAW_BYTE, TableError, TableMissing, ValueTable, write_table
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
+from asobiba.baselines.animal_shogi.strength import drawn_positions, opening, over_positions, play
 from asobiba.core import compiled, game, make_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
@@ -324,6 +325,27 @@ def test_accuracy_counts_decisions(table):
     assert np.isnan(Accuracy().share)
     with pytest.raises(ValueError, match="not legal"):
         judge_decisions(table, states["position"][:1], masks[:1], np.array([int(np.flatnonzero(masks[0] == 0)[0])]))
+
+
+def test_positions_are_drawn_with_the_outcome_asked_for_and_perfect_play_keeps_them(table):
+    for outcome in (1, 0):
+        states = drawn_positions(table, RULESET, (outcome,), 12, seed=outcome)
+        outcomes, plies = table.values(np.array([s["position"] for s in states]))
+        assert (outcomes == outcome).all()
+        assert (plies != 0).all()
+        found = over_positions(table, RULESET, PerfectAgent(table.path), states)
+        assert (found.accuracy.share, found.loss) == (1, 0)
+        assert over_positions(table, RULESET, make_agent(game("animal_shogi"), "first_legal"), states).loss >= 0
+
+
+def test_games_from_the_same_beginning_change_sides():
+    agents = make_agent(game("animal_shogi"), "one_ply"), make_agent(game("animal_shogi"), "random")
+    played = play(RULESET, agents, 6, lambda k: opening(RULESET, 4, k))
+    assert played.games == 6
+    assert played.points >= 4
+    begins = [int(s["to_move"]) for s in played.states[0]]
+    assert {0, 1} == set(begins)
+    assert len(played.actions[0]) == len(played.states[0]) > 6
 
 
 def test_analysis_lists_moves_best_first(table):

@@ -10,7 +10,7 @@ import pytest
 from conftest import debian_program
 from typer.testing import CliRunner
 
-from asobiba.baselines.bao import endgame, promela
+from asobiba.baselines.bao import claims, endgame, loops, promela
 from asobiba.baselines.bao.boards import board_count, board_rank, play, rows_in_order, tables
 from asobiba.baselines.bao.commands import app
 from asobiba.baselines.bao.frontier import explore
@@ -248,6 +248,26 @@ def test_model_checker_finds_an_endless_move_and_a_game_that_does_not_end(tmp_pa
             positions.append((state["board"].tobytes(), int(state["to_move"])))
         assert not is_over(state)
         assert len(set(positions)) < len(positions)
+
+
+def test_random_play_meets_endless_moves_as_often_as_the_reachable_board_has_them():
+    found = claims.random_play(4, 20_000, seed=3)
+    again = claims.random_play(4, 20_000, seed=3)
+    assert found == again
+    # 13 loops are reached on 4x2; those of period 1 and more all meet LOOP and have period = shift + 9k.
+    longer = found.endless - found.short
+    assert 80 < found.endless < 180
+    assert found.meeting == found.regular == longer
+    assert 7 <= found.seeds[0] <= found.seeds[1] <= 13
+    low, high = found.rate[1:]
+    assert low < found.rate[0] < high
+
+
+@pytest.mark.parametrize(("cells", "period", "shift"), loops.TABLE_2)
+def test_compiled_facts_of_the_papers_loops(cells, period, shift):
+    sown, _, meets = claims._loop_facts(np.array(cells), 1000)
+    assert (sown // 8, sown % 8) == (period, shift)
+    assert meets
 
 
 def test_promela_model_names_what_is_wrong():

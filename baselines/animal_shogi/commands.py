@@ -1,7 +1,8 @@
-"""Commands of animal shogi: `pruning`, `tune`, `listing`, `browser`, and those around the table of exact values."""
+"""Commands of animal shogi: `pruning`, `tune`, `tutorial`, `strength`, `listing`, `browser`, and those around the table of exact values."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -81,6 +82,42 @@ def tune(
         f"Fitted against default: {gain.wins} won, {gain.draws} drawn, {gain.losses} lost: {gain.score:.1%}, "
         f"{gain.elo(gain.score):+.0f} Elo (95 %: {low:+.0f} to {high:+.0f})"
     )
+
+
+@app.command()
+def tutorial(
+    games: Annotated[int, typer.Option(help="Games a cell, even.", min=2)] = 400,
+    positions: Annotated[
+        int, typer.Option(help="Positions of the exact values, won and drawn ones each.", min=1)
+    ] = 2000,
+    agent: Annotated[
+        list[str] | None, typer.Option("-a", "--agent", help="More agents and policies to hold to the exact values.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="The Markdown page.")] = Path("animal_shogi-tutorial.md"),
+) -> None:
+    """Measures the tutorial's ideas one by one, and agents against the exact values (which need `asobiba solve animal_shogi`)."""
+    from asobiba.baselines.animal_shogi.tutorial_page import JUDGED, write_page
+
+    command = f"asobiba animal_shogi tutorial --games {games} --positions {positions}"
+    command += "".join(f" -a {name}" for name in agent or ())
+    with progress_bar() as bar:
+        task = bar.add_task("measuring", total=None)
+        agents = (*JUDGED, *(agent or ()))
+        write_page(output, command, games, positions, agents, lambda what: bar.update(task, description=what))
+    typer.echo(f"Written to {output}")
+
+
+@app.command()
+def strength(
+    agents: Annotated[list[str], typer.Argument(help="Agents, and policies such as sb3:FILE.")],
+    positions: Annotated[int, typer.Option(help="Won and drawn positions each.", min=1)] = 2000,
+    games: Annotated[int, typer.Option(help="Own games against each of two opponents, even.", min=2)] = 100,
+) -> None:
+    """The share of an agent's moves that keep the exact value. Needs `asobiba solve animal_shogi`."""
+    from asobiba.baselines.animal_shogi.solver.table import ValueTable
+    from asobiba.baselines.animal_shogi.tutorial_page import strength_table
+
+    typer.echo(strength_table(ValueTable.open(None), _rules(), agents, positions, games, lambda what: None).markdown())
 
 
 @app.command()

@@ -43,4 +43,9 @@ PAGES = (
         _whole,
         _probe,
     ),
+    Page(
+        "docs/reproductions/animal_shogi-tutorial.md",
+        "asobiba animal_shogi tutorial --output docs/reproductions/animal_shogi-tutorial.md",
+        ("asobiba.baselines.animal_shogi.tutorial_page",),
+    ),
 )

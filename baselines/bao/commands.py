@@ -190,6 +190,22 @@ def promela(
 
 
 @app.command()
+def claims(
+    moves: Annotated[int, typer.Option(help="Random moves on each board.", min=1000)] = 6_720_000,
+    seeds: Annotated[int, typer.Option(help="Most seeds on the ring of 8x2.", min=2, max=16)] = 12,
+    output: Annotated[Path, typer.Option(help="Markdown file to write.")] = Path("bao-claims.md"),
+) -> None:
+    """Holds what the paper says of endless moves to measurement. Needs the programs spin and gcc."""
+    from asobiba.baselines.bao.claims import write_page
+
+    command = f"asobiba bao claims --moves {moves} --seeds {seeds}"
+    with progress_bar() as bar:
+        task = bar.add_task("working out", total=None)
+        write_page(output, command, moves, seeds, lambda what: bar.update(task, description=what))
+    typer.echo(f"{output} written")
+
+
+@app.command()
 def reproduce(
     output: Annotated[Path, typer.Option(help="Markdown file to write.")] = Path("docs/reproductions/bao.md"),
     seeds: Annotated[int, typer.Option(help="Most seeds of the 8x2 endgame database.")] = 12,

@@ -40,5 +40,10 @@ def _values() -> list:
 
 PAGES = (
     Page("docs/reproductions/bao.md", "asobiba reproduce bao", ("asobiba.baselines.bao.reproduction",), probe=_figures),
+    Page(
+        "docs/reproductions/bao-claims.md",
+        "asobiba bao claims --output docs/reproductions/bao-claims.md",
+        ("asobiba.baselines.bao.claims",),
+    ),
     Page("docs/reproductions/bao-endgame.md", "asobiba bao endgame", ("asobiba.baselines.bao.endgame",), probe=_values),
 )
