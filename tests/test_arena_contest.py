@@ -38,7 +38,7 @@ from asobiba.arena.schedule import (
 from asobiba.arena.sequential import SequentialTest
 from asobiba.arena.show import headline
 from asobiba.arena.simulate import SCHEDULES, simulate
-from asobiba.arena.standings import escaped, standings, to_csv
+from asobiba.arena.standings import escaped, standings, to_csv, to_markdown
 from asobiba.arena.submit import agent_text
 from asobiba.arena.teams import plackett_luce
 from asobiba.arena.terminal import print_standings
@@ -326,6 +326,8 @@ def test_names_stand_in_tables_and_csv_as_they_are_and_do_nothing(capsys):
     cells = [cell for row in csv.reader(io.StringIO(to_csv(table))) for cell in row]
     assert '\'=cmd|"/c calc"!A1' in cells
     assert not any(cell.startswith("=") for cell in cells)
+    for text in (to_markdown(table), to_csv(table)):
+        assert all(c.isprintable() or c == "\n" for c in text)
 
 
 def test_points_of_pairs_are_counted_as_the_paper_does():

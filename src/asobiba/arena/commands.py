@@ -297,7 +297,7 @@ def stored_results(ruleset: Ruleset, store: Store, undamaged: bool = False) -> R
     """The results under this ruleset, of which there must be some."""
     from asobiba.arena.store import StoreError
 
-    results = store.results(ruleset, undamaged)
+    results = store.results(ruleset, undamaged, contents=True)
     if not len(results):
         held = "; ".join(f"{g} v{v} {p}: {n} matches" for g, v, p, n in store.contents()) or "nothing"
         raise StoreError(f"{store.place} holds no results of {ruleset!r}. It holds: {held}")

@@ -27,7 +27,7 @@ from asobiba.arena.ledger import (
     used_secrets,
 )
 from asobiba.arena.match import Match, MatchRecord, parameters_text
-from asobiba.arena.reading import Examined, read_results
+from asobiba.arena.reading import Examined, changed_contents, read_results
 from asobiba.arena.record_seals import Entry, Listed, record_seal, record_seals
 from asobiba.arena.results import Result, Results
 from asobiba.arena.schema import AGENTS, MATCHES, META, RULESETS, SEATS, SECRETS
@@ -355,19 +355,26 @@ class Store:
                 "choose another file with --store"
             )
 
-    def results(self, ruleset: Ruleset, undamaged: bool = False) -> Results:
+    def results(self, ruleset: Ruleset, undamaged: bool = False, contents: bool = False) -> Results:
         """All results under this ruleset, in the order in which they were written.
 
         Args:
             undamaged: the sound ones, instead of refusing.
+            contents: whether to look at what ratings do not read too, such as actions; a few seconds for a million matches.
 
         Raises:
             DamagedStore: if there are matches that do not agree with their seals, or the list is not whole.
         """
         found = self.examine(ruleset)
-        if not found.sound and not undamaged:
-            raise DamagedStore(self.place, found.damaged, found.faults)
-        return found.results
+        changed: set[int] = set()
+        if contents:
+            with self._connection() as connection:
+                number = self._number(connection, ruleset)
+                changed = set() if number is None else changed_contents(connection, number)
+        if (changed or not found.sound) and not undamaged:
+            raise DamagedStore(self.place, tuple(sorted({*found.damaged, *changed})), found.faults)
+        kept = ~np.isin(found.results.number, list(changed))
+        return found.results if kept.all() else found.results.take(np.flatnonzero(kept))
 
     def examine(self, ruleset: Ruleset) -> Examined:
         """The sound results under this ruleset, and what is wrong with the others and the list."""
