@@ -144,8 +144,7 @@ def read_results(connection: sa.Connection, ruleset: int, seats: int) -> Examine
         hashes[found["agent"]], found["return"], found["decisions"], found["seconds"], found["tie_break"], found["team"],
         head["sequence"], _hashes(head["played_at"]), np.array([secrets.get(k, 0) for k in head["secret"].tolist()], np.int64),
     ]  # fmt: skip
-    sound = seals(head["key"], columns) == head["seal"]
-    sound &= np.char.str_len(head["key"]) == 32
+    sound = (seals(head["key"], columns) == head["seal"]) & (np.char.str_len(head["key"]) == 32)
     won = results.won
     sound &= np.where(won.any(1), won.argmax(1), -1) == head["winner"]
     damaged |= set(head["id"][~sound].tolist())
