@@ -20,7 +20,7 @@ from arena_tools import result
 from asobiba.arena.browse import packed
 from asobiba.arena.cycles import find_cycles
 from asobiba.arena.history import chart, history
-from asobiba.arena.match import Match, Record, winner
+from asobiba.arena.match import Match, MatchRecord, winner
 from asobiba.arena.ratings import bradley_terry, outcomes
 from asobiba.arena.references import LEVELS, references
 from asobiba.arena.results import Result, Results
@@ -172,7 +172,7 @@ def test_a_teams_win_is_a_win_of_its_members_and_team_mates_are_no_draw():
     assert winner((1.0, 0.0, 1.0, 5.0), (0, 0, 1, 1)) == 2  # the mean of the second team is greater
     assert winner((1.0, 1.0), (0, 0)) == -1
     match = Match("toy_village", 0, {"players": 4}, ("a", "b", "a", "c"), 1)
-    record = Record(match, b"", (1.0, -1.0, 1.0, 1.0), 5, "rules", teams=(0, 1, 0, 0))
+    record = MatchRecord(match, b"", (1.0, -1.0, 1.0, 1.0), 5, "rules", teams=(0, 1, 0, 0))
     assert record.winners == (0, 2, 3)
     assert "a, c win, 5 moves" in headline(record)
 

@@ -22,7 +22,8 @@ from postgres import server
 from asobiba.arena.commands import stored_results
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import play_missing, run_league
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.arena.results import Results
 from asobiba.arena.schedule import round_robin
 from asobiba.arena.seals import seals

@@ -357,7 +357,7 @@ def league_verify(
 ) -> None:
     """Plays the matches on record again and compares; ends with 1 if one does not agree.
 
-    What was changed, deleted, added or moved in the list is named without playing. Example: asobiba league verify
+    Matches that were changed, deleted, added or moved in the list are named without playing. Example: asobiba league verify
     leaderboards/GAME
     """
     from asobiba.arena.executors import available_cores
@@ -392,7 +392,7 @@ def league_verify(
 def league_learned(
     write: Annotated[bool, typer.Option("--write", help="Write docs/learned.md, and the README's table.")] = False,
 ) -> None:
-    """What is learned against what is classical, over all published leagues; in the repository."""
+    """Compares learned agents with classical ones, over all published leagues of the repository."""
     from asobiba.arena import learned
 
     if write:

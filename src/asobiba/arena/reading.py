@@ -35,7 +35,7 @@ _SEAT = np.dtype(
 
 @dataclass(frozen=True)
 class Examined:
-    """What a store holds of a ruleset.
+    """The contents of a store for one ruleset.
 
     Args:
         results: of the matches that are sound, in the order of their list.

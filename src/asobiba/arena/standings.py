@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.arena.match import CRASH, ILLEGAL, REASONS, TIME_OUT, TRUNCATION, Record
+from asobiba.arena.match import CRASH, ILLEGAL, REASONS, TIME_OUT, TRUNCATION, MatchRecord
 from asobiba.arena.ratings import Rating, bradley_terry, mean_return, wilson
 from asobiba.arena.results import Result, Results
 from asobiba.arena.wwg import weighted_winning_degree
@@ -89,7 +89,7 @@ class Standings:
     seeds: str = ""
 
 
-def as_result(record: Record, number: int = 0) -> Result:
+def as_result(record: MatchRecord, number: int = 0) -> Result:
     """A record that is in no store, in the form that ratings read."""
     return Result(
         number=number,
