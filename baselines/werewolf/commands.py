@@ -47,6 +47,25 @@ def reproduce(
 
 
 @app.command()
+def measure(
+    games: Annotated[int, typer.Option(min=1, help="Games a cell of the agents that are kernels.")] = 2_000,
+    slow: Annotated[int, typer.Option(min=1, help="Games a cell of the multi-perspective agent.")] = 60,
+    keep: Annotated[
+        Path | None, typer.Option(help="A file that keeps finished games, so that a run can be taken up again.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="The Markdown file to write.")] = Path("werewolf-fifteen.md"),
+) -> None:
+    """Measure every agent in every role of the village of fifteen, the multi-perspective agent too."""
+    from asobiba.baselines.werewolf.fifteen import write_page
+
+    with progress_bar() as bar:
+        task = bar.add_task("games", total=None)
+        command = f"asobiba measure werewolf --games {games} --slow {slow}"
+        write_page(output, command, games, slow, keep, lambda what: bar.update(task, description=what))
+    typer.echo(f"Written to {output}")
+
+
+@app.command()
 def roles(
     param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="KEY=VALUE", help="Of the game.")] = None,
     store: Annotated[str | None, typer.Option(help="The league's store, if it is not the default one.")] = None,
