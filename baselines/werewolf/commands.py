@@ -48,8 +48,8 @@ def reproduce(
 
 @app.command()
 def measure(
-    games: Annotated[int, typer.Option(min=1, help="Games a cell of the agents that are kernels.")] = 2_000,
-    slow: Annotated[int, typer.Option(min=1, help="Games a cell of the multi-perspective agent.")] = 60,
+    games: Annotated[int, typer.Option(min=1, help="Games a cell of the agents that are kernels.")] = 1_000,
+    slow: Annotated[int, typer.Option(min=1, help="Games a cell of the multi-perspective agent.")] = 30,
     keep: Annotated[
         Path | None, typer.Option(help="A file that keeps finished games, so that a run can be taken up again.")
     ] = None,

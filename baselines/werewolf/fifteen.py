@@ -85,7 +85,8 @@ def roles_table(kept: Kept, agents: Sequence[tuple[str, int]], tell: Callable[[s
                     row.append("")
                     continue
                 tell(f"{agent} as {part} among {field}")
-                row.append(_share(*play_cell(kept, agent, letters, field, games), letters))
+                played = "v" if agent == field else letters  # a guest who is no guest: the same games for every role
+                row.append(_share(*play_cell(kept, agent, played, field, games), letters))
             rows.append((f"`{field}`", f"`{agent}`", f"{games:,}", *row))
     return TextTable(
         ("among", "agent", "games a cell", *PARTS),
