@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from asobiba.baselines.werewolf.basic_play import OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent, settings
+from asobiba.baselines.werewolf.fifteen import Kept, play_cell
 from asobiba.baselines.werewolf.perspective import initial_points, settle_unique, trust_of
 from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
 from asobiba.baselines.werewolf.reproduction import (
@@ -87,6 +88,17 @@ def test_an_agent_in_a_part_plays_that_part_only():
     assert run_part("basic", "pw", 40) == alone
     assert run_part("sample", "", 40) == alone
     assert run_part("sample", "vsmb", 40) != alone
+
+
+def test_finished_games_of_the_village_of_fifteen_are_kept(tmp_path):
+    file = tmp_path / "games.jsonl"
+    wins, games = play_cell(Kept(file), "sample", "vsmb", "basic", 12)
+    assert (wins, games) == (run_part("sample", "vsmb", 12).wolf_wins, 12)
+    kept = Kept(file)
+    assert len(kept.won) == 12
+    assert kept.seconds > 0
+    assert play_cell(kept, "sample", "vsmb", "basic", 12) == (wins, 12)
+    assert file.read_text().count("\n") == 12
 
 
 def test_a_figure_that_is_off_names_the_reading_that_would_move_it():

@@ -81,7 +81,7 @@ def roles_table(kept: Kept, agents: Sequence[tuple[str, int]], tell: Callable[[s
         for agent, games in agents:
             row = []
             for part, letters in PARTS.items():
-                if len(letters) > 1 and games < 1000:
+                if len(letters) > 1 and games < 100:
                     row.append("")
                     continue
                 tell(f"{agent} as {part} among {field}")
