@@ -76,7 +76,7 @@ def reproduce(
 
 @app.command()
 def readings(
-    games: Annotated[int, typer.Option(min=100, help="Games a cell, even.")] = 20_000,
+    games: Annotated[int, typer.Option(min=100, help="Games a cell, even.")] = 10_000,
     output: Annotated[Path, typer.Option(help="The Markdown file to write.")] = Path("battleship-readings.md"),
 ) -> None:
     """Other readings of the placements, and models of the opponent. Reads docs/reproductions/battleship.md."""
