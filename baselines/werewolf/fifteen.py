@@ -74,10 +74,12 @@ def _share(wolf_wins: int, games: int, letters: str) -> str:
     return f"{100 * wins / games:.1f} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def roles_table(kept: Kept, agents: Sequence[tuple[str, int]], tell: Callable[[str], None]) -> TextTable:
+def roles_table(
+    kept: Kept, agents: Sequence[tuple[str, int]], fields: Sequence[str], tell: Callable[[str], None]
+) -> TextTable:
     """Each agent, with its number of games a cell, in each role among each field."""
     rows = []
-    for field in FIELDS:
+    for field in fields:
         for agent, games in agents:
             row = []
             for part, letters in PARTS.items():
@@ -98,6 +100,8 @@ def roles_table(kept: Kept, agents: Sequence[tuple[str, int]], tell: Callable[[s
     )
 
 
+_PLAYED = "played"
+"""Stands in the verdict for where."""
 _WORDS = (
     ("`perspective`", "the multi-perspective agent: tables of what everybody thinks that everybody is (Nakamura et al.)"),
     ("`basic`", "the standard play of Kanda and Ito, public suspicion"),
@@ -106,26 +110,35 @@ _WORDS = (
     ("villagers' side, wolves' side", "villager, seer, medium and bodyguard; possessed and werewolf"),
 )  # fmt: skip
 _VERDICT = (
-    ("The multi-perspective agent plays the village of fifteen by tables of points (GAT 2016, sections 1 to 3)", "played in it, all six roles",
+    ("The multi-perspective agent plays the village of fifteen by tables of points (GAT 2016, sections 1 to 3)", _PLAYED,
      "the paper prints the method and no win rates; its point tables are not printed, ours were counted over games and for the rest set by hand"),
     ("Section 2.6: once a unique role is certain, the others' points for it become 0", "so it is; two certain ones keep theirs",
      "the text does not say which of two gives way"),
-    ("Minowa and Kano: weighted rules and pair rules", "by role and by side, in all three villages", "the paper prints no win rates"),
+    ("Minowa and Kano: weighted rules and pair rules", _PLAYED, "the paper prints no win rates"),
 )  # fmt: skip
 
 
 def write_page(
-    output: Path, command: str, games: int, slow_games: int, keep: Path | None, tell: Callable[[str], None]
+    output: Path,
+    command: str,
+    games: tuple[int, int],
+    fields: Sequence[str],
+    keep: Path | None,
+    tell: Callable[[str], None],
 ) -> None:
-    """Plays what is missing and writes the page. `slow_games`: of the multi-perspective agent, which takes seconds a game."""
+    """Plays what is missing and writes the page. `games`: a cell, of the agents that are kernels, and of the multi-perspective
+    agent, which takes seconds a game; `fields`: the villages."""
     kept = Kept(keep)
-    table = roles_table(kept, (*((name, games) for name in FIELDS), ("perspective", slow_games)), tell)
+    agents = (*((name, games[0]) for name in FIELDS), ("perspective", games[1]))
+    table = roles_table(kept, agents, fields, tell)
+    where = f"played in {'that' if len(fields) == 1 else 'those'} of {', '.join(f'`{field}`' for field in fields)}, all six roles"
+    verdict = [(claim, where if here == _PLAYED else here, why) for claim, here, why in _VERDICT]
     opening = Opening(
         "Werewolf: the agents in the village of fifteen",
         "The agents of GAT 2016 (in Japanese) that the proceedings describe without results.",
         command,
         kept.seconds,
-        _VERDICT,
+        verdict,
         _WORDS,
     )
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from asobiba.pages import Page, reproduction_modules
 PAGES = (
     Page(
         "docs/reproductions/werewolf-fifteen.md",
-        "asobiba measure werewolf --games 1000 --slow 30 --output docs/reproductions/werewolf-fifteen.md",
+        "asobiba measure werewolf --games 1000 --slow 60 --output docs/reproductions/werewolf-fifteen.md",
         reproduction_modules("werewolf", "fifteen"),
     ),
 )
