@@ -1,4 +1,4 @@
-"""What the same bytes everywhere cost: simulators with the core's elementary functions, and with the C library's.
+"""The price of the same bytes everywhere: simulators with the core's elementary functions, and with the C library's.
 
 Each of the two is a process of its own, which steps a batch whenever it is told to and says how much processor time that
 took: `python benchmarks/arithmetic.py CASE own|library`. They take turns, so that a drift of the machine's speed hits both.

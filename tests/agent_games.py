@@ -60,7 +60,7 @@ def _whole(action: Any) -> Any:
 
 
 def written(folder: Path, game: Game) -> dict[str, Any]:
-    """What the file of a game says; every agent is in it once, with parameters or without. No agent without a file."""
+    """The contents of a game's file; every agent is in it once, with parameters or without. No agent without a file."""
     path = folder / f"{game.name}.yml"
     if not path.exists():
         return FRESH

@@ -1,4 +1,4 @@
-"""What the tests of the arena share."""
+"""Helpers that the tests of the arena share."""
 
 from __future__ import annotations
 

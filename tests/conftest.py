@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures that all tests share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ.setdefault("ASOBIBA_TRIAL", "0")  # the toys are held to conformance; test_checking.py tests the trial itself
 
 
-# What a machine's C library computes in its own way; `log10` is left out: Numba writes numbers into messages with it.
+# Functions that a machine's C library computes in its own way; `log10` is left out: Numba writes numbers into messages with it.
 _LIBRARY = [
     "sin",
     "cos",
@@ -104,7 +104,7 @@ CompileResultCacheImpl.reduce, CompileResultCacheImpl.rebuild = _read_what_is_ke
 
 
 class _ByFileAndGame(LoadScopeScheduling):
-    """What one process does: a file, whose tests share fixtures and compiled code; of those that go through all games, a
+    """The work of one process: a file, whose tests share fixtures and compiled code; of those that go through all games, a
     game."""
 
     def _split_scope(self, nodeid):

@@ -1,4 +1,4 @@
-"""What the tests of the mini 4WD's hardware share: bodies without a simulator, and the built firmware."""
+"""Helpers that the tests of the mini 4WD's hardware share: bodies without a simulator, and the built firmware."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRMWARE = Path(__file__).parents[1] / "firmware" / "mini4wd"
 
 @dataclass
 class Sensed:
-    """What a body's sensors say."""
+    """The readings of a body's sensors."""
 
     raw: tuple[int, ...]
     temperature: float = 25.0

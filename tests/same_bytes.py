@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from asobiba import digests, game, game_names
-from asobiba.arena.match import Match, play_match
-from asobiba.arena.replay import verify
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
+from asobiba.arena.replay import check_record
 from asobiba.core import Agent
 
 KINDS = {
@@ -59,7 +60,7 @@ def record_matches(name: str, count: int) -> list:
 def found(names, records=None, **options) -> list[str]:
     """The lines of this process."""
     for record in pickle.loads(Path(records).read_bytes()) if records else ():
-        verify(record)
+        check_record(record)
     return list(digests.lines(names, **options))
 
 

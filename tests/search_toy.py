@@ -1,6 +1,6 @@
 """A heap game for the search's hooks, as game and as search module: one to three are taken, and who takes one goes on.
 
-Who finds the heap empty loses, but draws after an odd number of twos. The search of threats knows a heap of nine alone.
+A player who finds the heap empty loses, but draws after an odd number of twos. The search of threats knows a heap of nine alone.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def solve(frames, ply, p, budget):
 
 @cache
 def value(heap: int, twos: int) -> int:
-    """What the player to move gets by perfect play: 1, 0 or -1."""
+    """The value for the player to move by perfect play: 1, 0 or -1."""
     if heap == 0:
         return 0 if twos else -1
     found = []

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from asobiba.api import AEC, Batch, SB3VecEnv, SeatEnv, Seating, VectorEnv
-from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
-from asobiba.arena.match import Match, play_match
-from asobiba.arena.replay import verify
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep, play_match, plays_in_lockstep
+from asobiba.arena.replay import check_record
 from asobiba.core import (
     Agent,
     GameParameterError,
@@ -170,7 +170,7 @@ def test_a_seating_without_learners_plays_like_single_matches():
         for match in matches:
             alone = play_match(match, [make_agent(ruleset.game, "random") for _ in seats])
             assert alone.same_play(together[match.seed])
-            verify(alone)
+            check_record(alone)
 
 
 def test_illegal_answers_are_replaced_where_the_game_says_so():
@@ -179,7 +179,7 @@ def test_illegal_answers_are_replaced_where_the_game_says_so():
     assert record.reason == "rules"
     assert record.culprit is None
     assert record.detail == "villager0: 1 action replaced"
-    verify(record)
+    check_record(record)
 
 
 def test_who_is_replaced_for_good_is_not_asked_in_lockstep_either():

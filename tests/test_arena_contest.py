@@ -20,7 +20,7 @@ from arena_tools import result
 from asobiba.arena.browse import packed
 from asobiba.arena.cycles import find_cycles
 from asobiba.arena.history import chart, history
-from asobiba.arena.match import Match, Record, winner
+from asobiba.arena.match import Match, MatchRecord, winner
 from asobiba.arena.ratings import bradley_terry, outcomes
 from asobiba.arena.references import LEVELS, references
 from asobiba.arena.results import Result, Results
@@ -38,7 +38,7 @@ from asobiba.arena.schedule import (
 from asobiba.arena.sequential import SequentialTest
 from asobiba.arena.show import headline
 from asobiba.arena.simulate import SCHEDULES, simulate
-from asobiba.arena.standings import escaped, standings, to_csv
+from asobiba.arena.standings import escaped, standings, to_csv, to_markdown
 from asobiba.arena.submit import agent_text
 from asobiba.arena.teams import plackett_luce
 from asobiba.arena.terminal import print_standings
@@ -172,7 +172,7 @@ def test_a_teams_win_is_a_win_of_its_members_and_team_mates_are_no_draw():
     assert winner((1.0, 0.0, 1.0, 5.0), (0, 0, 1, 1)) == 2  # the mean of the second team is greater
     assert winner((1.0, 1.0), (0, 0)) == -1
     match = Match("toy_village", 0, {"players": 4}, ("a", "b", "a", "c"), 1)
-    record = Record(match, b"", (1.0, -1.0, 1.0, 1.0), 5, "rules", teams=(0, 1, 0, 0))
+    record = MatchRecord(match, b"", (1.0, -1.0, 1.0, 1.0), 5, "rules", teams=(0, 1, 0, 0))
     assert record.winners == (0, 2, 3)
     assert "a, c win, 5 moves" in headline(record)
 
@@ -326,6 +326,8 @@ def test_names_stand_in_tables_and_csv_as_they_are_and_do_nothing(capsys):
     cells = [cell for row in csv.reader(io.StringIO(to_csv(table))) for cell in row]
     assert '\'=cmd|"/c calc"!A1' in cells
     assert not any(cell.startswith("=") for cell in cells)
+    for text in (to_markdown(table), to_csv(table)):
+        assert all(c.isprintable() or c == "\n" for c in text)
 
 
 def test_points_of_pairs_are_counted_as_the_paper_does():

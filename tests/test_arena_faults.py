@@ -21,9 +21,10 @@ from arena_tools import ROGUES
 
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import check_agents, run_league
-from asobiba.arena.match import Match, killed_record
-from asobiba.arena.player import FIELDS, Late, Player, SharedThinking, Terms, Unit
-from asobiba.arena.replay import verify
+from asobiba.arena.match import Match
+from asobiba.arena.player import FIELDS, Late, Player, SharedClock, Terms, Unit
+from asobiba.arena.playing import killed_record
+from asobiba.arena.replay import check_record
 from asobiba.arena.store import Store
 from asobiba.arena.trust import EVERYBODY, NOBODY, Trust, trusted
 from asobiba.arena.worker import RefusedAgent, Worker, WorkerError
@@ -57,7 +58,7 @@ def test_what_an_agent_does_to_its_process_costs_it_the_game_and_nobody_else():
     records = play(executor, matches([*INSIDE, "random"]))
     assert len(records) == len(INSIDE) + 1
     for record in records:
-        verify(record)
+        check_record(record)
         name = record.match.seats[0]
         if name == "random":
             assert record.reason == "rules"
@@ -86,7 +87,7 @@ def test_a_contained_agent_that_never_begins_has_its_start_once(monkeypatch):
     monkeypatch.setattr("asobiba.protocols.json_lines.START_SECONDS", 3.0)
     terms = Terms(0.5, 30.0)
     clock, log = (ctypes.c_double * FIELDS)(), (ctypes.c_ubyte * 1000)()
-    player = Player(SharedThinking(clock, log, terms), terms)
+    player = Player(SharedClock(clock, log, terms), terms)
     try:
         found = list(player.play(Unit(tuple(matches(["never_begins"], 2)), "single")))
     finally:
@@ -102,7 +103,7 @@ def test_what_comes_back_is_counted_against_what_was_asked():
     assert sorted(record.match.key for record in records) == sorted(match.key for match in wanted)
     assert {record.reason for record in records} == {"rules"}
     for record in records:
-        verify(record)
+        check_record(record)
 
 
 def test_a_process_that_forges_records_is_not_believed():
@@ -237,7 +238,7 @@ def test_contained_agents_see_nothing_of_the_league(tmp_path, monkeypatch):
     assert spied
     kind = best_kind()
     for record in records:
-        verify(record)
+        check_record(record)
         expected = ",".join(kind if name in ("spies", "garbles") else "" for name in record.match.seats)
         assert record.contained == expected
     found = json.loads(spied[0].detail.removeprefix("RuntimeError: "))

@@ -22,10 +22,11 @@ from arena_tools import COMMAND, ENVIRONMENT, ROGUES, result
 from asobiba.arena.costs import Past, Workload, past_pairings
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import LeagueRun, run_league
-from asobiba.arena.match import Match, Record, play_match
+from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.places import make_executor
+from asobiba.arena.playing import play_match
 from asobiba.arena.publish import publish
-from asobiba.arena.replay import verify
+from asobiba.arena.replay import check_record
 from asobiba.arena.results import Results
 from asobiba.arena.schedule import gauntlet, meetings, pairings, round_robin
 from asobiba.arena.show import pictures
@@ -80,7 +81,7 @@ def test_rogues_lose_and_the_league_goes_on(tmp_path):
         assert state == LeagueRun(30, 0, 30)
         results = store.results(NIM)
         for number in (r.number for r in results):
-            verify(store.record(number))
+            check_record(store.record(number))
         table = standings(NIM, results)
         lines = {line.agent: line for line in table.lines}
         assert lines["hangs"].time_outs > 0
@@ -264,7 +265,9 @@ def test_slow_agents_play_fewer_games_when_time_is_short():
 
 
 def _record(match, winner):
-    return Record(match, b"", (1.0, -1.0) if winner == 0 else (-1.0, 1.0), 5, "rules", None, "", (3, 2), (0.1, 0.1))
+    return MatchRecord(
+        match, b"", (1.0, -1.0) if winner == 0 else (-1.0, 1.0), 5, "rules", None, "", (3, 2), (0.1, 0.1)
+    )
 
 
 def test_killed_with_sigkill_nothing_is_lost_or_played_twice(tmp_path):

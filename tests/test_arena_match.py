@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 from arena_tools import ROGUES
 
-from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
-from asobiba.arena.match import Match, ReplayError, Thinking, decode_actions, play_match
-from asobiba.arena.replay import replay, verify
+from asobiba.arena.match import Match, ReplayError, decode_actions
+from asobiba.arena.playing import play_lockstep, play_match, plays_in_lockstep
+from asobiba.arena.referee import Clock
+from asobiba.arena.replay import check_record, replay
 from asobiba.arena.worker import Unit
 from asobiba.core import Agent, game, make_agent
 
 sys.path.insert(0, str(ROGUES))
 
 
-def play(name, seats, seed=1, thinking=None, **parameters):
+def play(name, seats, seed=1, clock=None, **parameters):
     ruleset = game(name).ruleset(**parameters)
     agents = [make_agent(ruleset.game, text) for text in seats]
-    return play_match(Match.of(ruleset, seats, seed), agents, thinking)
+    return play_match(Match.of(ruleset, seats, seed), agents, clock)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def play(name, seats, seed=1, thinking=None, **parameters):
 def test_replay_of_a_record_gives_the_same_bytes(name, seats, parameters):
     for seed in range(20):
         record = play(name, seats, seed, **parameters)
-        verify(record)
+        check_record(record)
         states = [state for state, _ in replay(record)]
         assert len(states) == record.moves + 1
         assert record.same_play(play(name, seats, seed, **parameters))
@@ -87,11 +88,11 @@ def test_who_misbehaves_loses_with_the_reason_on_record(agent, reason, detail, s
     assert record.winner == 1 - seat
     assert record.returns[seat] == -1
     assert record.returns[1 - seat] == 1
-    verify(record)
+    check_record(record)
 
 
 def test_who_answers_too_late_loses():
-    record = play("toy_nim", ["bouton", "sleeps"], thinking=Thinking(0.5))
+    record = play("toy_nim", ["bouton", "sleeps"], clock=Clock(0.5))
     assert (record.reason, record.culprit, record.winner) == ("time-out", 1, 0)
     assert "the limit is 0.5 s" in record.detail
 
@@ -142,13 +143,13 @@ def test_keys_name_game_parameters_seats_and_seed():
 def test_a_damaged_or_foreign_record_does_not_replay():
     record = play("toy_nim", ["random", "bouton"])
     with pytest.raises(ReplayError, match="another final state"):
-        verify(dataclasses.replace(record, actions=record.actions[:-1]))
+        check_record(dataclasses.replace(record, actions=record.actions[:-1]))
     with pytest.raises(ReplayError, match="the game is over"):
-        verify(dataclasses.replace(record, actions=record.actions + b"\x00"))
+        check_record(dataclasses.replace(record, actions=record.actions + b"\x00"))
     with pytest.raises(ReplayError, match="version 9, but version 0"):
-        verify(dataclasses.replace(record, match=dataclasses.replace(record.match, version=9)))
+        check_record(dataclasses.replace(record, match=dataclasses.replace(record.match, version=9)))
     with pytest.raises(ReplayError, match="returns"):
-        verify(dataclasses.replace(record, returns=(5.0, -5.0)))
+        check_record(dataclasses.replace(record, returns=(5.0, -5.0)))
     push = game("toy_push").ruleset()
     with pytest.raises(ReplayError, match="expected a multiple of 8"):
         decode_actions(push, b"123")
@@ -179,4 +180,4 @@ def test_continuous_nonsense_is_illegal():
     assert (record.reason, record.culprit, record.moves) == ("illegal action", 1, 1)
     assert "expected finite numbers of shape (1,)" in record.detail
     assert np.isnan(decode_actions(ruleset, record.actions)[0, 1]).all()
-    verify(record)
+    check_record(record)

@@ -11,7 +11,7 @@ import pytest
 from arena_tools import asobiba_each
 
 from asobiba.arena.ledger import ListSeal
-from asobiba.arena.match import play_match
+from asobiba.arena.playing import play_match
 from asobiba.arena.publish import publish
 from asobiba.arena.record_seals import record_seal
 from asobiba.arena.records_file import NAME, RecordsFile, write_records

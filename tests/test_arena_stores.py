@@ -19,9 +19,11 @@ import sqlalchemy as sa
 from arena_tools import asobiba
 from postgres import server
 
+from asobiba.arena.commands import stored_results
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import play_missing, run_league
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.arena.results import Results
 from asobiba.arena.schedule import round_robin
 from asobiba.arena.seals import seals
@@ -65,6 +67,8 @@ CHANGES = {
     "a reason that is none": "UPDATE matches SET reason = 'weather' WHERE id = 3",
     "no digest": "UPDATE matches SET seal = NULL WHERE id = 3",
     "another time": "UPDATE matches SET played_at = '2020-01-01T00:00:00+00:00' WHERE id = 3",
+    "a time with more behind it": "UPDATE matches SET played_at = played_at || '1' WHERE id = 3",
+    "a key with more behind it": "UPDATE matches SET key = key || '1' WHERE id = 3",
     "a time in letters of elsewhere": "UPDATE matches SET played_at = '２０２０' WHERE id = 3",
     "another secret": (
         "INSERT INTO secrets VALUES (9, 1, '00112233445566778899aabbccddeeff', NULL, 'now', NULL); "
@@ -161,6 +165,18 @@ def test_what_only_a_replay_shows_is_found_by_verify(store, played):
         assert "another final state" in found.faults[0][1]
         assert found.checked == found.present == 12
         assert verify_store(NIM, kept, sample=4, seed=1).checked == 4
+
+
+@pytest.mark.parametrize("column", ["actions", "detail", "digest", "contained"])
+def test_tables_refuse_what_ratings_do_not_read_too(store, column):
+    with sqlite3.connect(store) as connection:
+        connection.execute(f"UPDATE matches SET {column} = {column} || '1' WHERE id = 3")
+    with Store(store, create=False) as kept:
+        with pytest.raises(DamagedStore, match=r"1 matches do not agree .* \(numbers 3\)"):
+            stored_results(NIM, kept)
+        assert 3 not in stored_results(NIM, kept, undamaged=True).number
+        assert len(stored_results(NIM, kept, undamaged=True)) == 11
+        assert len(kept.results(NIM)) == 12
 
 
 def test_the_commands_refuse_mark_and_name_what_was_changed(store):

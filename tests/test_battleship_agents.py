@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from asobiba.api.batch import Batch
-from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep
 from asobiba.baselines.battleship import readings
 from asobiba.baselines.battleship.agents import AGENTS, ExactAgent
 from asobiba.baselines.battleship.counting import count_placements, knowledge
@@ -156,7 +156,7 @@ def test_counting_agents_refuse_boards_they_cannot_count(name):
 
 
 def believe(answers, **parameters):
-    """What a fresh network believes after these answers: how likely each ship afloat is on each cell."""
+    """A fresh network's belief after these answers: how likely each ship afloat is on each cell."""
     ruleset = game("battleship_attack").ruleset(**parameters)
     fleet = ruleset.parameters["fleet"]
     network = PlacementNetwork(ruleset.layout.observation, ruleset.num_actions, fleet=fleet)

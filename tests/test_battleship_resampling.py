@@ -1,4 +1,4 @@
-"""What is drawn for hidden fleets where the rules deal them by a placement strategy."""
+"""Draws of hidden fleets where the rules deal them by a placement strategy."""
 
 from __future__ import annotations
 

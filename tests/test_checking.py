@@ -105,6 +105,8 @@ MISTAKES: dict[str, tuple[dict[str, str], str, int, str]] = {
     "reward_range": ({"s.rewards[s.to_move] = 1": "s.rewards[s.to_move] = 2", "s.rewards[1 - s.to_move] = -1": "s.rewards[1 - s.to_move] = -2"}, "rules.py", 16, "reward_range declares -1.0 to 1.0"),
     "observation_high": ({"observation_high=9": "observation_high=8"}, "rules.py", 27, "entry 0 is 9; observation_low and observation_high declare 0 to 8"),
     "valid_that_is_wrong": ({"0 <= s.left <= p.stones": "0 < s.left <= p.stones"}, "rules.py", 32, "it calls a state of random play invalid"),
+    "in_a_variant": ({'    title="Stones",\n': '    title="Stones",\n    variants={"short": {"stones": 4}, "long": {"stones": 12}},\n'}, "rules.py", 27, "entry 0 is 12; observation_low and observation_high declare 0 to 9 (variant 'long': {'stones': 12})"),
+    "variant_of_nothing": ({'    title="Stones",\n': '    title="Stones",\n    variants={"long": {"stone": 12}},\n'}, "__init__.py", 5, "the variant 'long' is refused: "),
     "overflow": ({'("taken", "i4", (2,))': '("taken", "u1", (2,))', "+= action + 1\n    if": "= action - 5\n    if"}, "rules.py", 18, "out of bounds for uint8"),
 }  # fmt: skip
 TRY = """
@@ -155,7 +157,7 @@ def python(folder: Path, *arguments: str, **environment: str) -> subprocess.Comp
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """What is said about each mistake, and the folder of the packages."""
+    """The message about each mistake, and the folder of the packages."""
     folder = tmp_path_factory.mktemp("mistakes")
     for name, (changes, *_) in MISTAKES.items():
         write(folder, name, changes)

@@ -1,4 +1,4 @@
-"""What the command line says before it imports anything."""
+"""Messages of the command line before it imports anything."""
 
 from __future__ import annotations
 

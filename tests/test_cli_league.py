@@ -197,7 +197,7 @@ BAD = [
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """What the command line says to each bad input."""
+    """The command line's message for each bad input."""
     return asobiba_each([arguments for arguments, _ in BAD], tmp_path_factory.mktemp("bad"))
 
 

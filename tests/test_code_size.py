@@ -56,23 +56,6 @@ def test_functions_are_short():
 
 
 CROWDED = {
-    # Loops that are entered once a search or a batch of games. They take arrays and numbers as Numba does, in the order
-    # of their definition, which stands in the same package.
-    "baselines.bao.agents": 11,
-    "baselines.bao.proof": 11,
-    "baselines.battleship.exact_count": 14,
-    "baselines.battleship.hunt": 11,
-    "baselines.curling.regression": 14,
-    "baselines.curling.searchers": 15,
-    "baselines.mini4wd.controllers": 10,
-    "baselines.search.alpha_beta": 12,
-    "baselines.search.alpha_beta_loops": 12,
-    "baselines.search.uct": 14,
-    "baselines.search.uct_loops": 14,
-    "baselines.werewolf.simulate": 10,
-    "envs.curling.simulate": 12,
-    "learn.search": 13,
-    "learn.search_loops": 14,
     # struct takes the fields of a message one by one, SQLAlchemy the columns of a table or a query.
     "arena.schema": 18,
     "arena.reading": 12,

@@ -1,4 +1,4 @@
-"""What every registered game must do, in every adaptor. No game is named here; see asobiba.conformance."""
+"""The duties of every registered game, in every adaptor. No game is named here; see asobiba.conformance."""
 
 from __future__ import annotations
 

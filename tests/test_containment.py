@@ -108,11 +108,11 @@ def test_the_documentation_has_the_table():
 
 LOADER_NAMES = sorted({entry.name for entry in entry_points(group=LOADERS)})
 FILES = {"net_uct": ("policy.safetensors",), "sb3": ("policy.zip", "policy.safetensors"), "rules": ("rules.yml",)}
-"""What a loader that says that it starts nothing is given to read."""
+"""The input of a loader that says that it starts nothing."""
 
 
 def report_of(text):
-    """What the spying program says when some game's league begins with it."""
+    """The spying program's report when some game's league begins with it."""
     plain = (one.ruleset() for one in asobiba.core.games())
     for found in (NIM, game("gogo").ruleset(preset="gomoku"), *plain):
         agent = make_player(found.game, text)

@@ -74,7 +74,7 @@ def exact_value(name, values):
 
 
 def units_apart(value, exact):
-    """How far a float is from the exact value, in the exact value's units in the last place."""
+    """Distance of a float from the exact value, in the exact value's units in the last place."""
     if abs(exact) >= mp.mpf(2) ** 1024 * (1 - mp.mpf(2) ** -54):
         return 0.0 if value == mp.sign(exact) * INF else INF
     unit = mp.mpf(2) ** max((mp.frexp(exact)[1] if exact else -2000) - 53, -1074)

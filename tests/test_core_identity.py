@@ -27,7 +27,7 @@ from asobiba.core.identity import identity, machine_code_identity
 from asobiba.core.trees import read_tree, tree_of
 from asobiba.sources import sources_digest
 
-# What a small package of rules holds, and an edit of it that changes what `worth` is.
+# The files of a small package of rules, and an edit of them that changes what `worth` is.
 BASE = '''"""Rules."""
 import math
 from enum import IntEnum
@@ -266,7 +266,7 @@ def tokens_of(text: str) -> list[tokenize.TokenInfo]:
 
 
 def another(token: tokenize.TokenInfo) -> str | None:
-    """What may stand in a token's place, or `None` if nothing may."""
+    """A token that may stand in another's place, or `None` if none may."""
     if token.type == tokenize.NUMBER:
         return "7" if token.string != "7" else "8"
     if token.string in OTHER:

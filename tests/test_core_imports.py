@@ -1,4 +1,4 @@
-"""What imports what: no circles, no arrow that runs up the layers, and nothing heavy before it is needed."""
+"""The graph of imports: no circles, no arrow that runs up the layers, and nothing heavy before it is needed."""
 
 from __future__ import annotations
 

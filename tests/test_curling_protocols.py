@@ -1,4 +1,4 @@
-"""Digital curling over sockets: both protocols between our own two ends, and what happens to who does not keep them."""
+"""Digital curling over sockets: both protocols between our own two ends, and what happens to clients that do not keep them."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def usi(text):
 
 
 def other_parsers(folder):
-    """What is read beside notations: name, parser, texts that are right."""
+    """Other texts that are read, beside notations: name, parser, texts that are right."""
     fcv1 = game("curling").ruleset(simulator="fcv1", ends=2)
     course = (ENVS / "mini4wd" / "courses").glob("*.yaml")
     rules = (ENVS.parents[0] / "baselines" / "gogo" / "strategies").glob("*.yaml")

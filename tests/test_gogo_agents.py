@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from asobiba.api.seating import Seating
-from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep
 from asobiba.arena.ratings import wilson
 from asobiba.arena.submit import agent_text
 from asobiba.baselines.gogo import REFERENCES, STRATEGIES
@@ -255,7 +255,7 @@ def test_patterns_are_kept_up_as_they_are_worked_out_anew(searcher):
 
 
 def duel(engine, games):
-    """What an engine wins of games against the champion, which begin with two stones put at random near the centre; each
+    """An engine's share of games against the champion, which begin with two stones put at random near the centre; each
     beginning is played from both sides."""
     won = 0.0
     for number in range(games):

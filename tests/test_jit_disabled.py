@@ -40,7 +40,7 @@ for name in asobiba.game_names():
 
 
 def without_compiler(game):
-    """What a process without the compiler finds."""
+    """The findings of a process without the compiler."""
     text = (GOLDEN / f"{game.name}.txt").read_text(encoding="utf-8")  # conformance wants one of every game
     recorded, played = agent_games.golden_lines(game.ruleset(), text)
     return {
@@ -115,7 +115,7 @@ def use(ruleset, state, p, generator):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What one process without the compiler finds, by game."""
+    """The findings of one process without the compiler, by game."""
     path = os.pathsep.join([str(Path(__file__).parent), *(p for p in sys.path if p)])
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     environment["ASOBIBA_CACHE_DIR"] = str(tmp_path_factory.mktemp("generated"))

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 APART = {"asobiba", "torch"}
-"""What the lock does not hold: this package, and PyTorch, whose build depends on the machine."""
+"""Packages that the lock does not hold: this package, and PyTorch, whose build depends on the machine."""
 
 
 def locked(file):

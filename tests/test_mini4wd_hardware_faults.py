@@ -70,7 +70,7 @@ class Driver:
         for at, command in forward:
             duty = min(self.asked, key=lambda d: abs(d - command.drive.duty))
             assert abs(duty - command.drive.duty) < 1e-4
-            # What the car allows, and by how much this machine kept the two of them waiting.
+            # The car's limits, and by how much this machine kept the two of them waiting.
             assert at - self.asked[duty] < 0.1 + 0.25 + car.slowest + self.slowest
         return forward
 

@@ -62,7 +62,7 @@ def wide_rules(policy):
 
 @pytest.fixture(scope="module")
 def observations(policy):
-    """What the network reads in a run that it drives itself."""
+    """The network's inputs in a run that it drives itself."""
     ruleset = wide_rules(policy)
     driver = make_agent(GAME, "ppo")
     driver.reset(ruleset, 0, 0)

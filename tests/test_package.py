@@ -1,4 +1,4 @@
-"""What is built and installed: one tree, each file once, and all that the tests need."""
+"""Built and installed packages: one tree, each file once, and all that the tests need."""
 
 from __future__ import annotations
 

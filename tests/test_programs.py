@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from asobiba.arena.match import Match, Thinking, play_match
-from asobiba.arena.replay import verify
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
+from asobiba.arena.referee import Clock
+from asobiba.arena.replay import check_record
 from asobiba.core import game, make_agent
 from asobiba.core.answers import read_answer
 from asobiba.protocols.json_lines import JsonLinesAgent
@@ -26,7 +28,7 @@ def play(program, seconds=5.0, seat=0):
     agents = [agent, other] if seat == 0 else [other, agent]
     match = Match.of(NIM, [a.name for a in agents], 3)
     try:
-        record = play_match(match, agents, Thinking(60))
+        record = play_match(match, agents, Clock(60))
     finally:
         agent.close()
     return record
@@ -36,7 +38,7 @@ def test_the_example_in_python_plays_whole_games():
     for seat in (0, 1):
         record = play([sys.executable, str(EXAMPLES / "first_legal.py")], seat=seat)
         assert record.reason == "rules", record.detail
-        verify(record)
+        check_record(record)
 
 
 def test_the_example_in_c_plays_whole_games(tmp_path):
@@ -68,7 +70,7 @@ def test_what_a_program_does_wrong_is_on_record(answer, reason, detail):
     record = play(BEGIN + answer, seconds=0.5 if reason == "time-out" else 5.0)
     assert (record.reason, record.culprit) == (reason, 0), record.detail
     assert detail in record.detail
-    verify(record)
+    check_record(record)
 
 
 def test_moves_may_be_text_and_actions_numbers():

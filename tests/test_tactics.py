@@ -216,7 +216,7 @@ def play_plainly(record, params, mask, action):
 
 @compiled()
 def examine(record, params, mask, counts, draws):
-    """How many actions `is_legal` and the mask judge differently; counts what `random_action` draws; `valid`."""
+    """Number of actions that `is_legal` and the mask judge differently; counts what `random_action` draws; `valid`."""
     s, p = record[0], params[0]
     wrong = 0
     for action in range(-1, mask.shape[0] + 1):

@@ -33,7 +33,7 @@ def at(text):
 
 @compiled()
 def advise(records, params, memory, which):
-    """What the simple agents do, and random play, without the engine of a whole game around them."""
+    """The actions of the simple agents, and of random play, without the engine of a whole game around them."""
     view, p, m = records[0], params[0], memory[0]
     if which == 0:
         return random_action(view, p, m)

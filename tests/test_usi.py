@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.core import Agent, AsobibaError, game, make_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step

@@ -20,7 +20,8 @@ from conftest import debian_program
 from wasm_tools import agent_games, in_node, random_games
 
 from asobiba import game, games
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.arena.show import record_json
 from asobiba.arena.store import Store
 from asobiba.core import Ruleset, make_agent
@@ -147,7 +148,7 @@ def test_a_damaged_module_is_a_named_error(package, tmp_path):
 
 
 def script(folder: Path, text: str) -> str:
-    """What a module of JavaScript prints."""
+    """The output of a module of JavaScript."""
     file = folder / "script.mjs"
     file.write_text(text, encoding="utf-8")
     done = subprocess.run([debian_program("node", "nodejs"), str(file)], capture_output=True, text=True)
@@ -227,7 +228,7 @@ def test_what_calls_the_c_library_is_refused_and_arrays_come_from_the_arena():
 
 
 def installed(package: Path, folder: Path) -> None:
-    """What npm would install of the package: the files that `package.json` names."""
+    """The part of the package that npm would install: the files that `package.json` names."""
     target = folder / "node_modules" / "asobiba"
     for name in ["package.json", *json.loads((package / "package.json").read_text(encoding="utf-8"))["files"]]:
         if (package / name).is_dir():

@@ -110,8 +110,9 @@ def test_a_figure_that_is_off_names_the_reading_that_would_move_it():
 
 
 def test_a_day_is_told_in_plain_english_and_what_all_did_at_once_in_words():
-    from asobiba.arena.match import Match, play_match
+    from asobiba.arena.match import Match
     from asobiba.arena.person import move_text
+    from asobiba.arena.playing import play_match
     from asobiba.arena.replay import replay
     from asobiba.core import game, make_agent
     from asobiba.envs.werewolf.draw import svg

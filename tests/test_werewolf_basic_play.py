@@ -35,7 +35,7 @@ def village(day, dead=(), seers=(), mediums=(), reports=(), identified=()):
 
 
 def named(state, seat, phase, draws=60, **choices):
-    """Everybody whom a player names over many draws, in a phase."""
+    """All players that a player names over many draws, in a phase."""
     state["phase"], state["acting"] = phase, 0
     state["acting"][seat] = 1
     view = states.view_of(RULESET, state, seat)

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from asobiba import game
 from asobiba.arena.commands import ruleset_of
-from asobiba.arena.replay import verify
+from asobiba.arena.replay import check_record
 from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
 from asobiba.baselines.werewolf import basic, commands
-from asobiba.baselines.werewolf.hosting import accept_peers, in_short, play_set, receive_peers
+from asobiba.baselines.werewolf.hosting import in_short, play_set, receive_peers
 from asobiba.baselines.werewolf.joining import RemoteGame, join, rehearse
 from asobiba.protocols.aiwolf import ClientError
 
@@ -35,7 +35,7 @@ def host(clients, rules="0.6", games=1, players=5, reply=5.0):
         threads = [threading.Thread(target=client, args=address) for client in clients]
         for thread in threads:
             thread.start()
-        peers = accept_peers(server, len(clients), reply, 20.0, lambda text: None)
+        peers = receive_peers(server, len(clients), reply, lambda text: None).wait(20.0)
     play_set(ruleset, peers, basic, "basic", games, SECRET, lambda number, result: hosted.append(result))
     for peer in peers:
         peer.close()
@@ -182,7 +182,7 @@ def test_a_client_that_tells_no_name_is_sent_away():
         quiet = socket.create_connection(server.getsockname()[:2])
         quiet.shutdown(socket.SHUT_WR)
         told = []
-        assert accept_peers(server, 1, 0.1, 1.0, told.append) == []
+        assert receive_peers(server, 1, 0.1, told.append).wait(1.0) == []
         quiet.close()
     assert "sent away: it told no name" in told[0]
 
@@ -193,7 +193,7 @@ def test_silent_connections_keep_no_honest_client_out():
         silent = [socket.create_connection(address) for _ in range(30)]
         client = threading.Thread(target=PlainClient(), args=address)
         client.start()
-        peers = accept_peers(server, 1, 5.0, 20.0, lambda text: None)
+        peers = receive_peers(server, 1, 5.0, lambda text: None).wait(20.0)
         assert [peer.name for peer in peers] == ["plain"]
         for connection in [*silent, *peers]:
             connection.close()
@@ -367,6 +367,6 @@ def test_the_host_commits_to_a_secret_and_tells_it_at_the_end(tmp_path):
         for number in (1, 2):
             record = kept.record(number)
             assert record.match.seeds == secret.seeds(record.match)
-            verify(record)
+            check_record(record)
     public = CliRunner().invoke(commands.app, [*words, "--seed", "3"])
     assert "The seeds are public: they follow from --seed 3" in public.output

@@ -1,4 +1,4 @@
-"""What a player of werewolf can tell from outside his view: who is selected when, how long a game takes, what is masked.
+"""Knowledge that a player of werewolf could gain from outside his view: who is selected when, how long a game takes, what is masked.
 
 Two games of the same deal, seed and public conduct differ only in what happens in secret: how often the wolf whispers,
 whom the seer looks at. Nobody else may notice.
@@ -18,7 +18,7 @@ PARAMETERS = {"players": 5, "seats": 5, "deal": DEAL}
 
 
 class Conduct:
-    """How everybody plays: in public at random, by the number of his own public decisions, or so `quiet`ly that nothing is
+    """The play of all players: in public at random, by the number of his own public decisions, or so `quiet`ly that nothing is
     drawn by lot; in secret as told."""
 
     def __init__(self, whispers, look, quiet=False):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from asobiba import game
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.arena.replay import replay
 from asobiba.baselines.werewolf.fitting import COLUMNS, Counts, as_text, current, played
 from asobiba.core import AsobibaError, make_agent

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from asobiba import game
-from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep
 from asobiba.arena.ratings import ELO
 from asobiba.arena.schedule import pairings, seatings
 from asobiba.arena.standings import as_result

@@ -48,7 +48,7 @@ class Village:
         return self.alive - self.wolves()
 
     def speakers(self):
-        """Who is asked in this turn of talk or whispers, those who have spoken included."""
+        """The players asked in this turn of talk or whispers, those who have spoken included."""
         group = self.alive if self.phase == "talk" else self.wolves()
         if not self.contest:
             return group - (self.over if self.phase == "talk" else self.whisper_over)
@@ -82,7 +82,7 @@ class Village:
         return set(waiting[:1])
 
     def targets(self, k):
-        """Whom a player may name in the vote or at night."""
+        """The players that a player may name in the vote or at night."""
         if self.phase == "night" and self.role[k] == "WEREWOLF":
             return self.humans()
         return self.alive - {k}

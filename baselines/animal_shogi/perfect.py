@@ -122,11 +122,6 @@ class Accuracy:
         """Share of the decisions that kept the value (not-a-number without any)."""
         return self.kept / self.decisions if self.decisions else float("nan")
 
-    @property
-    def choice_share(self) -> float:
-        """The same where there was something to lose; the number to compare agents by."""
-        return self.kept_choices / self.choices if self.choices else float("nan")
-
     def __add__(self, other: Accuracy) -> Accuracy:
         return Accuracy(*(getattr(self, f) + getattr(other, f) for f in self.__dataclass_fields__))
 

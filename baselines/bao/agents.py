@@ -145,7 +145,17 @@ class EndgamePlay:
         for depth in range(1, _DEEPEST):
             self._counters[0] = 0
             found = search(
-                self.params, EMPTY, 0, self._keys, own, other, 1, min(target, 64), depth, _PROOF_NODES, self._counters
+                params=self.params,
+                database=EMPTY,
+                seeds=0,
+                keys=self._keys,
+                own=own,
+                other=other,
+                claims=1,
+                target=min(target, 64),
+                depth=depth,
+                limit=_PROOF_NODES,
+                counters=self._counters,
             )
             if found == PROVEN:
                 hole = self._proof_move(boards, target, depth, captures, legal)
@@ -162,9 +172,18 @@ class EndgamePlay:
             if captures[hole] < 0:
                 continue
             found = search(
-                self.params, EMPTY, 0, self._keys, *boards[hole], 2, min(target, 64) - int(captures[hole]), depth - 1,
-                _PROOF_NODES, self._counters,
-            )  # fmt: skip
+                params=self.params,
+                database=EMPTY,
+                seeds=0,
+                keys=self._keys,
+                own=boards[hole, 0],
+                other=boards[hole, 1],
+                claims=2,
+                target=min(target, 64) - int(captures[hole]),
+                depth=depth - 1,
+                limit=_PROOF_NODES,
+                counters=self._counters,
+            )
             if found == PROVEN:
                 return int(hole)
         return -1

@@ -1,6 +1,6 @@
 """Search for the first endless move or repetition from a start: breadth first over the first plies, exhaustive to its depth.
 
-What is found at a ply where every earlier position has been looked at is the shortest there is; beyond that depth nothing
+A loop found at a ply where every earlier position has been looked at is the shortest there is; beyond that depth nothing
 is claimed.
 """
 

@@ -285,7 +285,19 @@ def prove(
 
     def claim(side: int, target: int, depth: int) -> int:
         chunk = max_nodes - int(counters[0])
-        return search(params, database, seeds, keys, own, other, side, target, depth, chunk, counters)
+        return search(
+            params=params,
+            database=database,
+            seeds=seeds,
+            keys=keys,
+            own=own,
+            other=other,
+            claims=side,
+            target=target,
+            depth=depth,
+            limit=chunk,
+            counters=counters,
+        )
 
     def note(depth: int) -> bool:
         bounds.nodes, bounds.seconds = int(counters[0]), time.perf_counter() - begin

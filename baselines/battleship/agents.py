@@ -60,7 +60,7 @@ class ExactAgent(CountingAgent):
 
 @functools.lru_cache(maxsize=16)
 def _opening(ruleset: Ruleset) -> np.ndarray:
-    # What the policy's first decision leaves in its memory.
+    # The memory after the policy's first decision.
     agent = KernelAgent(play, MEMORY, {"attack": EXACT})
     hand = Hand(ruleset, (agent,), 1)
     hand.occupants[:] = 0

@@ -76,7 +76,7 @@ def _mask_placement(p, place, size, body, reach):
 
 @kernel
 def _meets(clash, a, available, first, last):
-    # How many of the available placements with words first to last - 1 clash with placement a.
+    # Number of the available placements with words first to last - 1 that clash with placement a.
     count = 0
     for w in range(first, last):
         count += ones(available[w] & clash[a, w])
@@ -329,8 +329,9 @@ def count_fleets(s, p, side, afloat_only, misses, squares):
         for y in range(x + 1, number):
             _fill_clashes(start, x, y, available, bodies, reaches, clash)
     total = _cover(
-        p, number, counted, start, available, bodies, clash, weights,
-        cover_start, cover_bodies, cover_reaches, cover_weights, hits,
+        p=p, number=number, counted=counted, start=start, available=available, bodies=bodies, clash=clash,
+        weights=weights, cover_start=cover_start, cover_bodies=cover_bodies, cover_reaches=cover_reaches,
+        cover_weights=cover_weights, hits=hits,
     )  # fmt: skip
     for x in range(number):
         size = np.int64(p.sizes[counted[x]])
@@ -393,8 +394,9 @@ def _cover(
         open_high = hits[1] & ~bodies_below[depth, 1]
         if open_low == _ZERO and open_high == _ZERO:
             found = _count_left(
-                number, start, available, bodies, clash, weights, reaches_below[depth], used, free, levels, chosen,
-                left_words, meets, both,
+                number=number, start=start, available=available, bodies=bodies, clash=clash, weights=weights,
+                reach=reaches_below[depth], used=used, free=free, levels=levels, chosen=chosen,
+                left_words=left_words, meets=meets, both=both,
             )  # fmt: skip
             total += found
             for d in range(depth):
@@ -406,7 +408,16 @@ def _cover(
             picked_ship[depth] = 0
             picks[depth] = cover_start[0] - 1
             if _advance(
-                depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits
+                depth=depth,
+                number=number,
+                used=used,
+                picks=picks,
+                picked_ship=picked_ship,
+                cover_start=cover_start,
+                cover_bodies=cover_bodies,
+                bodies_below=bodies_below,
+                reaches_below=reaches_below,
+                hits=hits,
             ):
                 _descend(depth, used, picks, picked_ship, cover_bodies, cover_reaches, bodies_below, reaches_below)
                 depth += 1
@@ -419,7 +430,16 @@ def _cover(
         while depth >= 0:
             used[picked_ship[depth]] = 0
             if _advance(
-                depth, number, used, picks, picked_ship, cover_start, cover_bodies, bodies_below, reaches_below, hits
+                depth=depth,
+                number=number,
+                used=used,
+                picks=picks,
+                picked_ship=picked_ship,
+                cover_start=cover_start,
+                cover_bodies=cover_bodies,
+                bodies_below=bodies_below,
+                reaches_below=reaches_below,
+                hits=hits,
             ):
                 _descend(depth, used, picks, picked_ship, cover_bodies, cover_reaches, bodies_below, reaches_below)
                 depth += 1

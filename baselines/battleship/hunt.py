@@ -162,8 +162,32 @@ def mark_undetermined(s, p, side, settled, largest_first, fits):
         fits[cell] = 0
     for mark in range(1, 3 if largest_first else 2):
         size = smallest_afloat(s, p, side) if mark == 1 else largest_afloat(s, p, side)
-        _mark_lines(s, p, side, settled, size, height, width, 1, width, fits, mark)
-        _mark_lines(s, p, side, settled, size, width, height, width, 1, fits, mark)
+        _mark_lines(
+            s=s,
+            p=p,
+            side=side,
+            settled=settled,
+            size=size,
+            lines=height,
+            length=width,
+            stride=1,
+            step=width,
+            fits=fits,
+            mark=mark,
+        )
+        _mark_lines(
+            s=s,
+            p=p,
+            side=side,
+            settled=settled,
+            size=size,
+            lines=width,
+            length=height,
+            stride=width,
+            step=1,
+            fits=fits,
+            mark=mark,
+        )
     count = 0
     for cell in range(cells):
         count += fits[cell] != 0

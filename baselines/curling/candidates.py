@@ -180,7 +180,7 @@ def candidates(p, stones, in_play, shot, kinds, out):
         kinds: bits of the kinds that may be written.
 
     Returns:
-        How many were written (at least one).
+        The number of candidates written (at least one).
     """
     n = np.int64(0)
     theirs = (shot + 1) % 2

@@ -246,7 +246,7 @@ def receive(
 ) -> Reception[Seat]:
     """Greets clients in the background until `count` have done what the protocol wants before a game.
 
-    Who does not, a port scan or a name that cannot be printed, is sent away. A second client `a` is called `a-2`.
+    Others, such as a port scan or a name that cannot be printed, are sent away. A second client `a` is called `a-2`.
     """
 
     def admit(seat: Seat, before: Sequence[Seat]) -> None:

@@ -242,7 +242,7 @@ def _loss(kind: str, out: Any, wanted: Any) -> Any:
 
 
 def _errors(weights: dict[str, Any], kind: str, judged: np.ndarray, wanted: np.ndarray) -> dict[str, float]:
-    """How far a network is off on the judging shots."""
+    """Error of a network on the judging shots."""
     shots = deliveries(weights, kind, judged)
     apart = shots - wanted
     if kind == "mean":

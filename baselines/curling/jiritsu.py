@@ -114,7 +114,7 @@ def stone_worth(stones, in_play, i, w, front, back):
 
 @kernel
 def evaluate(p, stones, in_play, shot, values, w, front, back):
-    """e(s) after shot number `shot` for who threw first in the end."""
+    """e(s) after shot number `shot` for the team that threw first in the end."""
     if shot == STONES - 1:
         return values[end_score(p, stones, in_play) + 8]
     swapped = -1
@@ -135,7 +135,7 @@ def evaluate(p, stones, in_play, shot, values, w, front, back):
 
 @kernel
 def swapped_score(p, stones, in_play, swapped):
-    """Points for who threw first if stone `swapped` (or none: -1) were the other side's."""
+    """Points for the team that threw first if stone `swapped` (or none: -1) were the other side's."""
     near0, near1 = p.score, p.score
     for k in range(STONES):
         if in_play[k] != 0:
@@ -176,7 +176,7 @@ def cell_count(stride):
 
 
 class Judge(NamedTuple):
-    """What `evaluate` judges by: the `(17,)` worth of the end's scores to who threw first, its weights, and the masks."""
+    """The inputs of `evaluate`: the `(17,)` worth of the end's scores to the team that threw first, its weights, and the masks."""
 
     values: np.ndarray
     weights: np.ndarray

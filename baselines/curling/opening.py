@@ -37,7 +37,7 @@ def area_of(ruleset: Ruleset, x: float, y: float) -> str:
 
 
 def key_of(ruleset: Ruleset, view: np.void) -> str:
-    """The key of a position, such as `MC- GC+`, from the view of who is to throw."""
+    """The key of a position, such as `MC- GC+`, from the view of the team to throw."""
     words = []
     for k in np.flatnonzero(view["in_play"]):
         mark = "+" if int(k) % 2 == int(view["shot"]) % 2 else "-"

@@ -115,7 +115,7 @@ def search(
 
     Args:
         root: `(ROOT, 9)` rows of the root's shots, `count` of them; replies: `(ROOT, REPLIES, 9)`; counts: `(ROOT,)`.
-        values: `(17,)` worth of the scores -8 to 8 to who threw first in the end.
+        values: `(17,)` worth of the scores -8 to 8 to the team that threw first in the end.
         units: the two standard deviations of the noise.
     """
     p, record = params[0], sampler[0]
@@ -236,9 +236,21 @@ class KernelRegression(CurlingPlayer):
 
         def portion(n: int) -> None:
             kept[0] = search(
-                self.ruleset.params, stones, in_play, shot, values, root, kept[0], replies, counts, self.exploration,
-                self.widening, n, self.units, self.sampler,
-            )  # fmt: skip
+                params=self.ruleset.params,
+                stones=stones,
+                in_play=in_play,
+                shot=shot,
+                values=values,
+                root=root,
+                count=kept[0],
+                replies=replies,
+                counts=counts,
+                exploration=self.exploration,
+                widening=self.widening,
+                simulations=n,
+                units=self.units,
+                sampler=self.sampler,
+            )
 
         self.clock.run(view, portion)
         best = int(root[: kept[0], KERNEL_VISITS].argmax())

@@ -52,9 +52,22 @@ class Ayumu(CurlingPlayer):
 
         def portion(n: int) -> None:
             tree.search(
-                self.ruleset.params, stones, in_play, shot, values, shots, count, root_visits, root_sums, self._keys,
-                self._visits, self._sums, inner_kinds, n, self.sampler,
-            )  # fmt: skip
+                params=self.ruleset.params,
+                stones=stones,
+                in_play=in_play,
+                shot=shot,
+                values=values,
+                shots=shots,
+                count=count,
+                root_visits=root_visits,
+                root_sums=root_sums,
+                keys=self._keys,
+                visits=self._visits,
+                sums=self._sums,
+                inner_kinds=inner_kinds,
+                simulations=n,
+                sampler=self.sampler,
+            )
 
         self.lines += self.clock.run(view, portion) if count > 1 else 0
         best = int(root_visits[:count].argmax()) if count > 1 else 0
@@ -69,7 +82,7 @@ class Gccs(Ayumu):
 
     def begin_game(self) -> None:
         super().begin_game()
-        self._plan_end, self.booked = -1, 0
+        self._plan_end = -1
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
         if int(view["end"]) != self._plan_end:
@@ -77,7 +90,6 @@ class Gccs(Ayumu):
         word = line_of(self.ruleset, view, self.plan)
         shot = shot_of(self.ruleset, view, word) if word is not None else None
         if shot is not None:
-            self.booked += 1
             return shot.vx, shot.vy, float(shot.spin)
         return super().choose(view)
 

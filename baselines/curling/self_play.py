@@ -16,7 +16,7 @@ PRINTED_FIRST = {
     -3: (5, 3, 1, 0), -2: (11, 8, 4, 0), -1: (20, 17, 15, 0), 0: (37, 36, 31, 31), 1: (58, 61, 54, 100),
     2: (76, 80, 85, 100), 3: (88, 91, 97, 100),
 }  # fmt: skip
-"""Win probability, percent, of who throws first, by lead; columns: 3, 2, 1, 0 ends left. GAT 2016, table 1."""
+"""Win probability, percent, of the team that throws first, by lead; columns: 3, 2, 1, 0 ends left. GAT 2016, table 1."""
 PRINTED_HAMMER = {
     -3: (12, 9, 3, 0), -2: (24, 20, 15, 0), -1: (42, 39, 46, 0), 0: (63, 64, 69, 69), 1: (80, 83, 85, 100),
     2: (89, 92, 96, 100), 3: (95, 97, 99, 100),
@@ -51,7 +51,7 @@ def complete(scores: np.ndarray) -> np.ndarray:
     for left in range(1, ENDS + 1):
         for points in range(-8, 9):
             after = np.clip(leads + points, -LEAD, LEAD) + LEAD
-            # Who throws first scores, or nobody does: first again. Else the hammer comes.
+            # A team that throws first and scores, or if nobody does, throws first again. Else it gets the hammer.
             table[left] += weights[points + 8] * (table if points >= 0 else hammer)[left - 1, after]
             mirrored = np.clip(leads - points, -LEAD, LEAD) + LEAD
             hammer[left] += weights[points + 8] * (hammer if points >= 0 else table)[left - 1, mirrored]
@@ -59,7 +59,7 @@ def complete(scores: np.ndarray) -> np.ndarray:
             for lead in range(-3, 4):
                 table[left, lead + LEAD] = PRINTED_FIRST[lead][3 - left] / 100
                 hammer[left, lead + LEAD] = PRINTED_HAMMER[lead][3 - left] / 100
-    # The tables that players read are of who throws first; the other side's is its complement.
+    # The tables that players read are those of the team that throws first; the other side's is the complement.
     return 0.5 * (table + (1.0 - hammer[:, ::-1]))
 
 

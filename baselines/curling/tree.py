@@ -81,7 +81,7 @@ def _inner_choice(rows, levels, visits, sums, count, sign):
 
 @kernel
 def play_out(p, stones, in_play, before, before_in, shot, record, trace):
-    """Plays the end to its end by `simple_shot`, in place. Returns its score for who threw first."""
+    """Plays the end to its end by `simple_shot`, in place. Returns its score for the team that threw first."""
     while shot < STONES:
         vx, vy, spin = simple_shot(p, stones, in_play, shot, record)
         vx, vy = with_noise(record, p, vx, vy, spin)
@@ -113,7 +113,7 @@ def search(
     Args:
         params: `(1,)` parameter records.
         stones, in_play, shot: the position.
-        values: `(17,)` worth of the scores -8 to 8 to who threw first in the end, any scale around 0.
+        values: `(17,)` worth of the scores -8 to 8 to the team that threw first in the end, any scale around 0.
         shots: `(MOST, 4)` candidates of the root, `count` of them.
         root_visits, root_sums: `(MOST,)` float64 statistics of the root, from the mover's side.
         keys, visits, sums: `(NODES,)` uint64, `(NODES, CHILDREN)` int32 and float32: the cells, who threw first's side.

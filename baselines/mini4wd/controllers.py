@@ -176,11 +176,17 @@ def run_many(
     n = len(memories)
     states = ruleset.zeros(n)
     run_cars(
-        states, ruleset.params if params is None else params, np.asarray(seeds, np.int64), memories, ruleset.zeros(n),
-        ruleset.zeros(n * REPLICAS), blank_sensors(ruleset) if models is None else models,
-        np.zeros(n, np.int64) if course is None else course, np.zeros((n, 2)),
-        np.zeros((n, 0, 4), np.float32) if trail is None else trail,
-    )  # fmt: skip
+        states=states,
+        params=ruleset.params if params is None else params,
+        seeds=np.asarray(seeds, np.int64),
+        memories=memories,
+        views=ruleset.zeros(n),
+        replicas=ruleset.zeros(n * REPLICAS),
+        model=blank_sensors(ruleset) if models is None else models,
+        course=np.zeros(n, np.int64) if course is None else course,
+        actions=np.zeros((n, 2)),
+        trail=np.zeros((n, 0, 4), np.float32) if trail is None else trail,
+    )
     return states
 
 

@@ -37,7 +37,7 @@ def drive_car(env: HardwareEnv, driver: Callable[[np.void], Any], name: str) -> 
         name: of the driver, for the tape.
 
     Returns:
-        What was commanded and the voltage that was measured, step by step, to be played by `playback:path=...`, and
+        The commands and the measured voltage, step by step, to be played by `playback:path=...`, and
         the last step's `info`.
     """
     observation, info = env.reset()

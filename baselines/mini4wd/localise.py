@@ -74,7 +74,7 @@ def localise(s, p, k, m, out):
     if speed > 0.5:
         m.at = weigh_belief(m, m.filter[0] / moving, m.filter[1] / moving)
     wanted = m.speed[m.at]
-    # What braking (4 m/s2) can still reach.
+    # The speed that braking (4 m/s2) can still reach.
     for ahead in range(1, 16):
         cell = m.at + ahead
         if cell >= m.cells:

@@ -88,7 +88,7 @@ class CarPolicy(ActorCriticPolicy):
             "log_std_init": math.log(spread),
         }
         super().__init__(*args, **kwargs)
-        # What a saved policy is made again from (`asobiba.learn.policy_file`).
+        # The settings from which a saved policy is made again (`asobiba.learn.policy_file`).
         self._network = {"channels": dict(channels), "width": width, "duty": duty, "spread": spread}
         self.channels = dict(channels)
         head = self.action_net

@@ -133,7 +133,7 @@ def pseudo_speed(s, p, k, m, out):
     """Adds the forward acceleration up, every 100 ms; a pseudo-speed beyond a threshold reverses the motor for a moment.
 
     The reading of a pulse is added up like every other, so that a pulse takes the pseudo-speed down as it does the car's.
-    What is added up drifts (mounting, curves): a share `keep` of it is kept every 100 ms.
+    The sum drifts (mounting, curves): a share `keep` of it is kept every 100 ms.
     """
     m.filter[0] += m.sensed[0] * GRAVITY * p.control_step
     m.timer += p.control_step

@@ -103,7 +103,7 @@ def reckon(s, p, k, f, forward, turning):
     if gyro and turning * bend > 0.0 and abs(turning) > _STRAIGHT:
         f[SPEED] += 0.2 * (turning / bend - f[SPEED])
     if p.tachometer != 0:
-        # What is measured is late: it is compared with the speed made late in the same way. A wheel that brakes gives no pulses.
+        # Measurements are late: each is compared with the speed made late in the same way. A wheel that brakes gives no pulses.
         behind = p.sensor[TACHOMETER_FILTER] + p.sensor[LATENCY] + PULSE_AGE
         f[LATE] += min(step / behind, 1.0) * (f[SPEED] - f[LATE])
         if f[BRAKED] == 0.0:

@@ -114,7 +114,7 @@ class SearchAgent(Agent):
     def ponder(self, view: np.void) -> None:
         """Searches the position after the reply that the last search expects (or `view` itself) until stopped.
 
-        What it finds stays in the transposition table, so that the next move begins where it left off.
+        Its results stay in the transposition table, so that the next move begins where it left off.
         """
         self.stop_pondering()
         if is_over(view):

@@ -316,9 +316,19 @@ class Searcher:
             # The first depth is always finished, so that there is a move.
             o["node_limit"] = (1 << 62) if nodes is None or depth == 1 else max(1, nodes - int(found["nodes"][0]))
             self._compiled.search(
-                self._frames, self.ruleset.params, self._weights, o, path, length, self._counts,
-                self._tt_keys, self._tt_data, self._history, self._stop, found,
-            )  # fmt: skip
+                frames=self._frames,
+                params=self.ruleset.params,
+                weights=self._weights,
+                options=o,
+                path=path,
+                length=length,
+                counts=self._counts,
+                tt_keys=self._tt_keys,
+                tt_data=self._tt_data,
+                history=self._history,
+                stop=self._stop,
+                results=found,
+            )
             complete = bool(found["complete"][0])
             if complete or found["move"][0] >= 0:
                 best.action, best.score = int(found["move"][0]), int(found["score"][0])

@@ -435,7 +435,20 @@ def think(
     while depth <= budget[1]:
         o.depth = depth
         o.node_limit = 1 << 62 if budget[2] == 0 or depth == 1 else max(1, budget[2] - r.nodes)
-        search(frames, params, weights, options, path, length, counts, tt_keys, tt_data, history, stop, results)
+        search(
+            frames=frames,
+            params=params,
+            weights=weights,
+            options=options,
+            path=path,
+            length=length,
+            counts=counts,
+            tt_keys=tt_keys,
+            tt_data=tt_data,
+            history=history,
+            stop=stop,
+            results=results,
+        )
         if r.complete != 0 or r.move >= 0:
             action, score = r.move, r.score
         settled = abs(score) > PROVEN and (o.distance == 0 or WIN - abs(score) <= depth)

@@ -228,9 +228,21 @@ class UctSearcher:
         self._begin(state)
         left = self.ruleset.max_steps - int(state["steps"])
         self._used = self._compiled.simulate(
-            self._frames, self.ruleset.params, self._tree, self._path, self._sides, self._generator, self._options,
-            self._settings, self._knowledge, self._keys, self._nodes, simulations, left, self._used,
-        )  # fmt: skip
+            frames=self._frames,
+            params=self.ruleset.params,
+            tree=self._tree,
+            path=self._path,
+            sides=self._sides,
+            generator=self._generator,
+            options=self._options,
+            settings=self._settings,
+            knowledge=self._knowledge,
+            keys=self._keys,
+            nodes=self._nodes,
+            simulations=simulations,
+            plies_left=left,
+            used=self._used,
+        )
         root = self._tree[0]
         children = self._tree[root["first"] : root["first"] + root["children"]]
         if not len(children):

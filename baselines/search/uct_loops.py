@@ -94,7 +94,7 @@ def select(tree, at, options, generator):
 
 @inner
 def random_game(frames, ply, p, generator, limit):
-    """A random game from `frames[ply]`; its value for who is to move there."""
+    """A random game from `frames[ply]`; its value for the player to move there."""
     of = frames[ply].side
     while ply < limit:
         mover = frames[ply].side
@@ -299,7 +299,22 @@ def think(
         nodes[k] = 0
     load_root(states, params, frames)
     left = int64(params[0].max_steps) - int64(states[0].steps)
-    simulate(frames, params, tree, path, sides, generator, options, settings, knowledge, keys, nodes, plan[0], left, 1)
+    simulate(
+        frames=frames,
+        params=params,
+        tree=tree,
+        path=path,
+        sides=sides,
+        generator=generator,
+        options=options,
+        settings=settings,
+        knowledge=knowledge,
+        keys=keys,
+        nodes=nodes,
+        simulations=plan[0],
+        plies_left=left,
+        used=1,
+    )
     best, best_score = int64(-1), 0.0
     for k in range(root.first, root.first + root.children):
         c = tree[k]

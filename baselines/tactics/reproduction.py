@@ -1,4 +1,4 @@
-"""The round robin of `asobiba reproduce tactics`: who beats whom at which budget, and what fuzzy priors save.
+"""The round robin of `asobiba reproduce tactics`: the results of all pairs at each budget, and what fuzzy priors save.
 
 The literature prints no figures to set these beside: that F-UCT was better than M-UCT, and M-UCT than the other
 programs of 2016, are its claims.

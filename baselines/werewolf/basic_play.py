@@ -135,7 +135,7 @@ def write_levels(s, p, m):
 
 @kernel
 def _use_own_knowledge(s, p, m, me):
-    # What this player knows for certain outweighs every level.
+    # Certain knowledge of this player outweighs every level.
     role = s.role[me]
     for day in range(s.day):
         if role == game.SEER and s.divine[day] > 0:
@@ -234,7 +234,7 @@ def own_result(s, me, target):
 
 @kernel
 def vote(s, p, m, me):
-    """For whom the basic play votes."""
+    """The player for whom the basic play votes."""
     others = living_others(s, p, me)
     write_levels(s, p, m)
     if m.own_knowledge != 0:

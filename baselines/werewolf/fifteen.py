@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from asobiba.arena.lockstep import play_lockstep, plays_in_lockstep
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep, play_match, plays_in_lockstep
 from asobiba.arena.ratings import wilson
 from asobiba.baselines.werewolf.reproduction import _DEAL, PARTS
 from asobiba.core import KernelAgent, game, make_agent

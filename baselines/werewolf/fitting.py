@@ -4,7 +4,7 @@ A row of the tables is a deed; it shares out as many points as were set for it b
 who did it had each role. A pair's figure is r / (1 + r) of 100, where r says how much oftener than by chance the two of
 such a deed were both werewolves.
 
-What that is worth was not to be seen in games, under the same seeds, of one such agent in a role with the first, hand-set
+The gain was not to be seen in games, under the same seeds, of one such agent in a role with the first, hand-set
 tables and with these: in the village of five among kanolab players they differ in nothing as a seer and as possessed (300
 games each) and by -1.0 ± 1.4 points as a villager (400 games); in that of fifteen among basic players by +1.7 ± 7.3 points
 as a villager (60 games). The other roles of fifteen were not compared.
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from asobiba.arena.match import Match, play_match
+from asobiba.arena.match import Match
+from asobiba.arena.playing import play_match
 from asobiba.arena.replay import replay
 from asobiba.core import Ruleset, make_agent
 from asobiba.envs.werewolf.layout import MEDIUM, POSSESSED, ROLES, SEER, SPECIES, VILLAGES, WEREWOLF

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.arena.match import Match, Record, Table, action_dtype, finished_record
+from asobiba.arena.match import LiveGame, Match, MatchRecord, action_dtype, finished_record
 from asobiba.arena.secret import Secret
 from asobiba.baselines.werewolf.packets import GameLog, game_info, game_setting, is_contest
 from asobiba.core import Agent, NotationError, Ruleset
@@ -49,7 +49,7 @@ LONGEST_UTTERANCE = 1000
 class Hosted:
     """Result of a hosted game: its record, its log, and each seat's faults in words."""
 
-    record: Record
+    record: MatchRecord
     log: list[str]
     faults: dict[int, list[str]] = field(default_factory=dict)
 
@@ -102,7 +102,7 @@ class HostedGame:
     ):
         self.ruleset, self.players, self.names = ruleset, list(players), tuple(names)
         self.match = secret.deal(Match.of(ruleset, self.names, number))
-        self.table = Table(ruleset)
+        self.table = LiveGame(ruleset)
         self.contest = is_contest(ruleset)
         self.log = GameLog(ruleset, self.names)
         self._talk: list[dict[str, Any]] = []
@@ -145,7 +145,9 @@ class HostedGame:
             self._follow(before)
         self._end()
         data = np.array(actions, action_dtype(self.ruleset)).tobytes()
-        record = finished_record(self.match, self.ruleset, table.state, data, returns, decisions, seconds, {})
+        record = finished_record(
+            self.match, self.ruleset, table.state, data, returns=returns, decisions=decisions, seconds=seconds
+        )
         faults = {seat: peer.faults[self._before[seat] :] for seat, peer in self._peers()}
         if faults := {seat: found for seat, found in faults.items() if found}:
             told = "; ".join(f"agent {seat + 1}: {in_short(found)}" for seat, found in faults.items())
@@ -192,14 +194,14 @@ class HostedGame:
             peer.tell(packet("DAILY_FINISH", None, None, *self._news(seat)))
 
     def _news(self, seat: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        # What was said since this seat was last told; whispers go to wolves only.
+        # The talk since this seat was last told; whispers go to wolves only.
         talk, whispers = self._sent[seat]
         self._sent[seat] = [len(self._talk), len(self._whispers)]
         wolf = int(self.table.state["role"][seat]) == WEREWOLF
         return self._talk[talk:], self._whispers[whispers:] if wolf else []
 
     def _ask(self, seat: int, peer: Peer, request: str) -> str | None:
-        # Who may not have heard of an execution or a ballot is told all there is, else what was said since.
+        # A client that may not have heard of an execution or a ballot is told everything, others the talk since.
         state = self.table.state
         revote = request == "VOTE" and int(state["ballot"]) > 0
         night = request != "TALK" and request != "VOTE" and int(state["executed"][int(state["day"])]) > 0
@@ -290,7 +292,7 @@ class HostedGame:
         return _SKIP
 
     def _follow(self, before: _Moment) -> None:
-        # What a step did enters the lists of utterances and the log.
+        # Enters the effects of a step into the lists of utterances and the log.
         state, day = self.table.state, before.day
         after = _Moment.of(state)
         if before.phase in (TALK, WHISPER):
@@ -313,7 +315,7 @@ class HostedGame:
         self.log.attack(state, day)
 
     def _chosen(self, name: str, day: int) -> int:
-        # Whom the seer looked at, or the bodyguard guarded, on a day.
+        # The player that the seer looked at, or the bodyguard guarded, on a day.
         beside = (value for found in self._beside.values() for key, when, value in found if (key, when) == (name, day))
         return next(beside, int(self.table.state[name][day]))
 
@@ -335,7 +337,7 @@ class HostedGame:
             self._passed = 0
 
     def _pass_over(self, moment: _Moment, until: int) -> None:
-        # Who has no utterances left is not asked, and is heard to say Over.
+        # A player without utterances left is not asked, and is heard to say Over.
         if not self.contest or not self.ruleset.params["one_by_one"][0]:
             return
         for seat in moment.order[self._passed : until]:
@@ -389,13 +391,6 @@ def receive_peers(
         tell(f"{peer.address} is {peer.name!r}")
 
     return Reception(server, count, greet, tell, admit)
-
-
-def accept_peers(
-    server: socket.socket, count: int, reply_seconds: float, wait: float, tell: Callable[[str], Any] = print
-) -> list[Peer]:
-    """Waits until `count` clients have connected and told their names, or `wait` seconds are over."""
-    return receive_peers(server, count, reply_seconds, tell).wait(wait)
 
 
 def play_set(

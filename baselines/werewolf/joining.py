@@ -227,7 +227,7 @@ def join(
 
 
 def reply_to(current: RemoteGame, found: dict[str, Any], name: str, role: str) -> str | None:
-    """What we answer to a packet (`read_packet`) of a server; `None` where it wants no answer.
+    """Our answer to a packet (`read_packet`) of a server; `None` where it wants no answer.
 
     Raises:
         ClientError: for a packet that makes no sense.

@@ -96,7 +96,7 @@ def _rule(s, p, me, n, rule):
 
 @kernel
 def _line(s, p, a, b):
-    # How much of b's score belongs to a, by `PAIR_RULES`.
+    # The share of b's score that belongs to a, by `PAIR_RULES`.
     value = 0.0
     for one, other in ((a, b), (b, a)):
         if s.reported[one, other] == game.HUMAN:
@@ -253,7 +253,7 @@ def _report(s, p, m, me):
 
 @kernel
 def _opinion(s, p, m, me):
-    # What else there is to say, one sentence after another, each once a day.
+    # Further sentences, one after another, each once a day.
     seats = s.left.shape[0]
     others = living_others(s, p, me)
     if m.told_day != s.day:

@@ -46,7 +46,7 @@ def _last_votes(day: int, ballots: np.ndarray) -> list[dict[str, int]]:
 
 
 def _died_before(view: np.void, day: int, night: bool) -> np.ndarray:
-    """Who was dead when a day began, or (`night`) when its execution was over. Players from 1; entry 0 is nobody."""
+    """The dead at the beginning of a day, or (`night`) after its execution. Players from 1; entry 0 is nobody."""
     dead = np.zeros(len(view["left"]) + 1, bool)
     dead[view["executed"][: day + night]] = True
     dead[view["victim"][:day]] = True
@@ -197,13 +197,13 @@ class GameLog:
             self._add(day, "vote", row["agent"], row["target"])
 
     def execution(self, state: np.void, day: int) -> None:
-        """Who was executed."""
+        """The executed player."""
         gone = int(state["executed"][day])
         self._add(day, "execute", gone, ROLES[int(state["role"][gone - 1]) - 1])
         self._night = len(self.lines)
 
     def night(self, state: np.void, day: int, ballot: int, divined: int, guarded: int) -> None:
-        """What seer, bodyguard and wolves chose at night; in a second ballot of the wolves, theirs alone.
+        """The choices of seer, bodyguard and wolves at night; in a second ballot of the wolves, theirs alone.
 
         The contest engine asks the seer before the wolves whisper, this game after it.
         """
@@ -220,7 +220,7 @@ class GameLog:
             self._add(day, "attackVote", row["agent"], row["target"])
 
     def attack(self, state: np.void, day: int) -> None:
-        """Whom the wolves attacked, and whether he died. Nothing on day 0 and after the last wolf's execution."""
+        """The player that the wolves attacked, and whether he died. Nothing on day 0 and after the last wolf's execution."""
         players = len(self._names)
         if day > 0 and (~state["left"][:players].astype(bool) & (state["role"][:players] == WEREWOLF)).any():
             self._add(day, "attack", _agent(state["attack"][day]), str(bool(state["victim"][day])).lower())

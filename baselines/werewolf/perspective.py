@@ -149,7 +149,7 @@ class PerspectiveAgent(Agent):
         # A contradiction: neither villager nor seer nor medium.
         self._tables[models, player, :3] = 0
 
-    # What happened since the last time.
+    # Takes in the events since the last time.
 
     def _watch(self, view: np.void) -> None:
         if self._role == 0:
@@ -348,7 +348,7 @@ class PerspectiveAgent(Agent):
             return self._best(contradicting, -as_villager)
         score = self._scores(view, _WOLF)
         three = sorted(humans, key=lambda k: -score[k])[:3]
-        # How the others would see it: a voter is trusted the more, the less they trust whom he votes for.
+        # The others' view: a voter is trusted the more, the less they trust the player he votes for.
         trust, confidence = trust_of(self._probabilities()), self._confidence()
         seen = np.array([float((-trust[:, k] * confidence).mean()) for k in range(self._n)])
         return self._best(three, seen)

@@ -10,8 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
-from asobiba.arena.lockstep import play_lockstep
 from asobiba.arena.match import Match
+from asobiba.arena.playing import play_lockstep
 from asobiba.baselines.werewolf.basic_play import NEAREST, OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent
 from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
 from asobiba.baselines.werewolf.simulate import Tally, simulate

@@ -22,7 +22,7 @@ MEMORY = [
     ("fake_day", np.int8),
     ("fake", np.int8, (15,)),
 ]
-"""`part`: the role that the agent plays openly; `plan`: for whom it means to vote (from 1); `fake`: its invented results."""
+"""`part`: the role that the agent plays openly; `plan`: the player it means to vote for (from 1); `fake`: its invented results."""
 
 
 @kernel
@@ -60,7 +60,7 @@ def _presumed_possessed(s, p):
 
 @kernel
 def _own_result(s, m, me, target):
-    # What the agent says it found out about a target: 0, HUMAN or WOLF.
+    # The result that the agent claims about a target: 0, HUMAN or WOLF.
     if s.role[me] >= game.POSSESSED:
         return np.int64(m.fake[target])
     return own_result(s, me, target)
@@ -96,7 +96,7 @@ def _invent(s, p, m, me):
 
 @kernel
 def _suspects(s, p, m, me):
-    # Whom the agent wants executed, as bits; 0 if nobody in particular.
+    # The players that the agent wants executed, as bits; 0 if nobody in particular.
     others = living_others(s, p, me)
     if m.part == game.SEER or m.part == game.MEDIUM:
         found = claimants(s, p, m.part)
@@ -116,7 +116,7 @@ def _suspects(s, p, m, me):
 
 @kernel
 def _plan(s, p, m, me):
-    # For whom the agent means to vote; it sticks to a plan of today that somebody has divined.
+    # The player that the agent means to vote for; it sticks to a plan of today that somebody has divined.
     others = living_others(s, p, me)
     if m.plan_day == s.day and m.plan > 0 and (others >> (m.plan - 1)) & 1:
         for k in range(p.players):

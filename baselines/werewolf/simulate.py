@@ -85,9 +85,17 @@ def simulate(
         totals = np.zeros(3, np.int64)
         count = min(part, games - start)
         play_games(
-            first_seed + start, count, states, blank, ruleset.params, np.zeros(seats, initial.dtype), initial,
-            np.zeros(seats, np.int64), np.zeros(1, np.int8), totals,
-        )  # fmt: skip
+            first=first_seed + start,
+            count=count,
+            states=states,
+            blank=blank,
+            params=ruleset.params,
+            memories=np.zeros(seats, initial.dtype),
+            initial=initial,
+            action=np.zeros(seats, np.int64),
+            mask=np.zeros(1, np.int8),
+            totals=totals,
+        )
         if progress is not None:
             progress(count)
         return totals

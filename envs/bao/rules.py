@@ -331,7 +331,7 @@ def valid(s, p):
         return False
     if steps < 0 or steps > p.max_steps or outcome > BLOCKED or s.occurrences > p.occurrences:
         return False
-    # What ended the game: the rules (`outcome`), a fault (terminated without one), the number of steps, or nothing.
+    # Reason of the game's end: the rules (`outcome`), a fault (terminated without one), the number of steps, or nothing.
     if (s.terminated != 0 and s.truncated != 0) or (outcome != RUNNING and s.terminated == 0):
         return False
     if (s.truncated != 0 and steps != p.max_steps) or (steps == p.max_steps and s.terminated == 0 and s.truncated == 0):

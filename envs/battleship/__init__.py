@@ -56,7 +56,7 @@ owns the fleet.
 * `answers` (int8, 2 x cells): what the side was told of the cell it shot at: 0 nothing yet, 1 miss, 2 hit, above that 2 plus
   the number in the channel `sinkings`.
 * `fleet` (int8, 2 x cells): number (from 1) of the own ship here, or 0.
-* `shot_number` (uint8, int16 from 256 cells on; 2 x cells): the how-manieth shot of the side went here, from 1; 0 none.
+* `shot_number` (uint8, int16 from 256 cells on; 2 x cells): the number of the side's shot at this cell, from 1; 0 if there was none.
 * `told_afloat` (int8, 2 x ships): the channel `afloat`: the opponent's ships afloat, as this side was told.
 * `places` (int16, 2 x ships): the action that placed the own ship, or -1.
 * `unhit` (int8, 2 x ships): cells of the own ship that are not hit; 0 before it is placed.

@@ -118,7 +118,7 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     whole["told_afloat"] = 1
     for index, owner in enumerate(owners):
         shooter = 1 - owner
-        # What this shooter was told, except that who knows the fleet sees it.
+        # The answers that this shooter was told, or the fleet itself for a viewer who knows it.
         known = seat is None or (seat == owner and ruleset.num_players > 1)
         places = [(int(place), sizes[k]) for k, place in enumerate(state["places"][owner]) if known and place >= 0]
         marks = [

@@ -4,7 +4,7 @@
 
 Two sides deliver eight stones each, in turn, towards a house of rings 38 m away. After sixteen shots the side whose
 stone lies nearest to the tee scores a point for every stone of its own that lies nearer than the opponent's nearest.
-Who has scored throws first in the next end; the last shot of an end, the hammer, is worth most. A stone curls to the
+The team that has scored throws first in the next end; the last shot of an end, the hammer, is worth most. A stone curls to the
 side of its spin, and no stone goes exactly where it was sent: the simulators add noise to every shot.
 
 The package declares three games on one set of rules:
@@ -57,7 +57,7 @@ the free guard zone and was taken back. `conceded`: who gave up, or -1. `total`,
 ## Rewards
 
 `reward="win"`: 1 for the winner of the game, -1 for the loser, 0 for a draw. `"score"`: after every end an eighth of its
-points to who scored them, as much from the other side. `"win_probability"`: at the end of play 2 W - 1, where W is the win
+points to the team that scored them, as much from the other side. `"win_probability"`: at the end of play 2 W - 1, where W is the win
 probability of the situation then, by `win_table`.
 
 ## Starting State

@@ -104,7 +104,7 @@ class DclGame:
 
     Args:
         first, second: names; WIN and LOSE are told only where `reason` is NORMAL. random: the servers' noise, as text.
-        shots: in order. scores: points of each end, positive for who began the game.
+        shots: in order. scores: points of each end, positive for the team that began the game.
         finals: how each end lay when it was over, as of `to_server`; missing ones are not written.
         total: points of both; `None`: not told. reason: NORMAL for a game that was played to its end.
     """

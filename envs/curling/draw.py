@@ -169,7 +169,7 @@ def _first_of_last_shot(state: np.void) -> int:
 
 
 def _points(state: np.void) -> int:
-    """Points of the last end for who threw first in it, from how it lay."""
+    """Points of the last end for the team that threw first in it, from the position of its stones."""
     here = [(float(np.hypot(*state["last_stones"][k])), k) for k in range(16) if state["last_in_play"][k]]
     if not here:
         return 0

@@ -117,7 +117,7 @@ def _state() -> list[tuple]:
 
 
 def _sheet(sim: Simulator) -> dict[str, np.float64]:
-    """What the parameter record holds of a simulator: measures of the sheet and speeds."""
+    """The parameters of a simulator: measures of the sheet and speeds."""
     names = (
         "release", "hog", "back", "side", "score", "fgz_house", "fgz_tee", "spin", "lateral", "slowest", "fastest",
         "speed_limit", "far",

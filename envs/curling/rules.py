@@ -43,7 +43,7 @@ def is_guard(p, stones, in_play, k):
 
 @kernel
 def end_score(p, stones, in_play):
-    """Points of the end if it stopped now: positive for who threw first in it (even rows of `stones`)."""
+    """Points of the end if it stopped now: positive for the team that threw first in it (even rows of `stones`)."""
     nearest0, nearest1 = p.score, p.score
     for k in range(STONES):
         if in_play[k] != 0:

@@ -126,7 +126,7 @@ class Result:
     Args:
         stones, in_play: `(16, 2)` float64 m and `(16,)` uint8 afterwards.
         foul: whether it broke the free guard zone and was taken back.
-        score: points of the end if it stopped now, positive for who threw first in it.
+        score: points of the end if it stopped now, positive for the team that threw first in it.
         velocity: vx, vy as thrown, noise included.
         seconds: until all stones stood still.
     """
@@ -197,9 +197,19 @@ def simulate(ruleset: Ruleset, state: np.void, shot: Shot, *, seed: int | None =
     if seed is not None:
         seed_record(sampler[0], as_seed(seed))
     foul, traced, vx, vy, score = _run(
-        ruleset.params, stones, in_play, np.zeros((16, 2)), np.zeros(16, np.uint8), int(state["shot"]), float(shot.vx),
-        float(shot.vy), float(shot.spin), seed is not None, sampler, trace,
-    )  # fmt: skip
+        params=ruleset.params,
+        stones=stones,
+        in_play=in_play,
+        before=np.zeros((16, 2)),
+        before_in=np.zeros(16, np.uint8),
+        shot=int(state["shot"]),
+        vx=float(shot.vx),
+        vy=float(shot.vy),
+        spin=float(shot.spin),
+        noisy=seed is not None,
+        sampler=sampler,
+        trace=trace,
+    )
     stretches: Any = trace[:traced].copy()
     seconds = float(stretches[:, 2].max()) if traced else 0.0
     return Result(

@@ -9,7 +9,7 @@ END_SCORES = (
 )  # fmt: skip
 """Frequencies of an end's scores from -8 to 8 for the side that throws first, unnormalised: the prior of the program Ayumu."""
 EXTRA_END_FIRST = 0.219
-"""Win probability of who throws first in an extra end: Ayumu's."""
+"""Win probability of the team that throws first in an extra end: Ayumu's."""
 LEAD = 20
 """Leads beyond this count as this."""
 
@@ -17,15 +17,15 @@ LEAD = 20
 def win_table(
     ends: int, scores: tuple[float, ...] | np.ndarray = END_SCORES, extra_first: float = EXTRA_END_FIRST
 ) -> np.ndarray:
-    """Win probability of who throws first in the next end, `(ends + 1, 2 * LEAD + 1)` float64.
+    """Win probability of the team that throws first in the next end, `(ends + 1, 2 * LEAD + 1)` float64.
 
     Row: ends left; column: lead of that player plus `LEAD`.
 
     Args:
         ends: rows to fill.
-        scores: weights of the scores -8 to 8 of who throws first; `(17,)`, or `(ends + 1, 2 * LEAD + 1, 17)` where
+        scores: weights of the scores -8 to 8 of the team that throws first; `(17,)`, or `(ends + 1, 2 * LEAD + 1, 17)` where
             they depend on the situation.
-        extra_first: the win probability of who throws first when all ends are played and the score is tied.
+        extra_first: the win probability of the team that throws first when all ends are played and the score is tied.
     """
     weights = np.broadcast_to(np.asarray(scores, float), (ends + 1, 2 * LEAD + 1, 17))
     total = np.cumsum(weights, axis=2)[:, :, -1:]  # one after the other: NumPy's sum is in another order elsewhere

@@ -62,7 +62,7 @@ def _car_state(players: int, window: int, ring: int, history: int) -> list[tuple
         ("smoothed", np.float64, (players, 6)),
         ("ring", np.float32, (players, ring, FRAME)),
         ("cell_speed", np.float32, (players, TRACE_CELLS)),
-        # What the car senses.
+        # The car's sensors.
         *each(np.float64, "clock"),
         ("imu", np.float32, (players, window, 6)),
         *each(np.float32, "voltage", "wheel_turns", "wheel_speed", "frame_age", "target"),
@@ -125,7 +125,7 @@ def _require_tachometer(tachometer: Any, profile: str, sensor: np.ndarray) -> No
 
 
 def _track_parameters(track: Course) -> dict[str, Any]:
-    """What the parameter record holds of a course."""
+    """The parameters of a course."""
     table = np.zeros((MAX_PIECES, MAX_LANES, len(COLUMNS)))
     table[: len(track.pieces), : track.lanes] = track.pieces
     return {

@@ -133,7 +133,7 @@ def hide_senses(s, k):
 def imagine(s, p, k, seen):
     """Draws a simulator's state for car `k` that its time allows: a new car, somewhere it can have come to.
 
-    What was sensed stays as it is, if it is `seen`; of a rival's car the senses are drawn, too. The draw is from what
+    Sensed values stay as they are, if they are `seen`; of a rival's car the senses are drawn, too. The draw is from what
     is known before a run, not weighted by the measurements: a filter that wants the posterior weighs such draws itself.
     """
     draw_car(s, p, k)

@@ -93,7 +93,7 @@ def _written(lines: list[str]) -> str:
 
 
 def last_ballot(state: np.void) -> tuple[int, np.ndarray] | None:
-    """The latest ballot that shows a vote: its day and whom each seat voted for (from 1), or `None`."""
+    """The latest ballot that shows a vote: its day and each seat's vote (from 1), or `None`."""
     for day in range(min(int(state["day"]), len(state["votes"]) - 1), -1, -1):
         for ballot in (1, 0):
             if state["votes"][day, ballot].any():

@@ -105,7 +105,7 @@ def observe(s, p, player, out):
 
 @kernel
 def observe_present(s, p, player, out):
-    """Who is there, and what this player is asked now. As those that follow it returns where the next part begins."""
+    """The players present, and the question that this player is asked now. Returns, as those that follow, where the next part begins."""
     seats = s.left.shape[0]
     asked = s.acting[player] != 0
     phase = np.int64(s.phase) if asked else WAIT
@@ -150,7 +150,7 @@ def observe_roles(s, p, player, out, at):
 
 @kernel
 def observe_claims(s, p, player, out, at):
-    """What everybody has said of themselves and others, and the sentence that this player is putting together."""
+    """The statements of all players about themselves and others, and the sentence that this player is putting together."""
     seats = s.left.shape[0]
     for k in range(p.players):
         if s.claimed[k] > 0:
@@ -184,7 +184,7 @@ def observe_claims(s, p, player, out, at):
 
 @kernel
 def observe_days(s, p, player, out, at):
-    """What happened on each day and in each night."""
+    """The events of each day and each night."""
     days = s.executed.shape[0]
     role, ended = np.int64(s.role[player]), s.terminated != 0
     for day in range(days):

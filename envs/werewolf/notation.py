@@ -296,7 +296,7 @@ def plain_talk(state: np.void, day: int | None = None, whispers: bool = False) -
 
 
 def plain_story(state: np.void, day: int) -> list[str]:
-    """A day in English: what was said, by whose votes who was executed, whom the wolves killed."""
+    """A day in English: the talk, the votes, the execution, the wolves' victim."""
     lines = plain_talk(state, day)
     if day < len(state["executed"]):
         gone, victim = int(state["executed"][day]), int(state["victim"][day])
@@ -310,7 +310,7 @@ def plain_story(state: np.void, day: int) -> list[str]:
 
 
 def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
-    """What a player is asked for now, and how much he may still say."""
+    """The question that a player is asked now, and how much he may still say."""
     phase, day = int(view["phase"]), int(view["day"])
     if phase in (TALK, WHISPER):
         contest = bool(ruleset.params["contest"][0])
@@ -327,7 +327,7 @@ def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
 
 
 def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
-    """Who won, and whether a player did."""
+    """The winners, and whether a player is among them."""
     won = state["rewards"][: ruleset.num_players] > 0
     wolves = bool((won & (state["role"][: ruleset.num_players] == WEREWOLF)).any())
     role = ROLES[int(state["role"][seat]) - 1].lower()

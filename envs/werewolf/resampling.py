@@ -32,7 +32,7 @@ _TRIES = 200_000
 
 @kernel
 def _fixed_species(s, p, player, other):
-    # What the player knows of another's species: HUMAN, WOLF or 0.
+    # The player's knowledge of another's species: HUMAN, WOLF or 0.
     for day in range(np.int64(s.day) + 1):
         if s.victim[day] == other + 1:
             return 1

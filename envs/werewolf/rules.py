@@ -98,7 +98,7 @@ def _shuffle(s, count):
 
 @kernel
 def _next_speaker(s, p):
-    # One after the other: the next in the order who is asked speaks; `False` at the end of the turn.
+    # One after the other: the next player in the order who may speak is asked; `False` at the end of the turn.
     while s.cursor < s.left.shape[0] and s.order[s.cursor] >= 0:
         k = np.int64(s.order[s.cursor])
         if _asked_to_whisper(s, p, k) if s.phase == WHISPER else _asked_to_talk(s, p, k):
@@ -137,7 +137,7 @@ def _open_turn(s, p):
         return count > 0
     _shuffle(s, count)
     if p.contest == 0:
-        # Who has said Over comes last, by number, and is asked if somebody speaks until then.
+        # Players who have said Over come last, by number, and are asked if somebody speaks until then.
         for k in range(p.players):
             if s.left[k] == 0 and (s.whisper_over[k] != 0 and s.role[k] == WEREWOLF if whispering else s.over[k] != 0):
                 s.order[count] = k
@@ -188,7 +188,7 @@ def _begin_whispers(s, p):
 
 @kernel
 def _close(s, p):
-    # What has been opened is over: the next phase begins, and with it perhaps a day.
+    # Ends the phase that is open: the next one begins, and with it perhaps a day.
     if s.phase == TALK:
         s.turn += 1
         s.talking = 1 if s.loud != 0 and s.turn < p.max_turns else 0

@@ -213,7 +213,7 @@ def _write(table, row, day, turn, player, draft, word):
 
 @kernel
 def _digest(s, player):
-    # What a player asserts outright; what stands inside an operator other than DAY is no assertion.
+    # A player's outright assertions; a sentence inside an operator other than DAY is none.
     draft = s.draft[player]
     w = 0
     while w < s.words[player] - 1 and draft[w, 0] == DAY:

@@ -100,8 +100,10 @@ def play_plainly(target: str) -> None:
     from asobiba.core import trial
 
     for declared in find(target):
+        variants = f", and one of each variant: {', '.join(declared.variants)}" if declared.variants else ""
         print(
-            f"{declared.name}: declaration and kernels, then {trial.GAMES} games in the plain interpreter", flush=True
+            f"{declared.name}: declaration and kernels, then {trial.GAMES} games in the plain interpreter{variants}",
+            flush=True,
         )
         trial.play(declared, steps=1000)
 

@@ -128,7 +128,7 @@ class Page:
 
     @property
     def commands(self) -> list[str]:
-        """What writes it, in order."""
+        """The commands that write it, in order."""
         return self.command.splitlines()
 
     def sources(self) -> str:
@@ -162,7 +162,7 @@ class Page:
         return None if stamp[1] == self.sources() else "its sources have changed"
 
     def malformed(self, root: Path) -> str | None:
-        """What is wrong with the page as a page, whatever its sources are, or `None`."""
+        """A fault of the page as a page, whatever its sources are, or `None`."""
         text = (root / self.path).read_text(encoding="utf-8")
         if not text.startswith("# "):
             return f"{self.path} does not begin with a title"

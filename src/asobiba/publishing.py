@@ -82,7 +82,7 @@ def stale_pages(root: Path, only: Sequence[str] = ()) -> list[Job]:
 
 
 def durations(root: Path) -> dict[str, float]:
-    """How many seconds each page took when it was last written."""
+    """Seconds that each page took when it was last written."""
     file = root / DURATIONS
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
@@ -95,7 +95,7 @@ def _note(root: Path, path: str, seconds: float) -> None:
 
 
 def _thinking(page: Path) -> float | None:
-    """How long the agents of a league thought, in all, shared out to the cores: from its table."""
+    """Total time for which the agents of a league thought, shared out to the cores: from its table."""
     table = page.with_name("results.csv")
     if not table.is_file():
         return None
@@ -107,7 +107,7 @@ def _thinking(page: Path) -> float | None:
 
 
 def commands_of(page: Page) -> list[list[str]]:
-    """What writes a page, as the arguments of `asobiba`."""
+    """The command that writes a page, as the arguments of `asobiba`."""
     store = STORES / f"{Path(page.path).parent.name}-{page.sources()}.sqlite"
     return [shlex.split(command.replace("{store}", str(store)))[1:] for command in page.commands]
 

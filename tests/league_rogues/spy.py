@@ -99,7 +99,7 @@ def namespaces():
 
 
 def count():
-    """How many processes it could start; no more than 300."""
+    """Number of processes that it could start; no more than 300."""
     children = []
     try:
         while len(children) < 300:

@@ -222,7 +222,7 @@ def solve_game(path: Path | None = None, *, progress: Progress = _quiet, seconds
         seconds: the least time between two checkpoints. They lie beside the table and are removed at the end.
 
     Returns:
-        What was counted, as `statistics.summary` describes it, with the size and checksum of the table.
+        The counts, as `statistics.summary` describes them, with the size and checksum of the table.
     """
     file = table_path(path)
     keep = Checkpoints(file.with_name(file.name + ".solving"), seconds)

@@ -32,7 +32,7 @@ def begin_body(states, params, seed):
     s, p = states[0], params[0]
     seed_record(s, seed)
     begin_car(s, p, 0, starting_lane(s, p))
-    # What comes between command and motor, and the limits, are here the link and the program.
+    # Here the link and the program stand between command and motor, and set the limits.
     s.delay[0] = 0.0
     s.sensor[0, REVERSE_LIMIT] = 1e9
     s.sensor[0, BATTERY_LIMIT] = 0.0

@@ -173,7 +173,7 @@ class EmulatedTransport(SerialTransport):
     def open(self) -> bool:
         opened = super().open()
         if opened:
-            # What the chip sent while nobody listened is gone, as on a wire.
+            # Bytes that the chip sent while nobody listened are gone, as on a wire.
             self._serial.reset_input_buffer()
             self._taken = self.chip.to_host
         return opened

@@ -181,7 +181,6 @@ class HardwareEnv(gymnasium.Env):
         self.link = Link(self.codec, transport, self.limits.link_timeout, session)
         self._finalizer = weakref.finalize(self, _shut_down, self.link, self._log)
         self._over = True
-        self._resets = 0
         self._digests = iter([e["o"] for e in self._recorded or [] if "a" in e or "reset" in e])
 
     def _transport(
@@ -240,7 +239,6 @@ class HardwareEnv(gymnasium.Env):
         self._applied = STOP
         self._began = self._tick = self.link.transport.now()
         self._over = False
-        self._resets += 1
         observation = self._observe(self._tick)
         same = self._record({"reset": seed}, observation)
         info = self._info(self._tick, {})

@@ -161,7 +161,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def _timeline(frames: Sequence[Telemetry], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    # What the motor did in every millisecond: a frame says how old the command is that it reports.
+    # The command that the motor obeyed in every millisecond: a frame says how old the command is that it reports.
     count = math.ceil(times[-1] * 1000)
     duties, modes = np.zeros(count), np.zeros(count, np.int64)
     current, at = frames[0].drive, 0
@@ -236,7 +236,7 @@ class _Model:
         parts = {"heading (rad)": x[-1] * self.run.heading - rows[:, 1], "voltage (V)": self.run.voltage - rows[:, 2]}
         if self.run.distance is not None:
             off = self.run.distance * math.pi * self.tyre - rows[:, 0]
-            # How far the wheel was from its mark at the start is not known: what all of the run is off by.
+            # The distance of the wheel from its mark at the start is not known; the whole run is off by it.
             parts["distance (m)"] = off - off[1 : max(np.searchsorted(self.run.times, horizon, side="right"), 2)].mean()
         return {name: part[1:] for name, part in parts.items()}  # the first frame is before the start
 

@@ -322,7 +322,7 @@ def _as_driven(
 def _driven_again(
     recording: Recording, profile: Mapping[str, Any], car: Any, course: str, battery: Mapping[str, float], seed: int
 ) -> Recording:
-    # What the recorded car did, in the simulator, seen through the profile: frames as far apart as the profile's, and first a
+    # The recorded car's run in the simulator, seen through the profile: frames as far apart as the profile's, and first a
     # second at rest.
     from asobiba.envs.mini4wd.car import load_car
     from asobiba.envs.mini4wd.simulate import simulate

@@ -1,6 +1,6 @@
 """The car's program in Python, as `firmware/mini4wd` has it in C++, and a transport to a car that is simulated with it.
 
-What moves is the `Body`: the simulator's car in `body`, something simpler in tests.
+The `Body` moves: the simulator's car in `body`, something simpler in tests.
 """
 
 from __future__ import annotations

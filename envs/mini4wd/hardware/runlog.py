@@ -146,7 +146,7 @@ class LoggingTransport(Transport):
 class ReplayTransport(Transport):
     """Gives back what was recorded, in the order in which it was recorded.
 
-    What is sent is compared with what was sent then: `differing` counts the writes that were not the same.
+    Bytes that are sent are compared with those of the log: `differing` counts the writes that were not the same.
     """
 
     def __init__(self, entries: list[dict[str, Any]]):

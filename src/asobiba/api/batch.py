@@ -349,13 +349,13 @@ class Batch:
     def exchange(self, keep: bool = False) -> None:
         """Replaces arrays that a caller may still hold by arrays that nobody holds, if `recycle` is set.
 
-        What they contain is copied if `keep` is set, else arbitrary.
+        Their contents are copied if `keep` is set, else arbitrary.
         """
         if not self.recycle:
             return
         kept = (self.masks, self.observations, self.outcomes) if keep else None
         self.masks = self._mask_arrays.take()
-        # What nobody else holds is let go first, so that it is taken again while the processor's cache has it.
+        # Arrays that nobody else holds are let go first, so that they are taken again while the processor's cache has it.
         self.observations = self.outcomes = None
         self.observations = self._observation_arrays.take()
         self.outcomes = self._outcome_arrays.take()
@@ -446,7 +446,7 @@ class Batch:
         return loop(op, mode, handover)
 
     def direct(self, op: int) -> Callable[[], int]:
-        """`run(op)` for who steps one game at a time, with nothing in between: a function that returns the summary.
+        """`run(op)` for adaptors that step one game at a time, with nothing in between: a function that returns the summary.
 
         It is for one thread and arrays that stay (`recycle` is off).
         """

@@ -10,8 +10,8 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv, ParallelEnv
 
 from asobiba.api.batch import Batch
+from asobiba.api.referee import one_action
 from asobiba.api.render import Renderer, check_mode, step_fps
-from asobiba.api.seating import one_action
 from asobiba.api.single import SingleGame, as_ruleset
 from asobiba.api.spaces import action_space, masked_observation_space
 from asobiba.core.errors import GameParameterError, IllegalAction
@@ -19,6 +19,8 @@ from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import SUMMARY_MOVER, SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_REWARDED, SUMMARY_TERMINATED
 from asobiba.core.record import END_REASONS
 from asobiba.core.states import as_action, require_legal
+
+_INT64 = np.int64
 
 
 class _PettingZooGame(SingleGame):
@@ -59,6 +61,7 @@ class _PettingZooGame(SingleGame):
         self._no_mask = np.zeros(ruleset.mask_shape[-1:], np.int8)
         self._leaves = ruleset.game.leaves
         self._in_turn = ruleset.discrete and not ruleset.simultaneous
+        self._selected_moves = self._in_turn and not self._leaves
 
     def observation_space(self, agent: str) -> spaces.Space:
         return self.observation_spaces[agent]
@@ -66,10 +69,17 @@ class _PettingZooGame(SingleGame):
     def action_space(self, agent: str) -> spaces.Space:
         return self.action_spaces[agent]
 
+    _DERIVED = (*SingleGame._DERIVED, "_copied_observation", "_copied_mask")
+
+    def _bind(self) -> None:
+        super()._bind()
+        # Bound methods, which save every step their look-up.
+        self._copied_observation, self._copied_mask = self._observation.copy, self._mask.copy
+
     def _observe(self, agent: str) -> Any:
         seat = self._seats[agent]
         if self._in_turn and seat == (self._summary & SUMMARY_MOVER) - 1:
-            return {"observation": self._observation.copy(), "action_mask": self._mask.copy()}
+            return {"observation": self._copied_observation(), "action_mask": self._copied_mask()}
         ruleset = self.ruleset
         acts = self._acts(seat)
         if acts:
@@ -200,8 +210,14 @@ class AEC(_PettingZooGame, AECEnv):
             agent = self.agent_selection
         except AttributeError:
             raise ResetNeeded("call reset() before last()") from None
+        observation = None
+        if observe:
+            if self._selected_moves and not self._summary & SUMMARY_OVER:  # as `_observe`
+                observation = {"observation": self._copied_observation(), "action_mask": self._copied_mask()}
+            else:
+                observation = self._observe(agent)
         return (
-            self._observe(agent) if observe else None,
+            observation,
             self._cumulative_rewards[agent],
             self.terminations[agent],
             self.truncations[agent],
@@ -224,7 +240,7 @@ class AEC(_PettingZooGame, AECEnv):
             self._rewards_clear = True
             return
         if self._sequential:
-            if not self._integer or (action.__class__ is not int and action.__class__ is not np.int64):
+            if not self._integer or (action.__class__ is not _INT64 and action.__class__ is not int):
                 action = as_action(self.ruleset, action)
             if self.strict:
                 require_legal(self.ruleset, self._states[0], self._mask, action)

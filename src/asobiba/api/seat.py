@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -9,14 +11,17 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from asobiba.api.opponents import Opponent, seat_number
+from asobiba.api.referee import one_action
 from asobiba.api.render import MODES, Renderer, check_mode, step_fps
-from asobiba.api.seating import Seating, one_action
+from asobiba.api.seating import Seating
 from asobiba.api.single import SingleGame, as_ruleset, fresh_seed
 from asobiba.api.spaces import action_space, observation_space
 from asobiba.core.agents import Agent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_TERMINATED, SUMMARY_TRUNCATED
 from asobiba.core.record import END_REASONS
+
+_INT64 = np.int64
 
 
 class SeatEnv(SingleGame, gymnasium.Env):
@@ -35,7 +40,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
             with one for each seat (`None` at the learner's). Compiled agents play in the engine.
         seat: "first", "second", a seat's name or number, or "random": drawn anew for every episode.
         render_mode: "human", "rgb_array", "ansi", "svg" or `None`; pictures show what the learner knows
-            (of a car: what who stands beside the course sees).
+            (a car is shown as seen from beside the course).
         strict: an illegal action raises `IllegalAction` instead.
         dtype: of the observations: the game's own, or one of floating-point numbers, such as "float32", for libraries that
             take nothing else.
@@ -62,22 +67,41 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self._integer = ruleset.discrete
         self._reports = bool(ruleset.layout.info)
         self._joint = ruleset.simultaneous
+        self.observation_space, self._dtype = observation_space(ruleset, dtype)
         self._allocate(Seating(ruleset, 1, opponent=opponent, seat=seat, autoreset="disabled", threads=1))
         self.strict = strict
         self.render_mode = render_mode
-        self.observation_space, self._dtype = observation_space(ruleset, dtype)
         self.action_space = action_space(ruleset)
         self.metadata = {**type(self).metadata, "render_fps": step_fps(ruleset, 4)}
         self._renderer = Renderer(ruleset, self.metadata["render_fps"])
         self._last_action: Any = None
 
-    _DERIVED = (*SingleGame._DERIVED, "_own_mask", "_gain", "_compiled")
+    _DERIVED = (*SingleGame._DERIVED, "_own_mask", "_copied_mask", "_seen", "_gain", "_compiled")
 
     def _bind(self) -> None:
         super()._bind()
-        self._own_mask = self._mask[self.learner] if self._joint else self._mask
+        # Bound methods, which save every step their look-up.
+        copied: Callable[[], np.ndarray] = self._observation.copy
+        self._seen = copied if self._dtype is None else partial(self._observation.astype, self._dtype)
+        self._find_mask()
         self._gain = memoryview(self._batch.outcomes["gain"])
         self._compiled = self._batch.compiled
+
+    def _find_mask(self) -> None:
+        """The learner's mask, after its seat may have changed."""
+        self._own_mask = self._mask[self.learner] if self._joint else self._mask
+        self._copied_mask = self._own_mask.copy
+
+    def _first_step(self) -> int:
+        if self._compiled:
+            return super()._first_step()
+        self._go = self._step_in_python
+        return self._go()
+
+    def _step_in_python(self) -> int:
+        self._batch.step(self._batch.actions)
+        self._look()
+        return self._summary
 
     @property
     def learner(self) -> int:
@@ -110,24 +134,19 @@ class SeatEnv(SingleGame, gymnasium.Env):
             self._batch.reset()
             self._look()
         if self._joint:
-            self._own_mask = self._mask[self.learner]
+            self._find_mask()
         if self.render_mode == "human":
             self.render()
         return self._seen(), self._info(self._summary)
 
-    def _seen(self) -> np.ndarray:
-        return self._observation.copy() if self._dtype is None else self._observation.astype(self._dtype)
-
     def _look(self) -> None:
         super()._look()
         if self._joint:
-            self._own_mask = self._mask[self.learner]
+            self._find_mask()
 
     def _info(self, summary: int) -> dict[str, Any]:
         reason = END_REASONS[summary >> SUMMARY_REASON_SHIFT]
-        if self._integer and not self._reports:
-            return {"action_mask": self._own_mask.copy(), "end_reason": reason}
-        info: dict[str, Any] = {"action_mask": self._own_mask.copy()} if self._integer else {}
+        info: dict[str, Any] = {"action_mask": self._copied_mask()} if self._integer else {}
         if self._reports:
             info |= self._reported(self.learner)
         info["end_reason"] = reason
@@ -142,30 +161,34 @@ class SeatEnv(SingleGame, gymnasium.Env):
         """
         if self._summary & SUMMARY_OVER:
             raise ResetNeeded("the episode is over, or none has begun: call reset()")
-        if (action.__class__ is not int and action.__class__ is not np.int64) or self._number is None:
-            action = one_action(self.ruleset, action)
-        if self._joint:
-            self._batch.actions[0, self.learner] = action
+        if self._number is not None and (action.__class__ is _INT64 or action.__class__ is int):
+            try:  # as `_act`
+                self._number[0] = action  # type: ignore[assignment]
+            except (OverflowError, ValueError):
+                raise self._no_action(action) from None
         else:
-            self._act(action)
+            action = one_action(self.ruleset, action)
+            if self._joint:
+                self._batch.actions[0, self.learner] = action
+            else:
+                self._act(action)
         if self.strict:
             self._batch._require_legal_learners()
-        if self._compiled:
-            summary = self._summary = self._go()
-        else:
-            self._batch.step(self._batch.actions)
-            self._look()
-            summary = self._summary
+        summary = self._summary = self._go()
         if self.render_mode is not None:
             self._last_action = action
             if self.render_mode == "human":
                 self.render()
+        if self._integer and not self._reports:  # as `_info`
+            info = {"action_mask": self._copied_mask(), "end_reason": END_REASONS[summary >> SUMMARY_REASON_SHIFT]}
+        else:
+            info = self._info(summary)
         return (
             self._seen(),
             self._gain[0],
             summary & SUMMARY_TERMINATED != 0,
             summary & SUMMARY_TRUNCATED != 0,
-            self._info(summary),
+            info,
         )
 
     def action_masks(self) -> np.ndarray:

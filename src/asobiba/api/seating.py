@@ -10,8 +10,9 @@ import numpy as np
 
 from asobiba.api.batch import BEGIN, OBSERVE, STEP, STEP_BLIND, Batch, checked_count, checked_select
 from asobiba.api.opponents import Opponent, Player, as_agent, at_each_seat, in_each_game, plays_batches, seat_number
+from asobiba.api.referee import Referee
 from asobiba.core.agents import Agent, Hand, KernelAgent
-from asobiba.core.errors import GameParameterError, IllegalAction
+from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Ruleset
 from asobiba.core.kernels import compiled
 from asobiba.core.laws import DISABLED, NEXT_STEP, SAME_STEP
@@ -19,7 +20,7 @@ from asobiba.core.loops.arrays import MOST_POLICIES, NO_AGENTS, Table
 from asobiba.core.loops.games import ATTEMPTS, NOBODY
 from asobiba.core.random import Stream, begin_control, seed_keys
 from asobiba.core.record import CONTROL
-from asobiba.core.states import agent_views, as_action, numbers_of
+from asobiba.core.states import agent_views
 
 
 @compiled()
@@ -44,6 +45,7 @@ class Seating(Batch):
             given as the text of a registered one, an `asobiba.core.Agent`, or a function `(view, legal) -> action`.
         seat: the learner's: "first", "second", a seat's name or number, "random" (drawn anew for every episode), or
             `None`, where nobody learns.
+        referee: asks agents that are not compiled; if not given, mistakes of theirs are raised to the caller.
 
     Attributes:
         observations, finals: `(n, size)`, always of the learner.
@@ -64,8 +66,10 @@ class Seating(Batch):
         params: np.ndarray | None = None,
         strict: bool = False,
         recycle: bool = False,
+        referee: Referee | None = None,
     ):
         self.players = ruleset.num_players
+        self.referee = referee or Referee()
         self.alone = self.players == 1 and seat is not None
         self.control = np.zeros(checked_count(num_envs), CONTROL)
         self._hand: Hand | None = None  # of the compiled path
@@ -261,15 +265,20 @@ class Seating(Batch):
             games = games._replace(observations=self._rows, finals=self._rows)
         self._call(op, select.view(np.uint8), DISABLED, games, self.engine, NO_AGENTS)
 
-    def decide(self, seat: int, select: np.ndarray) -> None:
-        """Asks the agents at `seat` for their actions in the games where `select` (`(n,)` bool) is set.
+    def turn(self, seat: int, select: np.ndarray) -> np.ndarray:
+        """In which of the games `select` (`(n,)` bool) the agent at `seat` is to be asked: `(n,)` bool.
 
-        The actions are written into `actions`; games in which that seat does not act, is the learner's, or is replaced
-        for good (`Game.fault_limit`), are left alone.
+        It is not where that seat does not act, is the learner's, or is replaced for good (`Game.fault_limit`).
         """
-        turn = select & self.acts(seat) & (self.learners != seat)
-        if self.ruleset.game.fault_limit:
-            turn &= self.states["faults"][:, seat] < self.ruleset.game.fault_limit
+        return select & self.acts(seat) & (self.learners != seat) & ~self.replaced_for_good()[:, seat]
+
+    def replaced_for_good(self) -> np.ndarray:
+        """The players whose actions the rules choose from now on, `(n, seats)` bool: those with `Game.fault_limit` mistakes."""
+        limit = self.ruleset.game.fault_limit
+        return self.states["faults"] >= limit if limit else np.zeros((self.num_envs, self.ruleset.seats), bool)
+
+    def decide(self, seat: int, turn: np.ndarray) -> None:
+        """Asks the agents at `seat` in the games of `turn` (see `turn`); the actions are written into `actions`."""
         if not turn.any():
             return
         if self._hand is not None:
@@ -289,7 +298,7 @@ class Seating(Batch):
             if not waiting.any():
                 return gained
             for k in range(self.players):
-                self.decide(k, waiting)
+                self.decide(k, self.turn(k, waiting))
             self._plain(STEP_BLIND, waiting)
             gained[waiting] += self.rewards[waiting]
 
@@ -302,7 +311,7 @@ class Seating(Batch):
         self.exchange(keep=True)
         if self.ruleset.simultaneous:
             for k in range(self.players):
-                self.decide(k, active)
+                self.decide(k, self.turn(k, active))
         self._plain(STEP_BLIND, self._everywhere.view(np.bool_))  # in games that are over it clears the rewards
         rewards = np.where(active[:, None], self.rewards, 0)
         rewards += self._reply(active)
@@ -413,18 +422,36 @@ class Seating(Batch):
 
 
 class _Group:
-    """The seats that one agent plays in Python, or up to four compiled ones."""
+    """The seats that one agent plays in Python, or up to four compiled ones.
 
-    def __init__(self, seating: Seating, occupants: np.ndarray, agent: Agent | None = None, hand: Hand | None = None):
+    Args:
+        seating: where they sit.
+        occupants: `(n, seats)` int8: 0 or greater where one of them sits.
+        agent: plays one game at a time, each with a copy of its own, or many together (`act_batch`).
+        hand: the compiled agents.
+        own: the agent plays the one game at its one seat itself, and is prepared when it begins.
+    """
+
+    def __init__(
+        self,
+        seating: Seating,
+        occupants: np.ndarray,
+        agent: Agent | None = None,
+        hand: Hand | None = None,
+        own: bool = False,
+    ):
         self.seating = seating
         self.occupants = occupants
         self.hand = hand
         self.agent = agent
-        self.batched = agent is not None and plays_batches(agent)
+        self.batched = agent is not None and not own and plays_batches(agent)
         self.singles: dict[tuple[int, int], Agent] = {}
         self._seeds: dict[tuple[int, int], int] = {}  # of the games that the singles play
         self._forgotten: set[tuple[int, int]] = set()
-        if agent is not None:
+        if agent is not None and own:
+            where, seats = np.nonzero(occupants >= 0)
+            self.singles = dict.fromkeys(zip(where.tolist(), seats.tolist()), agent)
+        elif agent is not None:
             agent.prepare(seating.ruleset)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -453,15 +480,15 @@ class _Group:
             self.hand.begin(where, seat, seeds)
             return
         assert self.agent is not None
-        ruleset = self.seating.ruleset
+        ruleset, referee = self.seating.ruleset, self.seating.referee
         if self.batched:
-            self.agent.begin(ruleset, [seat] * len(where), seeds.tolist())
+            referee.begin(self.agent, ruleset, [seat] * len(where), seeds.tolist())
             return
         for i, seed in zip(where.tolist(), seeds.tolist(), strict=True):
             player = self.singles.get((i, seat))
             if player is None:
                 player = self.singles[i, seat] = copy.deepcopy(self.agent)
-            player.begin(ruleset, (seat,), (seed,))
+            referee.begin(player, ruleset, (seat,), (seed,))
             self._seeds[i, seat] = seed
             self._forgotten.discard((i, seat))
 
@@ -476,34 +503,21 @@ class _Group:
             self.hand.engine.ask(seat, turn.view(np.uint8), seating.games(), self.hand.table)
             return
         assert self.agent is not None
-        ruleset = seating.ruleset
+        ruleset, referee = seating.ruleset, seating.referee
         params = seating.params if len(seating.params) == 1 else seating.params[where]
         views = agent_views(ruleset, seating.states[where], np.full(len(where), seat), params)
         masks = seating.masks[where, seat] if ruleset.simultaneous else seating.masks[where]
         actions = seating.actions[:, seat] if ruleset.simultaneous else seating.actions
         if self.batched:
-            actions[where] = self.agent.act_batch(views, masks)
+            actions[where] = referee.ask_together(self.agent, views, masks)
             return
         for j, i in enumerate(where.tolist()):
             if (i, seat) in self._forgotten:
                 self._forgotten.discard((i, seat))
-                self.singles[i, seat].begin(ruleset, (seat,), (self._seeds.get((i, seat), 0),))
-            actions[i] = one_action(ruleset, self.singles[i, seat].act(views[j], masks[j]))
+                referee.begin(self.singles[i, seat], ruleset, (seat,), (self._seeds.get((i, seat), 0),))
+            actions[i] = referee.ask(self.singles[i, seat], ruleset, seat, views[j], masks[j])
 
 
 def _own(kind: type, name: str) -> bool:
     """Whether a class has a method of this name that is not `object`'s."""
     return getattr(kind, name, None) is not getattr(object, name, None)
-
-
-def one_action(ruleset: Ruleset, answer: Any) -> Any:
-    """An agent's answer as one player's action. Raises `IllegalAction` if it has not the form of one."""
-    if not ruleset.simultaneous:
-        return as_action(ruleset, answer)
-    array = numbers_of(ruleset, answer)
-    if array is None or array.shape != ruleset.actions_shape[1:]:
-        raise IllegalAction(
-            f"{ruleset.game.name} takes one player's action of shape {ruleset.actions_shape[1:]} and dtype "
-            f"{ruleset.action_dtype}, not {answer!r}"
-        )
-    return array

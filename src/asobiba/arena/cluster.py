@@ -8,7 +8,7 @@ from typing import Any
 
 from asobiba.arena.costs import Past
 from asobiba.arena.executors import FRUITLESS_DEATHS, Executor, Pool, UnitList
-from asobiba.arena.match import Match, Record
+from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.worker import Terms, Unit, WorkerError
 from asobiba.core import MissingExtra
 
@@ -37,7 +37,7 @@ class RayExecutor(Executor):
         matches: Sequence[Match],
         until: float | None = None,
         before: Mapping[tuple[str, ...], Past] | None = None,
-    ) -> Iterator[list[Record]]:
+    ) -> Iterator[list[MatchRecord]]:
         ray = self._ray
         if not ray.is_initialized():
             try:
@@ -91,7 +91,7 @@ class _RayPlayer:
         self._source = _Once()
         self._pool = Pool(self._source, 1, terms)
 
-    def play(self, unit: Unit) -> list[tuple[list[Record], float]]:
+    def play(self, unit: Unit) -> list[tuple[list[MatchRecord], float]]:
         """Result of the unit: records, and the seconds that they took."""
         self._source.again([unit])
         for records in self._pool.run():
@@ -104,13 +104,13 @@ class _Once(UnitList):
 
     def __init__(self) -> None:
         super().__init__(())
-        self.records: list[list[Record]] = []
+        self.records: list[list[MatchRecord]] = []
         self._seconds = 0.0
 
-    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None:
+    def played(self, unit: Unit, records: Sequence[MatchRecord], seconds: float) -> None:
         self._seconds += seconds
 
-    def collect(self) -> list[tuple[list[Record], float]]:
+    def collect(self) -> list[tuple[list[MatchRecord], float]]:
         """All records and the seconds since the last call."""
         found = [record for records in self.records for record in records]
         seconds, self.records, self._seconds = self._seconds, [], 0.0

@@ -297,7 +297,7 @@ def stored_results(ruleset: Ruleset, store: Store, undamaged: bool = False) -> R
     """The results under this ruleset, of which there must be some."""
     from asobiba.arena.store import StoreError
 
-    results = store.results(ruleset, undamaged)
+    results = store.results(ruleset, undamaged, contents=True)
     if not len(results):
         held = "; ".join(f"{g} v{v} {p}: {n} matches" for g, v, p, n in store.contents()) or "nothing"
         raise StoreError(f"{store.place} holds no results of {ruleset!r}. It holds: {held}")
@@ -357,7 +357,7 @@ def league_verify(
 ) -> None:
     """Plays the matches on record again and compares; ends with 1 if one does not agree.
 
-    What was changed, deleted, added or moved in the list is named without playing. Example: asobiba league verify
+    Matches that were changed, deleted, added or moved in the list are named without playing. Example: asobiba league verify
     leaderboards/GAME
     """
     from asobiba.arena.executors import available_cores
@@ -392,7 +392,7 @@ def league_verify(
 def league_learned(
     write: Annotated[bool, typer.Option("--write", help="Write docs/learned.md, and the README's table.")] = False,
 ) -> None:
-    """What is learned against what is classical, over all published leagues; in the repository."""
+    """Compares learned agents with classical ones, over all published leagues of the repository."""
     from asobiba.arena import learned
 
     if write:

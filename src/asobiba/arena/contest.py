@@ -29,7 +29,7 @@ from asobiba.arena.commands import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asobiba.arena.match import Match, Record
+    from asobiba.arena.match import Match, MatchRecord
 
 
 @league.command("test")
@@ -139,7 +139,7 @@ def league_swiss(
     secret = None if seed is None else Secret.of_seed(seed)
     with open_store(ruleset, store, create=True) as kept:
 
-        def play(matches: list[Match]) -> Iterator[list[Record]]:
+        def play(matches: list[Match]) -> Iterator[list[MatchRecord]]:
             return play_missing(ruleset, matches, kept, runner, secret=secret)
 
         for number, points in enumerate(play_swiss(ruleset, names, rounds, games, seed, play, kept), 1):

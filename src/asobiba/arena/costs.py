@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from asobiba.arena.lockstep import plays_in_lockstep
-from asobiba.arena.match import Match, Record
+from asobiba.arena.match import Match, MatchRecord
+from asobiba.arena.playing import plays_in_lockstep
 from asobiba.arena.results import Results
 from asobiba.arena.trust import NOBODY, Trust, is_loaded, make_trusted, trusted
 from asobiba.arena.worker import Unit
@@ -115,7 +115,6 @@ class Workload:
         self._first: deque[Unit] = deque()
         self._rest: deque[Unit] = deque()
         self._missing: set[str] = set()
-        self._running = 0
         self._spent = 0.0
         self.compiling: list[str] = []
         """The agents whose kernels must be compiled before their games begin, one for each kernel."""
@@ -175,11 +174,6 @@ class Workload:
 
     def take(self) -> Unit | None:
         """Next unit to play, or `None` if nothing can be played until a running unit is finished."""
-        unit = self._choose()
-        self._running += unit is not None
-        return unit
-
-    def _choose(self) -> Unit | None:
         if self._first:
             self._compiling_first = True
             return self._first.popleft()
@@ -197,7 +191,6 @@ class Workload:
 
     def finished(self, unit: Unit) -> None:
         """The unit is done with, whether or not all of it was played."""
-        self._running -= 1
         if unit.kind == "warm":
             self._compiling_first = False
             self._missing.discard(unit.compiles)
@@ -207,7 +200,7 @@ class Workload:
         for unit in units:
             self._again.append(unit)
 
-    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None:
+    def played(self, unit: Unit, records: Sequence[MatchRecord], seconds: float) -> None:
         """A worker spent `seconds` on these games."""
         self._spent += seconds
         pairing = self._by_agents.get(tuple(sorted(unit.matches[0].seats)))

@@ -1,4 +1,4 @@
-"""How strong an agent is, from games that differ: every opening from both sides, the pair as the unit of the interval.
+"""Strength of an agent, from games that differ: every opening from both sides, the pair as the unit of the interval.
 
 Two players who always choose the same moves play one game from each seat, however often they are asked. So games without
 chance begin with random plies (`OPENING_PLIES`, or as many as asked for), and pairs of games that repeat another, move by
@@ -64,7 +64,7 @@ class _Game:
 
 
 def opening_plies(ruleset: Ruleset, wanted: int | None = None) -> int:
-    """How many random plies games begin with: `wanted`, or what the kind of game asks for.
+    """Number of random plies that games begin with: `wanted`, or the number that the kind of game asks for.
 
     Raises:
         GameParameterError: for a number below 0, or one above 0 in a game in which all act at once or actions are

@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from typing import Any, Protocol
 
 from asobiba.arena.costs import Past, Workload
-from asobiba.arena.match import CRASH, Match, Record
+from asobiba.arena.match import CRASH, Match, MatchRecord
 from asobiba.arena.trust import NOBODY, Trust, contained
 from asobiba.arena.worker import Terms, Unit, Worker, WorkerError
 from asobiba.core import game
@@ -42,7 +42,7 @@ class Source(Protocol):
     def take(self) -> Unit | None: ...
     def finished(self, unit: Unit) -> None: ...
     def again(self, units: Iterable[Unit]) -> None: ...
-    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None: ...
+    def played(self, unit: Unit, records: Sequence[MatchRecord], seconds: float) -> None: ...
     def __bool__(self) -> bool: ...
 
 
@@ -64,7 +64,7 @@ class UnitList:
     def again(self, units: Iterable[Unit]) -> None:
         self._units.extend(units)
 
-    def played(self, unit: Unit, records: Sequence[Record], seconds: float) -> None:
+    def played(self, unit: Unit, records: Sequence[MatchRecord], seconds: float) -> None:
         pass
 
 
@@ -107,7 +107,7 @@ class Executor(ABC):
         matches: Sequence[Match],
         until: float | None = None,
         before: Mapping[tuple[str, ...], Past] | None = None,
-    ) -> Iterator[list[Record]]:
+    ) -> Iterator[list[MatchRecord]]:
         """Plays the matches and yields their records as they come.
 
         Args:
@@ -149,7 +149,7 @@ class Executor(ABC):
         return pool
 
     def _remember(self, pool: Pool) -> None:
-        """Who has overstepped its warm-up once does not get another one in the next round."""
+        """An agent that has overstepped its warm-up once gets no other one in the next round."""
         self.terms = replace(self.terms, suspects=self.terms.suspects | pool.terms.suspects)
 
     def _terms(self, jobs: int) -> Terms:
@@ -182,12 +182,12 @@ class LocalExecutor(Executor):
         matches: Sequence[Match],
         until: float | None = None,
         before: Mapping[tuple[str, ...], Past] | None = None,
-    ) -> Iterator[list[Record]]:
+    ) -> Iterator[list[MatchRecord]]:
         strangers = {(match.game, text) for match in matches for text in match.seats}
         keep = not any(contained(game(name), text, self.terms.trust) for name, text in strangers)
         return self._play(self.workload(matches, self.jobs, before), until, keep)
 
-    def _play(self, work: Source, until: float | None, keep: bool) -> Iterator[list[Record]]:
+    def _play(self, work: Source, until: float | None, keep: bool) -> Iterator[list[MatchRecord]]:
         terms = self._terms(self.jobs)
         ready = [worker for worker in self._waiting if _alike(worker.terms, terms) and worker.process.is_alive()][
             : self.jobs
@@ -232,7 +232,7 @@ class Pool:
         self.kernels: set[str] = set()
         self.deaths = 0
 
-    def run(self, until: float | None = None) -> Iterator[list[Record]]:
+    def run(self, until: float | None = None) -> Iterator[list[MatchRecord]]:
         """Plays until nothing is left or the time is up."""
         playing = False
         least = 0.0 if until is None else min(_AT_LEAST, (until - time.monotonic()) / 2)
@@ -271,7 +271,7 @@ class Pool:
         if not agents <= self.terms.suspects:
             self.terms = replace(self.terms, suspects=self.terms.suspects | agents)
 
-    def _attend(self, worker: Worker, speaks: bool) -> Iterator[list[Record]]:
+    def _attend(self, worker: Worker, speaks: bool) -> Iterator[list[MatchRecord]]:
         reason = None
         if speaks:
             unit = worker.unit
@@ -299,7 +299,7 @@ class Pool:
         if reason is not None:
             yield from self._bury(worker, reason)
 
-    def _bury(self, worker: Worker, reason: str) -> Iterator[list[Record]]:
+    def _bury(self, worker: Worker, reason: str) -> Iterator[list[MatchRecord]]:
         unit = worker.unit
         self.workers.remove(worker)
         worker.kill()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from asobiba.arena.costs import past_pairings
 from asobiba.arena.executors import Executor
-from asobiba.arena.match import Match, Record
+from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.schedule import gauntlet, round_robin
 from asobiba.arena.secret import Secret
 from asobiba.arena.store import Store
@@ -68,7 +68,7 @@ def run_league(
     secret: Secret | None = None,
     newcomers: Sequence[str] = (),
     until: float | None = None,
-    report: Callable[[LeagueRun, list[Record]], None] | None = None,
+    report: Callable[[LeagueRun, list[MatchRecord]], None] | None = None,
 ) -> LeagueRun:
     """Plays what is missing and writes every record as it comes.
 
@@ -114,7 +114,7 @@ def play_missing(
     until: float | None = None,
     present: set[str] | None = None,
     secret: Secret | None = None,
-) -> Iterator[list[Record]]:
+) -> Iterator[list[MatchRecord]]:
     """Plays the matches that the store lacks, and yields the records that have been written.
 
     Their seeds follow from the store's secret, or from the one that is given.
@@ -133,7 +133,7 @@ def play_missing(
     if code is not None:
         store.played_by(ruleset, code)
     before = past_pairings(store.examine(ruleset).results) if present else {}
-    waiting: list[Record] = []
+    waiting: list[MatchRecord] = []
     written = time.monotonic()
     try:
         for records in executor.play(missing, until, before):
@@ -158,10 +158,10 @@ def play_series(
     ruleset: Ruleset,
     matches: Sequence[Match],
     executor: Executor,
-    report: Callable[[int, list[Record]], None] | None = None,
-) -> list[Record]:
+    report: Callable[[int, list[MatchRecord]], None] | None = None,
+) -> list[MatchRecord]:
     """Plays matches without a store and returns their records in the order of the matches."""
-    records: dict[str, Record] = {}
+    records: dict[str, MatchRecord] = {}
     for found in executor.play(matches):
         records.update((record.match.key, record) for record in found)
         if report:

@@ -1,4 +1,4 @@
-"""What is learned against what is classical, over all published leagues: `asobiba league learned`."""
+"""Compares learned agents with classical ones, over all published leagues: `asobiba league learned`."""
 
 from __future__ import annotations
 

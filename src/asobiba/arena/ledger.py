@@ -1,4 +1,4 @@
-"""What a store keeps about the list of a ruleset's matches: how many there are, the sum of their seals, and the secrets.
+"""The part of a store that describes the list of a ruleset's matches: how many there are, the sum of their seals, and the secrets.
 
 Every match has a place in the list (`matches.sequence`: 0, 1, 2, ...), which its seal covers. So a match that was deleted
 leaves a gap, one that was added by hand has no place, and one that was moved does not agree with its seal. Places are given
@@ -24,7 +24,7 @@ _MOST_NAMED = 1000
 
 @dataclass(frozen=True)
 class ListSeal:
-    """How many matches a ruleset has, and the sum of their seals modulo 2**63."""
+    """Number of matches of a ruleset, and the sum of their seals modulo 2**63."""
 
     count: int = 0
     total: int = 0
@@ -58,7 +58,7 @@ class ListSeal:
         return found
 
     def disagreement(self, seals: np.ndarray) -> list[str]:
-        """What is wrong though every match agrees with its seal and none is missing: `(n,)` int64 seals."""
+        """Describes what is wrong though every match agrees with its seal and none is missing: `(n,)` int64 seals."""
         if sum(seals.tolist()) & _MASK == self.total:
             return []
         return ["the list of matches does not agree with its digest: a match was put in the place of another"]

@@ -68,7 +68,7 @@ def print_games() -> None:
 def print_game(ruleset: Ruleset) -> None:
     """A game's parameters, spaces, channels and the fields of its state, from the live objects.
 
-    What the fields mean, and their units, stands in the section State of the game's docstring.
+    The section State of the game's docstring explains the fields and gives their units.
     """
     found, output = ruleset.game, console()
     say = partial(output.print, markup=False, highlight=False)

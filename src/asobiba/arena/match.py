@@ -1,33 +1,29 @@
-"""One game between agents: what was to be played (`Match`), what happened (`Record`), and playing it again."""
+"""One game between agents: what was to be played (`Match`), what happened (`MatchRecord`), and playing it again."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
-from asobiba.core import Agent, AsobibaError, Ruleset, game
-from asobiba.core.answers import describe, no_action, printable, read_answer, refused
+from asobiba.core import AsobibaError, Ruleset, game
 from asobiba.core.record import END_REASONS, ILLEGAL_ACTION
 from asobiba.core.states import agent_views
-from asobiba.protocols.process import EngineKilled, EngineTimeout, HostedFault, IllegalAnswer
 
 RULES, ILLEGAL, TRUNCATION = END_REASONS[1], END_REASONS[2], END_REASONS[3]
 CRASH, TIME_OUT = "crash", "time-out"
-__all__ = ["refused"]  # for the games in lockstep
 REASONS = (RULES, ILLEGAL, CRASH, TIME_OUT, TRUNCATION)
 """Why a game ended, as it stands on record."""
 
 DRAW = -1
-"""`Record.winner` of a game that nobody won."""
+"""`MatchRecord.winner` of a game that nobody won."""
 
 
 class ReplayError(AsobibaError, ValueError):
@@ -131,8 +127,8 @@ def _tuples(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Record:
-    """Record of a match.
+class MatchRecord:
+    """The course and the result of a match.
 
     Args:
         match: what was played.
@@ -181,7 +177,7 @@ class Record:
             return (self.winner,)
         return tuple(seat for seat, team in enumerate(self.teams) if team == self.teams[self.winner])
 
-    def same_play(self, other: Record) -> bool:
+    def same_play(self, other: MatchRecord) -> bool:
         """Whether both tell of the same game; only the time that the agents took, and where, may differ."""
         mine, yours = asdict(self), asdict(other)
         return all(mine[name] == yours[name] for name in mine if name not in ("seconds", "contained"))
@@ -242,8 +238,8 @@ def digest(state: np.ndarray | np.void) -> str:
     return hashlib.blake2b(state.tobytes(), digest_size=8).hexdigest()
 
 
-class Table:
-    """One game on the table, as agents are seated at it one by one: a batch of one game."""
+class LiveGame:
+    """One game that is played move by move, or played again: a batch of one game."""
 
     def __init__(self, ruleset: Ruleset):
         self.ruleset = ruleset
@@ -262,11 +258,6 @@ class Table:
     def movers(self) -> list[int]:
         """The seats to be asked for an action now."""
         return self.ruleset.actors(self.states[0]).tolist()
-
-    def replaced_for_good(self, seat: int) -> bool:
-        """Whether the rules play for this seat from now on (`Game.fault_limit`)."""
-        limit = self.ruleset.game.fault_limit
-        return limit > 0 and int(self.states["faults"][0][seat]) >= limit
 
     def begin(self, seed: int) -> None:
         """Deals the game of this seed."""
@@ -288,187 +279,13 @@ class Table:
         self._batch.run(STEP_BLIND)
 
 
-class Thinking:
-    """Told when an agent starts and stops thinking; the worker processes use it to enforce the time limit."""
-
-    faults: tuple[type[BaseException], ...] = (Exception, SystemExit, GeneratorExit)
-    """Exceptions of an agent that are its own fault; where no person sits at the keyboard, all are."""
-    patience = False
-    """Whether what cannot be decided raises `Undecided` instead of being the agent's fault."""
-
-    def __init__(self, limit: float | None = None):
-        self.limit = limit
-        self._started = 0.0
-
-    def start(self, seat: int, agent: str, moves: int = 1, slack: float = 0.0) -> None:
-        """`seat` begins to think about this many moves; nobody interferes for `slack` seconds after its limit."""
-        self._started = time.perf_counter()
-
-    def warm(self, seat: int, agent: str) -> None:
-        """The agent at `seat` starts, compiles or loads what it needs, which is no thinking."""
-        self.start(seat, agent)
-
-    def stop(self) -> float:
-        """It has answered; returns the seconds that count as its thinking."""
-        return time.perf_counter() - self._started
-
-    def note(self, action: bytes) -> None:
-        """The game took this action."""
-
-
-class Undecided(Exception):
-    """Nobody can say who is to blame for the end of a game: it is to be played again."""
-
-    def __init__(self, seat: int, detail: str):
-        super().__init__(detail)
-        self.seat, self.detail = seat, detail
-
-
 @dataclass(frozen=True)
-class _Ending:
-    """Reason of the end of a game that the rules did not end."""
+class Fault:
+    """The failure of the agent at `seat` to act: one of `REASONS`, and the details."""
 
     seat: int
     reason: str
     detail: str
-
-
-@dataclass
-class _Tally:
-    decisions: list[int]
-    seconds: list[float]
-    returns: np.ndarray
-    actions: list[Any] = field(default_factory=list)
-    remarks: dict[int, str] = field(default_factory=dict)
-    failures: dict[int, str] = field(default_factory=dict)
-    """Of each seat whose crash or time-out did not end the game: the last one."""
-
-
-def play_match(match: Match, agents: Sequence[Agent], thinking: Thinking | None = None) -> Record:
-    """Plays one match, asking one agent after another.
-
-    An agent that raises, takes longer than the time limit, or answers what is no legal action loses this game.
-
-    Raises:
-        Undecided: where `thinking.patience` asks for it.
-
-    Args:
-        match: what to play.
-        agents: one agent per seat; the same object must not sit twice.
-        thinking: enforces the time limit of a move; `None` for none.
-    """
-    ruleset = match.ruleset()
-    thinking = thinking or Thinking()
-    table, dtype = Table(ruleset), action_dtype(ruleset)
-    table.begin(match.game_seed)
-    count = ruleset.num_players
-    tally = _Tally([0] * count, [0.0] * count, np.zeros(count))
-    ending: _Ending | None = None
-    for seat, agent in enumerate(agents):
-        ending = ending or _begin(match, agent, seat, ruleset, thinking, tally)
-    while not table.over and ending is None:
-        action = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
-        for seat in table.movers:
-            if table.replaced_for_good(seat):
-                action[seat if ruleset.simultaneous else ...] = no_action(ruleset)
-                continue
-            answer = _ask(match, agents[seat], seat, table, thinking, tally)
-            if isinstance(answer, _Ending):
-                if ruleset.game.faults == "end":
-                    ending = answer
-                    break
-                tally.failures[seat] = f"{answer.reason}: {answer.detail}"
-                answer = no_action(ruleset)  # the rules say what is played instead
-            action[seat if ruleset.simultaneous else ...] = answer
-        if ending is None:
-            tally.actions.append(action)
-            thinking.note(action.astype(dtype).tobytes())
-            table.play(action)
-            tally.returns += table.states["rewards"][0][:count]
-    return _record(match, table, tally, ending)
-
-
-def _begin(
-    match: Match, agent: Agent, seat: int, ruleset: Ruleset, thinking: Thinking, tally: _Tally
-) -> _Ending | None:
-    ending, _ = _think(match, seat, agent, thinking, lambda: agent.begin(ruleset, (seat,), (match.agent_seed(seat),)))
-    if isinstance(ending, _Ending):
-        return replace(ending, detail=f"reset: {ending.detail}") if ending.reason == CRASH else ending
-    return None
-
-
-def _ask(match: Match, agent: Agent, seat: int, table: Table, thinking: Thinking, tally: _Tally) -> Any:
-    view, legal = table.view(seat), table.legal(seat)
-    found, seconds = _think(match, seat, agent, thinking, lambda: read_answer(table.ruleset, agent.act(view, legal)))
-    tally.decisions[seat] += 1
-    tally.seconds[seat] += seconds
-    if isinstance(found, _Ending):
-        if found.reason != ILLEGAL:
-            return found
-        found = no_action(table.ruleset), found.detail
-    action, remark = found
-    if remark:
-        tally.remarks[seat] = remark
-    return action
-
-
-_SLACK = 5.0
-"""Seconds that an agent in a process of its own, which watches that process itself, has to say that it is late."""
-
-
-def _think(match: Match, seat: int, agent: Agent, thinking: Thinking, think: Callable[[], Any]) -> tuple[Any, float]:
-    """Action that an agent chooses, or the fault by which it ended the game; and the seconds that it took.
-
-    An answer may be anything; reading it may run its own code, and is part of the thinking.
-    """
-    outside = getattr(agent, "thinks_outside", False)
-    if outside and not agent.running:  # type: ignore[attr-defined]
-        thinking.warm(seat, match.seats[seat])
-    else:
-        thinking.start(seat, match.seats[seat], slack=_SLACK if outside else 0.0)
-    try:
-        found = think()
-    except EngineTimeout as error:
-        found = _Ending(seat, TIME_OUT, printable(str(error)))
-    except IllegalAnswer as error:
-        found = _Ending(seat, ILLEGAL, printable(str(error)))
-    except EngineKilled as error:
-        if thinking.patience:
-            thinking.stop()
-            raise Undecided(seat, printable(str(error))) from None
-        found = _Ending(seat, CRASH, describe(error))
-    except thinking.faults as error:
-        found = _Ending(seat, CRASH, str(error) if isinstance(error, HostedFault) else describe(error))
-    seconds = thinking.stop()
-    late = thinking.limit is not None and seconds > thinking.limit and not outside
-    if late and not isinstance(found, _Ending):
-        found = _Ending(seat, TIME_OUT, f"took {seconds:.3g} s, the limit is {thinking.limit:.3g} s")
-    return found, seconds
-
-
-def _record(match: Match, table: Table, tally: _Tally, ending: _Ending | None) -> Record:
-    ruleset = table.ruleset
-    data = np.array(tally.actions, action_dtype(ruleset)).tobytes() if tally.actions else b""
-    if ending is None:
-        return finished_record(
-            match, ruleset, table.states[0], data, tally.returns, tally.decisions, tally.seconds, tally.remarks,
-            tally.failures,
-        )  # fmt: skip
-    returns = tally.returns + forfeit_rewards(ruleset, ending.seat)
-    return Record(
-        match=match,
-        actions=data,
-        returns=tuple(float(x) for x in returns),
-        moves=int(table.states["steps"][0]),
-        reason=ending.reason,
-        culprit=ending.seat,
-        detail=ending.detail,
-        decisions=tuple(tally.decisions),
-        seconds=tuple(tally.seconds),
-        tie_break=_tie_break(ruleset, table.states[0]),
-        digest=digest(table.states[0]),
-        teams=teams_of(ruleset, table.states[0]),
-    )
 
 
 def finished_record(
@@ -476,24 +293,37 @@ def finished_record(
     ruleset: Ruleset,
     state: np.void,
     actions: bytes,
+    *,
     returns: np.ndarray,
-    decisions: Sequence[int],
-    seconds: Sequence[float],
-    remarks: Mapping[int, str],
+    decisions: Sequence[int] | np.ndarray,
+    seconds: Sequence[float] | np.ndarray,
+    remarks: Mapping[int, str] | None = None,
     failures: Mapping[int, str] | None = None,
-) -> Record:
-    """The record of a game that its rules, an illegal action or the step limit ended.
+    fault: Fault | None = None,
+) -> MatchRecord:
+    """The record of a game that has ended.
 
-    Where the rules replace actions, `detail` says whose, how many, and in which crash or time-out the last came about.
+    Args:
+        match, ruleset: what was played.
+        state: the final one.
+        actions: as `MatchRecord.actions`.
+        returns: `(players,)`, without what a fault costs.
+        decisions, seconds: as in `MatchRecord`.
+        remarks: what seats answered that was no action.
+        failures: the last crash or time-out of each seat, where the rules replace actions.
+        fault: what ended the game, if it was not its rules, an illegal action or the step limit.
     """
     reason = END_REASONS[int(state["end_reason"])]
     culprit, detail = None, _replaced(ruleset, state, failures or {})
-    if int(state["end_reason"]) == ILLEGAL_ACTION:
+    if fault is not None:
+        reason, culprit, detail = fault.reason, fault.seat, fault.detail
+        returns = returns + forfeit_rewards(ruleset, fault.seat)
+    elif int(state["end_reason"]) == ILLEGAL_ACTION:
         culprit = int(state["to_move"])
-        detail = remarks.get(culprit, "") or "action " + np.array2string(
+        detail = (remarks or {}).get(culprit, "") or "action " + np.array2string(
             decode_actions(ruleset, actions)[-1], separator=","
         ).replace("\n", "")
-    return Record(
+    return MatchRecord(
         match=match,
         actions=actions,
         returns=tuple(float(x) for x in returns),
@@ -533,19 +363,3 @@ def forfeit_rewards(ruleset: Ruleset, seat: int) -> np.ndarray:
     rewards = np.full(ruleset.num_players, others)
     rewards[seat] = lost
     return rewards
-
-
-def killed_record(match: Match, seat: int, reason: str, detail: str, actions: bytes) -> Record:
-    """The record of a game whose process had to be killed, or died, while `seat` was thinking after `actions`."""
-    ruleset = match.ruleset()
-    table = Table(ruleset)
-    table.begin(match.game_seed)
-    tally = _Tally([0] * ruleset.num_players, [0.0] * ruleset.num_players, np.zeros(ruleset.num_players))
-    for action in decode_actions(ruleset, actions):
-        for mover in table.movers:
-            tally.decisions[mover] += 1
-        tally.actions.append(action)
-        table.play(action)
-        tally.returns += table.states["rewards"][0][: ruleset.num_players]
-    tally.decisions[seat] += 1
-    return _record(match, table, tally, _Ending(seat, reason, detail))

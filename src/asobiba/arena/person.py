@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 
 from asobiba.api.render import ansi
-from asobiba.arena.match import Match, Record, play_match
+from asobiba.arena.match import Match, MatchRecord
+from asobiba.arena.playing import play_match
 from asobiba.arena.replay import replay
 from asobiba.arena.secret import Secret
 from asobiba.core import Agent, AsobibaError, NotationError, Ruleset
@@ -134,13 +135,13 @@ def grouped(texts: Sequence[str]) -> str:
 
 
 def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
-    """What a player is asked for, if the game's notation says so (`status_text`); else an empty text."""
+    """The question that a player is asked, if the game's notation words one (`status_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "status_text")
     return str(ruleset.notation.status_text(ruleset, view, seat)) if known else ""
 
 
 def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
-    """Who won by the rules, if the game's notation says so (`end_text`); else an empty text."""
+    """The winner by the rules, if the game's notation names one (`end_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "end_text")
     return str(ruleset.notation.end_text(ruleset, state, seat)) if known and bool(state["terminated"]) else ""
 
@@ -229,7 +230,7 @@ def play_person(
     opponents: Sequence[Agent],
     secret: Secret,
     names: Sequence[str] | None = None,
-) -> Record:
+) -> MatchRecord:
     """A game of a person against agents, told move by move.
 
     Args:
@@ -259,13 +260,13 @@ def play_person(
     return record
 
 
-def result_text(record: Record) -> str:
+def result_text(record: MatchRecord) -> str:
     """Winners: all of a team."""
     names = list(dict.fromkeys(record.match.seats[seat] for seat in record.winners))
     return f"{', '.join(names)} win{'s' if len(names) == 1 else ''}" if names else "drawn"
 
 
-def _outcome(ruleset: Ruleset, record: Record, seat: int) -> str:
+def _outcome(ruleset: Ruleset, record: MatchRecord, seat: int) -> str:
     if ruleset.num_players == 1:
         result = f"Your return is {record.returns[0]:g}"
     elif record.winner < 0:

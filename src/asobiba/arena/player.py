@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from asobiba.arena.lockstep import play_lockstep
-from asobiba.arena.match import CRASH, Match, Record, Table, Thinking, Undecided, killed_record, play_match
+from asobiba.arena.match import CRASH, LiveGame, Match, MatchRecord
+from asobiba.arena.playing import killed_record, play_lockstep, play_match
+from asobiba.arena.referee import Clock, Undecided
 from asobiba.arena.trust import NOBODY, Trust, contained, make_player
 from asobiba.core import Agent, AsobibaError, KernelAgent
 from asobiba.core.answers import describe
@@ -86,13 +87,13 @@ class Checked:
     kernel: bool
 
 
-class SharedThinking(Thinking):
+class SharedClock(Clock):
     faults = (BaseException,)
     patience = True
 
-    def __init__(self, clock: Any, log: Any, terms: Terms):
+    def __init__(self, fields: Any, log: Any, terms: Terms):
         super().__init__(terms.limit)
-        self._clock, self._log, self._terms = clock, memoryview(log).cast("B"), terms
+        self._fields, self._log, self._terms = fields, memoryview(log).cast("B"), terms
         self.pauses = Pauses()
         self.suspects = terms.suspects
         self._pid = os.getpid()
@@ -106,46 +107,46 @@ class SharedThinking(Thinking):
         else:
             allowed = max(self._terms.warm_up, self.limit)
             self._begin(seat, _WALL_PER_CPU * allowed)
-            self._clock[WARMING] = time.process_time() + allowed
+            self._fields[WARMING] = time.process_time() + allowed
 
     def _begin(self, seat: int, allowed: float | None) -> None:
-        self._clock[ALLOWED] = np.inf if allowed is None else allowed
-        self._clock[SEAT] = seat
-        self._clock[WARMING] = 0
-        self._clock[BEFORE] = self._before = self.pauses.total
+        self._fields[ALLOWED] = np.inf if allowed is None else allowed
+        self._fields[SEAT] = seat
+        self._fields[WARMING] = 0
+        self._fields[BEFORE] = self._before = self.pauses.total
         self._began = time.monotonic()
-        self._clock[STARTED] = self._began
+        self._fields[STARTED] = self._began
 
     def stop(self) -> float:
         if os.getpid() != self._pid:  # an agent has forked, and its child has come back too
             os._exit(0)
-        self._clock[STARTED] = 0.0
+        self._fields[STARTED] = 0.0
         passed = time.monotonic() - self._began
         # Looking at the pauses costs more than most moves take.
         return passed if self.limit is None or passed < self.limit / 2 else passed - (self.pauses.total - self._before)
 
     def begin_match(self, index: int) -> None:
-        self._clock[NOTED] = 0
-        self._clock[INDEX] = index
+        self._fields[NOTED] = 0
+        self._fields[INDEX] = index
 
     def note(self, action: bytes) -> None:
-        begin = int(self._clock[NOTED])
+        begin = int(self._fields[NOTED])
         if begin + len(action) <= len(self._log):
             self._log[begin : begin + len(action)] = action
-            self._clock[NOTED] = begin + len(action)
+            self._fields[NOTED] = begin + len(action)
 
     def beat(self) -> None:
         """A sign of life, every `TICK`."""
-        self._clock[PAUSED] = self.pauses.tick()
-        self._clock[CPU] = time.process_time()
-        self._clock[BEAT] = time.monotonic()
+        self._fields[PAUSED] = self.pauses.tick()
+        self._fields[CPU] = time.process_time()
+        self._fields[BEAT] = time.monotonic()
 
 
 class Player:
     """Plays units, keeping the agents that it has built."""
 
-    def __init__(self, thinking: SharedThinking, terms: Terms):
-        self.thinking, self.terms = thinking, terms
+    def __init__(self, clock: SharedClock, terms: Terms):
+        self.clock, self.terms = clock, terms
         self._agents: dict[tuple, Agent] = {}
         self._checked: dict[tuple, Agent] = {}
         """Agents that began a game and have not played yet."""
@@ -153,7 +154,7 @@ class Player:
 
     def suspect(self, agents: frozenset[str]) -> None:
         """These agents have overstepped their warm-up, here or elsewhere: they have no more time than for a move."""
-        self.thinking.suspects |= agents
+        self.clock.suspects |= agents
         self._told |= agents
 
     def _late(self) -> Iterator[Late]:
@@ -170,25 +171,25 @@ class Player:
             yield from self._late()
 
     def _play(self, unit: Unit) -> Iterator[Any]:
-        self.thinking.begin_match(0)
+        self.clock.begin_match(0)
         if unit.kind == "warm":
             self._seat(unit.matches[0], 0, "warm")
         elif unit.kind == "check":
             yield Checked(self._check(unit.matches[0]))
         elif unit.kind == "batch":
             agents: Any = [self._seat(unit.matches[0], seat, "batch") for seat in range(len(unit.matches[0].seats))]
-            yield from play_lockstep(unit.matches, agents, self.thinking)
+            yield from play_lockstep(unit.matches, agents, self.clock)
         else:
             for index, match in enumerate(unit.matches):
-                self.thinking.begin_match(index)
+                self.clock.begin_match(index)
                 yield self._single(match, unit.strikes if index == 0 else 0)
 
-    def _single(self, match: Match, strikes: int) -> list[Record] | Unit:
+    def _single(self, match: Match, strikes: int) -> list[MatchRecord] | Unit:
         agents = []
         try:
             for seat in range(len(match.seats)):
                 agents.append(self._seat(match, seat, "single"))
-            record = play_match(match, agents, self.thinking)
+            record = play_match(match, agents, self.clock)
         except Undecided as error:
             if strikes + 1 < MOST_STRIKES:
                 return Unit((match,), "single", strikes=strikes + 1)
@@ -201,15 +202,15 @@ class Player:
         text = match.seats[seat]
         key = (match.game, match.parameters_text, text, seat, kind)
         if key not in self._agents:
-            self.thinking.warm(seat, text)
+            self.clock.warm(seat, text)
             try:
                 agent = self._build(match, text)
                 _warm(match, agent, seat, kind)
             finally:
-                self.thinking.stop()
+                self.clock.stop()
             self._agents[key] = agent
         agent = self._agents[key]
-        if getattr(agent, "thinks_outside", False) and (text in self.thinking.suspects):
+        if getattr(agent, "thinks_outside", False) and (text in self.clock.suspects):
             agent.started_late = True  # type: ignore[attr-defined]
         return agent
 
@@ -233,7 +234,7 @@ class Player:
         Raises:
             AsobibaError, FileNotFoundError: if it cannot play this game at all. Other faults lose it its games.
         """
-        self.thinking.warm(0, match.seats[0])
+        self.clock.warm(0, match.seats[0])
         try:
             agent = self._build(match, match.seats[0])
             agent.reset(match.ruleset(), 0, 0)
@@ -252,7 +253,7 @@ class Player:
         except BaseException:  # its games will show it, and put it on record
             pass
         finally:
-            self.thinking.stop()
+            self.clock.stop()
         return False
 
     def close(self) -> None:
@@ -266,7 +267,7 @@ class _NotBuilt(Exception):
 
 
 def containment_of(match: Match, terms: Terms) -> str:
-    """Record of the containment of a match's agents."""
+    """The entry on record about the containment of a match's agents."""
     game = match.ruleset().game
     words = [terms.containment.name if contained(game, text, terms.trust) else "" for text in match.seats]
     return ",".join(words) if any(words) else ""
@@ -277,11 +278,11 @@ def _warm(match: Match, agent: Agent, seat: int, kind: str) -> None:
     with contextlib.suppress(BaseException):  # a game will show it, and put it on record
         if kind == "single":
             ruleset = match.ruleset()
-            table = Table(ruleset)
-            table.begin(0)  # not the game that is to be played
-            mover = seat if seat in table.movers else table.movers[0]
+            live = LiveGame(ruleset)
+            live.begin(0)  # not the game that is to be played
+            mover = seat if seat in live.movers else live.movers[0]
             agent.begin(ruleset, (mover,), (0,))
-            agent.act(table.view(mover), table.legal(mover))
+            agent.act(live.view(mover), live.legal(mover))
         else:
             agents: Any = [agent] * len(match.seats)
             next(play_lockstep([match], agents, stop_after=1), None)

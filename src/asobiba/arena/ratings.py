@@ -64,7 +64,7 @@ def agent_names(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def outcomes(results: Sequence[Result], agents: Sequence[str] | None = None) -> Outcomes:
-    """Counts who finished above whom."""
+    """Counts how often each player finished above each other."""
     found = Results.of(results)
     names = tuple(agents or agent_names(found))
     index = {name: k for k, name in enumerate(names)}

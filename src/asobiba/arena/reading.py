@@ -12,16 +12,17 @@ from asobiba.arena.ledger import ListSeal, out_of_place
 from asobiba.arena.match import REASONS
 from asobiba.arena.results import Results
 from asobiba.arena.schema import AGENTS, MATCHES, SEATS, SECRETS
-from asobiba.arena.seals import seals, text_hash
+from asobiba.arena.seals import content, seals, text_hash
 
 _NONE = -(1 << 31)
 _NO_NUMBER = -1e300
 """Stands for what is not there while rows are read."""
+# Keys have 32 letters and times 25; what is longer must not be taken for what it begins with.
 _MATCH = np.dtype(
     [
-        ("id", np.int64), ("key", "S32"), ("seed", np.int64), ("winner", np.int64), ("moves", np.int64),
+        ("id", np.int64), ("key", "S33"), ("seed", np.int64), ("winner", np.int64), ("moves", np.int64),
         ("reason", np.int64), ("culprit", np.int64), ("content", np.int64), ("seal", np.int64),
-        ("sequence", np.int64), ("secret", np.int64), ("played_at", "S25"),
+        ("sequence", np.int64), ("secret", np.int64), ("played_at", "S26"),
     ]
 )  # fmt: skip
 _SEAT = np.dtype(
@@ -34,7 +35,7 @@ _SEAT = np.dtype(
 
 @dataclass(frozen=True)
 class Examined:
-    """What a store holds of a ruleset.
+    """The contents of a store for one ruleset.
 
     Args:
         results: of the matches that are sound, in the order of their list.
@@ -50,6 +51,20 @@ class Examined:
     def sound(self) -> bool:
         """Whether nothing is wrong."""
         return not self.damaged and not self.faults
+
+
+def changed_contents(connection: sa.Connection, ruleset: int) -> set[int]:
+    """The numbers of matches whose texts and bytes (actions, detail, final state, containment) do not agree with their
+    digest, which the seal holds."""
+    columns = [MATCHES.c[name] for name in ("id", "content", "actions", "detail", "digest", "contained")]
+    found = set()
+    for number, known, *parts in connection.execute(sa.select(*columns).where(MATCHES.c.ruleset == ruleset)):
+        try:
+            if content(*parts) != known:
+                found.add(number)
+        except (AttributeError, TypeError, UnicodeError):  # a number or nothing where a text belongs
+            found.add(number)
+    return found
 
 
 def read_results(connection: sa.Connection, ruleset: int, seats: int) -> Examined:
@@ -129,7 +144,7 @@ def read_results(connection: sa.Connection, ruleset: int, seats: int) -> Examine
         hashes[found["agent"]], found["return"], found["decisions"], found["seconds"], found["tie_break"], found["team"],
         head["sequence"], _hashes(head["played_at"]), np.array([secrets.get(k, 0) for k in head["secret"].tolist()], np.int64),
     ]  # fmt: skip
-    sound = seals(head["key"], columns) == head["seal"]
+    sound = (seals(head["key"], columns) == head["seal"]) & (np.char.str_len(head["key"]) == 32)
     won = results.won
     sound &= np.where(won.any(1), won.argmax(1), -1) == head["winner"]
     damaged |= set(head["id"][~sound].tolist())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from asobiba.arena.match import REASONS, Record
+from asobiba.arena.match import REASONS, MatchRecord
 from asobiba.arena.seals import content, seals, text_hash
 
 
@@ -24,18 +24,18 @@ class Listed(NamedTuple):
     """A match on record: its number, what happened, its entry in the list, and the seal it has."""
 
     number: int
-    record: Record
+    record: MatchRecord
     entry: Entry
     seal: int
 
 
-def record_seal(record: Record, entry: Entry) -> int:
+def record_seal(record: MatchRecord, entry: Entry) -> int:
     """The seal of one record."""
     inner = content(record.actions, record.detail, record.digest, record.contained)
     return record_seals([record], [inner], [entry])[0]
 
 
-def record_seals(records: Sequence[Record], contents: Sequence[int], entries: Sequence[Entry]) -> list[int]:
+def record_seals(records: Sequence[MatchRecord], contents: Sequence[int], entries: Sequence[Entry]) -> list[int]:
     """The seals of records, whose contents have these digests."""
     found: dict[int, int] = {}
     sizes: dict[int, list[int]] = {}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.arena.ledger import ListSeal, out_of_place
-from asobiba.arena.match import REASONS, Match, Record, action_dtype, parameters_text
+from asobiba.arena.match import REASONS, Match, MatchRecord, action_dtype, parameters_text
 from asobiba.arena.record_seals import Entry, Listed, record_seals
 from asobiba.arena.results import Result, Results
 from asobiba.arena.seals import content
@@ -176,7 +176,7 @@ class RecordsFile:
             secret = self._secrets[columns["secret"][row]]
             breaks, teams = columns["tie_break"][row].tolist(), columns["teams"][row].tolist()
             culprit = int(columns["culprit"][row])
-            record = Record(
+            record = MatchRecord(
                 match=match if secret is None else secret.deal(match),
                 actions=columns["actions"][self._begins[row] : self._begins[row + 1]].tobytes(),
                 returns=tuple(columns["returns"][row].tolist()),
@@ -198,7 +198,7 @@ class RecordsFile:
             yield Listed(entry.sequence + 1, record, entry, int(columns["seal"][row]))
 
     def faults(self) -> list[tuple[str, str]]:
-        """What does not agree with the seals, without playing anything: what it is called and what is wrong."""
+        """The entries that do not agree with the seals, without playing anything: their names and what is wrong."""
         columns = self._columns
         total = ListSeal(*self.header["list"])
         places = columns["sequence"].astype(np.int64)
@@ -219,7 +219,7 @@ class RecordsFile:
         return record_seals([one.record for one in listed], inner, [one.entry for one in listed])
 
     def results(self) -> Results:
-        """What tables read."""
+        """The columns that tables read."""
         return Results.of([_result(one) for one in self.listed()])
 
 

@@ -11,9 +11,9 @@ from asobiba.arena.match import (
     CRASH,
     ILLEGAL,
     TIME_OUT,
-    Record,
+    LiveGame,
+    MatchRecord,
     ReplayError,
-    Table,
     decode_actions,
     digest,
     forfeit_rewards,
@@ -22,31 +22,31 @@ from asobiba.arena.match import (
 from asobiba.core.record import END_REASONS
 
 
-def replay(record: Record) -> Iterator[tuple[np.void, Any]]:
+def replay(record: MatchRecord) -> Iterator[tuple[np.void, Any]]:
     """Plays a record again: yields `(state, action that follows)` for every position, the last with `None`.
 
     Raises:
         ReplayError: if the final state's bytes, or the length, are not those on record.
     """
     ruleset = record.match.ruleset()
-    table = Table(ruleset)
-    table.begin(record.match.game_seed)
+    live = LiveGame(ruleset)
+    live.begin(record.match.game_seed)
     actions = decode_actions(ruleset, record.actions)
     for action in actions:
-        if table.over:
-            raise ReplayError(f"match {record.match.key}: the game is over after {table.state['steps']} actions, "
+        if live.over:
+            raise ReplayError(f"match {record.match.key}: the game is over after {live.state['steps']} actions, "
                               f"but {len(actions)} are on record")  # fmt: skip
-        yield table.states.copy()[0], action
-        table.play(action)
-    if digest(table.states[0]) != record.digest:
+        yield live.states.copy()[0], action
+        live.play(action)
+    if digest(live.states[0]) != record.digest:
         raise ReplayError(
             f"match {record.match.key}: replaying its {len(actions)} actions gives another final state than the one "
             "on record; the rules have changed or the record is damaged"
         )
-    yield table.states.copy()[0], None
+    yield live.states.copy()[0], None
 
 
-def verify(record: Record) -> None:
+def check_record(record: MatchRecord) -> None:
     """Replays a record and compares all that the rules decide.
 
     Raises:

@@ -22,11 +22,17 @@ from asobiba.arena.results import Result, Results
 from asobiba.arena.show import headline, pictures
 from asobiba.arena.standings import Standing, Standings, columns
 from asobiba.arena.store import Store
+from asobiba.core.answers import printable
 
 _SAMPLES = 6
 _FRAMES = 300
 _PACKED_BYTES = 200_000
 """Of the pictures of one game; where they are more, every second one is left out until they fit."""
+
+
+def _shown(value: Any) -> Any:
+    # A text as it stands on the page, with nothing unprintable in it; markup stays markup.
+    return type(value)(printable(value)) if isinstance(value, str) else value
 
 
 def write_report(path: Path, table: Standings, results: Sequence[Result], store: Store) -> None:
@@ -39,7 +45,7 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
         store: holds their records.
     """
     template = files("asobiba.arena").joinpath("report.html").read_text(encoding="utf-8")
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
+    page = Environment(autoescape=True, finalize=_shown, trim_blocks=True, lstrip_blocks=True).from_string(template)
     head, rows = columns(table)
     found = Results.of(results)
     text = page.render(

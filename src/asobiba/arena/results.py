@@ -20,7 +20,7 @@ class Result:
         seats: the agents, first seat first.
         winner: the winning seat (of a team: its first), or -1.
         teams: each seat's team, where the game declares teams.
-        The rest is as in `Record`.
+        The rest is as in `MatchRecord`.
     """
 
     number: int

@@ -87,7 +87,7 @@ def seatings(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: in
     """Seatings of a group under its seed number `index`: each agent equally often in each seat.
 
     Up to `MOST_SEATS_PERMUTED` seats these are all permutations. With more, an order round the table is drawn from the
-    seed and turned through all seats. Successive seeds change who sits beside whom: in `neighbour_orders(len(group))`
+    seed and turned through all seats. Successive seeds change the neighbours: in `neighbour_orders(len(group))`
     seeds everybody follows everybody else.
     """
     members = sorted(group)

@@ -26,7 +26,7 @@ BYTES = 16
 
 @dataclass(frozen=True)
 class Secret:
-    """What the seeds of many matches follow from.
+    """The secret that the seeds of many matches follow from.
 
     Args:
         bits: 16 random bytes.
@@ -80,14 +80,14 @@ class Secret:
 
     @property
     def announced(self) -> str:
-        """What is said before games begin."""
+        """The announcement before games begin."""
         if self.seed is not None:
             return f"The seeds are public: they follow from --seed {self.seed}"
         return f"The seeds follow from a secret that is told at the end; its SHA-256: {self.commitment}"
 
     @property
     def told(self) -> str:
-        """What is said when they are over."""
+        """The disclosure when they are over."""
         if self.seed is not None:
             return f"The seeds were public: they follow from --seed {self.seed}"
         return f"The seeds followed from --secret {self.text} (compare: printf %s {self.text} | sha256sum)"

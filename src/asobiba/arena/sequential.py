@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from asobiba.arena.executors import Executor
-from asobiba.arena.match import Record
+from asobiba.arena.match import MatchRecord
 from asobiba.arena.schedule import meetings, strangers
 from asobiba.arena.secret import Secret
 from asobiba.core import AsobibaError, Ruleset
@@ -87,7 +87,7 @@ class SequentialTest:
         return self.elo0 if self.ratio <= low else self.elo1 if self.ratio >= high else None
 
 
-def pair_score(one: Record, other: Record, agent: str) -> float:
+def pair_score(one: MatchRecord, other: MatchRecord, agent: str) -> float:
     """Score of `agent` in two games, 0 to 1."""
     total = 0.0
     for record in (one, other):
@@ -105,7 +105,7 @@ def run_test(
     most: int = 20_000,
     secret: Secret | None = None,
     batch: int = 64,
-) -> Iterator[list[Record]]:
+) -> Iterator[list[MatchRecord]]:
     """Plays pairs until the test is decided or `most` games are played; yields the records of each batch.
 
     Args:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from asobiba.api.render import ansi, film_fps, save_movie, svg
-from asobiba.arena.match import Record
+from asobiba.arena.match import MatchRecord
 from asobiba.arena.person import move_text, result_text
 from asobiba.arena.replay import replay
 from asobiba.core import AsobibaError
 from asobiba.core.answers import printable
 
 
-def headline(record: Record) -> str:
+def headline(record: MatchRecord) -> str:
     """Players of a match, and how it ended."""
     match = record.match
     result = result_text(record)
@@ -28,7 +28,7 @@ def headline(record: Record) -> str:
     return printable(text + (f" ({record.detail})" if record.detail else ""))
 
 
-def replay_text(record: Record, seat: int | None = None) -> str:
+def replay_text(record: MatchRecord, seat: int | None = None) -> str:
     """Every position and move as text; `seat` shows what this seat knew, and no moves."""
     ruleset = record.match.ruleset()
     parts = [headline(record)]
@@ -44,7 +44,7 @@ def replay_text(record: Record, seat: int | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def record_json(record: Record) -> dict[str, Any]:
+def record_json(record: MatchRecord) -> dict[str, Any]:
     """A record as plain data: what `Ruleset.replay` of the JavaScript package takes. Actions are in base 64."""
     match = record.match
     return {
@@ -62,7 +62,7 @@ def record_json(record: Record) -> dict[str, Any]:
     }
 
 
-def pictures(record: Record, seat: int | None = None) -> Iterator[str]:
+def pictures(record: MatchRecord, seat: int | None = None) -> Iterator[str]:
     """The SVG pictures of a record, animated where the game draws in-between frames."""
     ruleset = record.match.ruleset()
     animated = seat is None and ruleset.game.draw is not None and hasattr(ruleset.draw, "frames")
@@ -75,7 +75,7 @@ def pictures(record: Record, seat: int | None = None) -> Iterator[str]:
         before, last = state, action
 
 
-def save_film(path: Path, record: Record, seat: int | None = None, fps: float | None = None) -> None:
+def save_film(path: Path, record: MatchRecord, seat: int | None = None, fps: float | None = None) -> None:
     """Writes a `.gif` or `.mp4` film, or an `.svg` picture of the last position; `fps` is by default the game's own.
 
     Raises:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.arena.match import CRASH, ILLEGAL, REASONS, TIME_OUT, TRUNCATION, Record
+from asobiba.arena.match import CRASH, ILLEGAL, REASONS, TIME_OUT, TRUNCATION, MatchRecord
 from asobiba.arena.ratings import Rating, bradley_terry, mean_return, wilson
 from asobiba.arena.results import Result, Results
 from asobiba.arena.wwg import weighted_winning_degree
 from asobiba.core import Ruleset
+from asobiba.core.answers import printable
 
 PROVISIONAL = 50
 """With fewer games a rating is marked as provisional."""
@@ -88,7 +89,7 @@ class Standings:
     seeds: str = ""
 
 
-def as_result(record: Record, number: int = 0) -> Result:
+def as_result(record: MatchRecord, number: int = 0) -> Result:
     """A record that is in no store, in the form that ratings read."""
     return Result(
         number=number,
@@ -270,14 +271,16 @@ def to_markdown(table: Standings) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as it stands in Markdown, whatever is in it: no markup, no HTML, no link, no new line."""
-    shown = "".join(f"\\{c}" if c in "\\`*_[]<>|~!" else c for c in text.replace("&", "&amp;"))
+    """A text as it stands in Markdown, whatever is in it: no markup, no HTML, no link, no new line, nothing unprintable."""
+    shown = "".join(f"\\{c}" if c in "\\`*_[]<>|~!" else c for c in printable(text).replace("&", "&amp;"))
     return " ".join(shown.replace("://", ":\u200b//").split())
 
 
 def _cell(value: Any) -> Any:
-    # A text that a spreadsheet would take for a formula begins with an apostrophe.
-    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+    # A text that a spreadsheet would take for a formula begins with an apostrophe; nothing unprintable reaches a terminal.
+    if not isinstance(value, str):
+        return value
+    return printable(f"'{value}" if value[:1] in tuple("=+-@\t\r") else value)
 
 
 def to_csv(table: Standings) -> str:

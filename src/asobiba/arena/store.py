@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import re
 import sqlite3
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -29,24 +26,21 @@ from asobiba.arena.ledger import (
     secret_number,
     used_secrets,
 )
-from asobiba.arena.match import Match, Record, parameters_text
-from asobiba.arena.reading import Examined, read_results
+from asobiba.arena.match import Match, MatchRecord, parameters_text
+from asobiba.arena.reading import Examined, changed_contents, read_results
 from asobiba.arena.record_seals import Entry, Listed, record_seal, record_seals
 from asobiba.arena.results import Result, Results
 from asobiba.arena.schema import AGENTS, MATCHES, META, RULESETS, SEATS, SECRETS
 from asobiba.arena.seals import content
 from asobiba.arena.secret import Secret
-from asobiba.core import AsobibaError, Game, MissingExtra, Ruleset
+from asobiba.arena.store_place import StoreError, chosen_store, connect, default_store, hidden, require_file, url_of
+from asobiba.core import Ruleset
 
-__all__ = ["MIXED", "DamagedStore", "Result", "Store", "StoreError", "default_store"]
+__all__ = ["MIXED", "DamagedStore", "Result", "Store", "StoreError", "chosen_store", "default_store"]
 _CHUNK = 1000
 """Records of one statement."""
 MIXED = "mixed"
 """Instead of a digest, where a league's matches were played by more than one edition of the code."""
-
-
-class StoreError(AsobibaError, OSError):
-    """A store that cannot be opened, read or written."""
 
 
 class DamagedStore(StoreError):
@@ -69,57 +63,6 @@ class DamagedStore(StoreError):
         self.numbers, self.faults = tuple(numbers), tuple(faults)
 
 
-VARIABLE = "ASOBIBA_STORE"
-"""The environment variable that names a store where no `--store` is given."""
-
-
-def chosen_store(game: Game, text: str | None = None) -> str | Path:
-    """The store that a command line names, without a password that other users could read there.
-
-    Args:
-        text: a path, a URL without a password, or `@FILE`: a file that holds a URL; `None`: what `$ASOBIBA_STORE` says (with
-            a password, if need be), or `default_store`.
-
-    Raises:
-        StoreError: for a URL with a password, and for a file that others may read.
-    """
-    if text is None:
-        return os.environ.get(VARIABLE) or default_store(game)
-    if text.startswith("@"):
-        return _read_place(Path(text[1:]))
-    if "://" in text and _hidden(text) != text:
-        raise StoreError(
-            f"--store {_hidden(text)} has a password in it, and everybody on this machine can read command lines. Put the URL "
-            f"into a file (--store @FILE) or into the variable {VARIABLE}, or leave the password out and put it into "
-            "~/.pgpass or the variable PGPASSWORD"
-        )
-    return text
-
-
-def _read_place(file: Path) -> str:
-    try:
-        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"cannot read the store's URL from {file}: {error}") from None
-    if os.name == "posix" and mode & 0o077:
-        raise StoreError(f"{file}, which holds the store's URL, may be read by others: chmod 600 {file}")
-    if not text or "\n" in text:
-        raise StoreError(
-            f"{file} holds no URL of a store: expected one line, such as postgresql://user:password@host/database"
-        )
-    return text
-
-
-def _hidden(place: str) -> str:
-    """A store's place without its password."""
-    return re.sub(r"([?&]password=)[^&]*", r"\1***", re.sub(r"(://[^/@:]*:)[^/]*@", r"\1***@", place))
-
-
-def default_store(game: Game) -> Path:
-    """File in which the league of a game keeps its results, relative to the working folder."""
-    return Path("runs") / "league" / f"{game.name}.sqlite"
-
-
 class Store:
     """Results in a database.
 
@@ -132,16 +75,16 @@ class Store:
     """
 
     def __init__(self, place: str | Path, create: bool = True):
-        self.place = _hidden(str(place))
+        self.place = hidden(str(place))
         self.upgraded: Path | None = None
         """The copy of the older store that this one was upgraded from."""
-        url, path = _url(str(place))
+        url, path = url_of(str(place))
         if path is not None:
-            _require_file(path, create)
+            require_file(path, create)
         self.is_file = path is not None
         self._temporary: tempfile.TemporaryDirectory | None = None
         self._writes = create
-        self._engine = self._open(url, path, frozen=False)
+        self._engine = connect(url, path, writes=create)
         self._known: dict[tuple, int] = {}
         try:
             self._prepare(path, create)
@@ -149,29 +92,8 @@ class Store:
             if path is None or create:
                 raise
             self._engine.dispose()
-            self._engine = self._open(url, path, frozen=True)  # as on a medium that cannot be written
+            self._engine = connect(url, path, writes=create, frozen=True)  # as on a medium that cannot be written
             self._prepare(path, create)
-
-    def _open(self, url: sa.URL, path: Path | None, frozen: bool) -> sa.Engine:
-        try:
-            if path is not None and not self._writes:
-                how = "?mode=ro&immutable=1" if frozen else "?mode=ro"
-                place = path.absolute().as_uri() + how
-                engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(place, uri=True, timeout=30))
-            else:
-                # A database without an encoding of its own gives bytes, unless it is told what text is.
-                text = {"client_encoding": "utf8"} if url.get_backend_name() == "postgresql" else {}
-                engine = sa.create_engine(url, connect_args=text)
-        except ModuleNotFoundError as error:
-            if url.get_backend_name() == "postgresql":
-                raise MissingExtra(error.name or "psycopg", "postgres") from None
-            raise StoreError(f"the driver of {self.place!r} is not installed: {error}") from None
-        except sa.exc.ArgumentError as error:
-            raise StoreError(f"cannot read the store's URL {self.place!r}: {error}") from None
-        if url.get_backend_name() == "sqlite":
-            sa.event.listen(engine, "connect", _write_ahead if self._writes else _by_hand)
-            sa.event.listen(engine, "begin", _begin)
-        return engine
 
     def _prepare(self, path: Path | None, create: bool) -> None:
         """Makes the tables, or brings older ones up to date."""
@@ -208,7 +130,7 @@ class Store:
             raise StoreError(f"the store {self.place} cannot be used: {error}") from None
         with Store(copy):
             pass
-        self._engine = self._open(*_url(str(copy)), frozen=False)
+        self._engine = connect(*url_of(str(copy)), writes=self._writes)
 
     def _check(self, connection: sa.Connection, create: bool) -> str | None:
         """The store's format; `None` if it is to be made."""
@@ -267,7 +189,7 @@ class Store:
             self._known[key] = int(connection.execute(sa.select(table.c.id).where(where)).scalar_one())
         return self._known[key]
 
-    def write(self, records: Iterable[Record], secret: Secret | None = None) -> int:
+    def write(self, records: Iterable[MatchRecord], secret: Secret | None = None) -> int:
         """Adds records in one transaction and returns how many were new; a match that is there already stays as it is.
 
         Args:
@@ -296,12 +218,14 @@ class Store:
             game, version, text = of.game.name, of.game.version, parameters_text(of.parameters)
         return self._id(connection, RULESETS, game=game, version=version, parameters=text)
 
-    def _write(self, connection: sa.Connection, records: Sequence[Record], secret: Secret | None, time: str) -> int:
+    def _write(
+        self, connection: sa.Connection, records: Sequence[MatchRecord], secret: Secret | None, time: str
+    ) -> int:
         by_key = {record.match.key: record for record in records}
         here = sa.select(MATCHES.c.key, MATCHES.c.id).where(MATCHES.c.key.in_(list(by_key)))
         before = {row.key for row in connection.execute(here)}
         fresh = [record for key, record in by_key.items() if key not in before]
-        rulesets: dict[int, list[Record]] = {}
+        rulesets: dict[int, list[MatchRecord]] = {}
         for record in fresh:
             rulesets.setdefault(self._ruleset(connection, record.match), []).append(record)
         for ruleset, some in rulesets.items():
@@ -309,7 +233,7 @@ class Store:
         return len(fresh)
 
     def _write_list(
-        self, connection: sa.Connection, ruleset: int, fresh: Sequence[Record], secret: Secret | None, time: str
+        self, connection: sa.Connection, ruleset: int, fresh: Sequence[MatchRecord], secret: Secret | None, time: str
     ) -> None:
         """Adds matches at the end of the list of their ruleset."""
         listed = ListSeal.read(connection, ruleset)
@@ -377,7 +301,7 @@ class Store:
             publish_secrets(connection, self._ruleset(connection, ruleset))
 
     def secrets(self, ruleset: Ruleset) -> list[UsedSecret]:
-        """What the seeds of the ruleset's matches follow from."""
+        """The secret that the seeds of the ruleset's matches follow from."""
         with self._connection() as connection:
             number = self._number(connection, ruleset)
             return [] if number is None else used_secrets(connection, number)
@@ -431,19 +355,26 @@ class Store:
                 "choose another file with --store"
             )
 
-    def results(self, ruleset: Ruleset, undamaged: bool = False) -> Results:
+    def results(self, ruleset: Ruleset, undamaged: bool = False, contents: bool = False) -> Results:
         """All results under this ruleset, in the order in which they were written.
 
         Args:
             undamaged: the sound ones, instead of refusing.
+            contents: whether to look at what ratings do not read too, such as actions; a few seconds for a million matches.
 
         Raises:
             DamagedStore: if there are matches that do not agree with their seals, or the list is not whole.
         """
         found = self.examine(ruleset)
-        if not found.sound and not undamaged:
-            raise DamagedStore(self.place, found.damaged, found.faults)
-        return found.results
+        changed: set[int] = set()
+        if contents:
+            with self._connection() as connection:
+                number = self._number(connection, ruleset)
+                changed = set() if number is None else changed_contents(connection, number)
+        if (changed or not found.sound) and not undamaged:
+            raise DamagedStore(self.place, tuple(sorted({*found.damaged, *changed})), found.faults)
+        kept = ~np.isin(found.results.number, list(changed))
+        return found.results if kept.all() else found.results.take(np.flatnonzero(kept))
 
     def examine(self, ruleset: Ruleset) -> Examined:
         """The sound results under this ruleset, and what is wrong with the others and the list."""
@@ -485,7 +416,7 @@ class Store:
                 games[row.id] = (*games.get(row.id, (bytes(row.actions),)), row.agent)
         return len(set(games.values()))
 
-    def record(self, number: int | str) -> Record:
+    def record(self, number: int | str) -> MatchRecord:
         """The full record of a match: by its number, or by the beginning of its key (8 digits or more).
 
         Raises:
@@ -532,7 +463,7 @@ class Store:
                         yield Listed(number, _record(row, seats[number]), entry, row.seal)
 
     def list_seal(self, ruleset: Ruleset) -> ListSeal:
-        """How many matches of this ruleset were written, and the sum of their seals."""
+        """Number of matches of this ruleset that were written, and the sum of their seals."""
         with self._connection() as connection:
             number = self._number(connection, ruleset)
             return ListSeal() if number is None else ListSeal.read(connection, number)
@@ -573,7 +504,7 @@ def _seats() -> sa.Select:
     return sa.select(SEATS, AGENTS.c.name).join(AGENTS).order_by(SEATS.c.match, SEATS.c.seat)
 
 
-def _record(row: Any, seats: Sequence[Any]) -> Record:
+def _record(row: Any, seats: Sequence[Any]) -> MatchRecord:
     """The record that these rows hold.
 
     Raises:
@@ -583,7 +514,7 @@ def _record(row: Any, seats: Sequence[Any]) -> Record:
     if row.bits is not None:
         match = read_secret(row.bits, row.public_seed).deal(match)
     breaks, teams = tuple(s.tie_break for s in seats), tuple(s.team for s in seats)
-    record = Record(
+    record = MatchRecord(
         match=match,
         actions=bytes(row.actions),
         returns=tuple(s._mapping["return"] for s in seats),
@@ -609,63 +540,7 @@ def _record(row: Any, seats: Sequence[Any]) -> Record:
     return record
 
 
-def _require_seeds(records: Sequence[Record], secret: Secret | None) -> None:
+def _require_seeds(records: Sequence[MatchRecord], secret: Secret | None) -> None:
     for record in records:
         if record.match.seeds != (() if secret is None else secret.seeds(record.match)):
             raise ValueError(f"the seeds of match {record.match.key} do not follow from the secret that was given")
-
-
-def _require_file(path: Path, create: bool) -> None:
-    if path.is_dir():
-        raise StoreError(f"{path} is a folder; a store is a file, such as {path / 'league.sqlite'}")
-    if not path.exists() and not create:
-        raise StoreError(f"there is no store at {path}; leagues are played with: asobiba league run GAME")
-    if create:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"the folder {path.parent} cannot be made: {error}") from None
-
-
-def _url(place: str) -> tuple[sa.URL, Path | None]:
-    if "://" not in place:
-        path = Path(place)
-        return sa.URL.create("sqlite", database=str(path)), path
-    try:
-        url = sa.make_url(place)
-        if url.drivername in ("postgresql", "postgres"):
-            url = url.set(drivername="postgresql+psycopg")
-        backend = url.get_backend_name()
-    except (sa.exc.SQLAlchemyError, ValueError) as error:
-        raise StoreError(f"cannot read the store's URL {_hidden(place)!r}: {type(error).__name__}") from None
-    if backend not in ("sqlite", "postgresql"):
-        raise StoreError(f"a store is a SQLite file or a postgresql:// URL, not {_hidden(place)!r}")
-    return url, Path(url.database) if backend == "sqlite" and url.database else None
-
-
-def _by_hand(connection: Any, _: Any) -> None:
-    """Transactions begin where `_begin` says, not where the driver guesses."""
-    connection.isolation_level = None
-
-
-def _write_ahead(connection: Any, _: Any) -> None:
-    _by_hand(connection, _)
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA busy_timeout=30000")
-    # Readers do not wait for the writer, and a killed process leaves whole transactions.
-    deadline = time.monotonic() + 30
-    while True:  # another process may be doing the same with a new file; that is not waited for by the timeout
-        try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-    cursor.execute("PRAGMA synchronous=NORMAL")
-    cursor.close()
-
-
-def _begin(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get("write")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from asobiba.arena.executors import Executor
 from asobiba.arena.league import check_agents, play_missing
-from asobiba.arena.match import Match, Record
+from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.references import references
 from asobiba.arena.schedule import meetings, spread
 from asobiba.arena.secret import Secret
@@ -82,7 +82,7 @@ def submit(
     games: int = 20,
     opponents: int = OPPONENTS,
     secret: Secret | None = None,
-    report: Callable[[str, int, list[Record]], None] | None = None,
+    report: Callable[[str, int, list[MatchRecord]], None] | None = None,
 ) -> Entry:
     """Enters an agent.
 
@@ -128,7 +128,7 @@ def _round(
     executor: Executor,
     games: int,
     secret: Secret | None,
-    report: Callable[[str, int, list[Record]], None] | None,
+    report: Callable[[str, int, list[MatchRecord]], None] | None,
     title: str,
 ) -> None:
     wanted: list[Match] = []

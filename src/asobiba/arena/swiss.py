@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from asobiba.arena.match import Match, Record
+from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.schedule import swiss
 from asobiba.arena.store import Store
 from asobiba.core import AsobibaError, Ruleset
@@ -16,7 +16,7 @@ def play_swiss(
     rounds: int,
     games: int,
     seed: int | None,
-    play: Callable[[list[Match]], Iterable[list[Record]]],
+    play: Callable[[list[Match]], Iterable[list[MatchRecord]]],
     store: Store,
 ) -> Iterator[dict[str, float]]:
     """Plays the rounds; what a round needs and the store holds is not played again.

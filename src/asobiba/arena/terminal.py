@@ -14,7 +14,7 @@ from rich.table import Table
 
 from asobiba.arena.league import LeagueRun
 from asobiba.arena.lists import console, plain
-from asobiba.arena.match import RULES, Record
+from asobiba.arena.match import RULES, MatchRecord
 from asobiba.arena.results import Result, Results
 from asobiba.arena.standings import PROVISIONAL, Standings, columns, narrow_columns, provisional
 from asobiba.core import Ruleset
@@ -84,7 +84,7 @@ class LeagueProgress(Progress):
     def _display(self) -> Any:
         return self._display_live
 
-    def advance(self, state: LeagueRun, records: list[Record]) -> None:
+    def advance(self, state: LeagueRun, records: list[MatchRecord]) -> None:
         """These records were written; `state` is where the league stands."""
         if not self._announced:
             self._announced, self._before = True, state.before
@@ -167,7 +167,7 @@ def _reasons(table: Standings) -> str:
     return "\n".join(text for text in (ended, marked, table.seeds) if text)
 
 
-def print_series(table: Standings, agents: Sequence[str], records: Sequence[Record], wide: bool = False) -> None:
+def print_series(table: Standings, agents: Sequence[str], records: Sequence[MatchRecord], wide: bool = False) -> None:
     """The result of `asobiba match`."""
     print_standings(table, wide)
     if len(agents) == 2 and agents[0] != agents[1]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from asobiba.arena.record_seals import Listed
 from asobiba.arena.records_file import NAME, RecordsError, RecordsFile
-from asobiba.arena.replay import verify
+from asobiba.arena.replay import check_record
 from asobiba.arena.standings import standings, to_csv
 from asobiba.arena.store import Store
 from asobiba.core import AsobibaError, Ruleset
@@ -30,7 +30,7 @@ _ALONE = 1000
 
 @dataclass(frozen=True)
 class Verified:
-    """How many matches there are, how many were played again, and which do not agree: what they are called and why."""
+    """Number of matches, number of those played again, and those that do not agree, by name and with the reason."""
 
     present: int
     checked: int
@@ -142,7 +142,7 @@ def _play(part: list[Listed]) -> list[tuple[str, str]]:
     faults = []
     for one in part:
         try:
-            verify(one.record)
+            check_record(one.record)
         except (AsobibaError, ValueError, LookupError, TypeError, OverflowError) as error:
             faults.append((f"match {one.number}", str(error)))
     return faults

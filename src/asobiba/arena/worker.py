@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any
 
-from asobiba.arena.match import CRASH, TIME_OUT, Match, Record, killed_record
+from asobiba.arena.match import CRASH, TIME_OUT, Match, MatchRecord
 from asobiba.arena.player import (
     ALLOWED,
     BEAT,
@@ -36,11 +36,12 @@ from asobiba.arena.player import (
     Checked,
     Late,
     Player,
-    SharedThinking,
+    SharedClock,
     Terms,
     Unit,
     containment_of,
 )
+from asobiba.arena.playing import killed_record
 from asobiba.core import AsobibaError
 from asobiba.core.answers import describe
 from asobiba.core.cache import cache_folder
@@ -61,13 +62,13 @@ class WorkerError(AsobibaError, RuntimeError):
     """A worker process that cannot do its work, for a reason that no agent is to blame for."""
 
 
-def _work(connection: Any, clock: Any, log: Any, terms: Terms) -> None:
+def _work(connection: Any, fields: Any, log: Any, terms: Terms) -> None:
     """The main function of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    thinking = SharedThinking(clock, log, terms)
-    _watch(thinking)
+    clock = SharedClock(fields, log, terms)
+    _watch(clock)
     _use_threads(terms.threads)
-    player = Player(thinking, terms)
+    player = Player(clock, terms)
     while True:
         try:
             unit, suspects = connection.recv()
@@ -107,14 +108,14 @@ def _use_threads(threads: int) -> None:
         numba.set_num_threads(threads)
 
 
-def _watch(thinking: SharedThinking) -> None:
+def _watch(clock: SharedClock) -> None:
     """Gives signs of life; ends this process when its parent is gone, even while an agent thinks forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
     def watch() -> None:
         while not wait([parent.sentinel], TICK):
-            thinking.beat()
+            clock.beat()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -126,7 +127,7 @@ class Worker:
     def __init__(self, terms: Terms):
         self.unit: Unit | None = None
         self.terms = terms
-        self._clock = _context.RawArray("d", FIELDS)
+        self._fields = _context.RawArray("d", FIELDS)
         self._log = _context.RawArray("B", _LOG_BYTES)
         self._done: set[str] = set()
         self._seen: tuple[float, float, float | None] | None = None
@@ -138,9 +139,9 @@ class Worker:
         """Whether the agent that was checked last is a kernel."""
         self.connection, theirs = _context.Pipe()
         self.process = _context.Process(
-            target=_work, args=(theirs, self._clock, self._log, terms), daemon=True, name="asobiba-worker"
+            target=_work, args=(theirs, self._fields, self._log, terms), daemon=True, name="asobiba-worker"
         )
-        # What the process and its agents leave behind goes with it, however it ends.
+        # The files that the process and its agents leave behind are removed, however it ends.
         self._place = scratch_folder("worker")
         own = {"TMPDIR": str(self._place), "ASOBIBA_CACHE_DIR": str(cache_folder())}
         with _environment({**share_environment(terms.threads), **own, **dict.fromkeys(PASSWORDS)}):
@@ -153,7 +154,7 @@ class Worker:
         with contextlib.suppress(OSError):  # the process has died; `receive` tells
             self.connection.send((unit, suspects))
 
-    def receive(self) -> tuple[list[Record], float] | None:
+    def receive(self) -> tuple[list[MatchRecord], float] | None:
         """Next message of the process: records and the seconds that they took, or `None` when its unit is done, which
         then stands in `finished`, with what is to be played yet in `again`.
 
@@ -188,7 +189,7 @@ class Worker:
         self.finished, self.unit = self.unit, None
         return None
 
-    def _asked_for(self, records: Sequence[Record]) -> list[Record]:
+    def _asked_for(self, records: Sequence[MatchRecord]) -> list[MatchRecord]:
         """Those of the records that were asked for and have not come before."""
         left = {match.key for match in self.unit.matches} - self._done if self.unit is not None else set()
         fresh = {record.match.key: record for record in records if record.match.key in left}
@@ -196,7 +197,7 @@ class Worker:
         return list(fresh.values())
 
     def _missing(self, unit: Unit, failed: bool) -> list[Unit]:
-        """What is to be played again of a unit that the process says it is done with.
+        """The part of a unit that is to be played again, though the process has finished with it.
 
         Raises:
             WorkerError: if matches are missing time and again.
@@ -215,7 +216,7 @@ class Worker:
     def overdue(self) -> str | None:
         """Why this process must be ended: `TIME_OUT` if the agent that thinks has overstepped its time, "stopped" if
         something from outside has stopped it for long; else `None`."""
-        started, beat = self._clock[STARTED], self._clock[BEAT]
+        started, beat = self._fields[STARTED], self._fields[BEAT]
         if self.unit is None or beat == 0:
             return None
         now = time.monotonic()
@@ -224,9 +225,9 @@ class Worker:
         self._seen = None
         if started == 0:
             return None
-        thought = beat - started - (self._clock[PAUSED] - self._clock[BEFORE])
+        thought = beat - started - (self._fields[PAUSED] - self._fields[BEFORE])
         # On a busy machine compiling takes long by the clock, so that a warm-up is judged by its processor time.
-        late = thought > self._clock[ALLOWED] + TICK or 0 < self._clock[WARMING] < self._clock[CPU]
+        late = thought > self._fields[ALLOWED] + TICK or 0 < self._fields[WARMING] < self._fields[CPU]
         return TIME_OUT if late else None
 
     def _silent(self, now: float, beat: float) -> str | None:
@@ -237,10 +238,10 @@ class Worker:
             return None
         _, since, cpu = self._seen
         silent, latest = now - since, cpu_seconds(pid)
-        if self._clock[STARTED] and cpu is not None and latest is not None and not is_stopped(pid):
-            if latest - cpu > max(self._clock[ALLOWED], _STALE):
+        if self._fields[STARTED] and cpu is not None and latest is not None and not is_stopped(pid):
+            if latest - cpu > max(self._fields[ALLOWED], _STALE):
                 return TIME_OUT
-            if silent > self._clock[ALLOWED] + STOPPED_SECONDS:
+            if silent > self._fields[ALLOWED] + STOPPED_SECONDS:
                 return "stopped"
             return None
         return "stopped" if silent > STOPPED_SECONDS else None
@@ -248,9 +249,9 @@ class Worker:
     @property
     def suspect(self) -> str | None:
         """The agent that was warming up when the process ended."""
-        if self.unit is None or not (self.was_thinking and self._clock[WARMING]):
+        if self.unit is None or not (self.was_thinking and self._fields[WARMING]):
             return None
-        return self.unit.matches[int(self._clock[INDEX])].seats[int(self._clock[SEAT])]
+        return self.unit.matches[int(self._fields[INDEX])].seats[int(self._fields[SEAT])]
 
     def kill(self) -> None:
         """Ends the process and all that it has started."""
@@ -264,7 +265,7 @@ class Worker:
         self.connection.close()
         shutil.rmtree(self._place, ignore_errors=True)
 
-    def verdict(self, reason: str) -> tuple[list[Record], list[Unit]]:
+    def verdict(self, reason: str) -> tuple[list[MatchRecord], list[Unit]]:
         """After the end of the process: the record of the game that it died in, and what remains to be played.
 
         Args:
@@ -282,28 +283,28 @@ class Worker:
         if unit.kind == "batch":  # games in lockstep share their time: played singly they show who is to blame
             left = _units(rest) if blamed else [replace(unit, matches=tuple(rest), strikes=unit.strikes + 1)]
             return [], [*self.again, *(left if rest else [])]
-        match = unit.matches[int(self._clock[INDEX])]
+        match = unit.matches[int(self._fields[INDEX])]
         if not self.was_thinking or match.key in self._done:
             return [], [*self.again, *_units(rest)]
         others = _units([m for m in rest if m is not match])
         if not blamed:
             return [], [*self.again, Unit((match,), "single", strikes=unit.strikes + 1), *others]
         if reason == TIME_OUT:
-            what = "compile what it needs" if self._clock[WARMING] else "answer"
-            seconds = time.monotonic() - self._clock[STARTED]
+            what = "compile what it needs" if self._fields[WARMING] else "answer"
+            seconds = time.monotonic() - self._fields[STARTED]
             detail = f"did not {what} within {seconds:.3g} s and was stopped"
         elif outside:
             detail = f"the process was ended from outside {MOST_STRIKES} times while it thought"
         else:
             detail = f"the process ended with exit code {code}"
-        log = bytes(memoryview(self._log).cast("B")[: int(self._clock[NOTED])])
-        record = killed_record(match, int(self._clock[SEAT]), CRASH if outside else reason, detail, log)
+        log = bytes(memoryview(self._log).cast("B")[: int(self._fields[NOTED])])
+        record = killed_record(match, int(self._fields[SEAT]), CRASH if outside else reason, detail, log)
         return [replace(record, contained=containment_of(match, self.terms))], [*self.again, *others]
 
     @property
     def was_thinking(self) -> bool:
         """Whether an agent was thinking when the process ended."""
-        return self._clock[STARTED] > 0
+        return self._fields[STARTED] > 0
 
 
 class RefusedAgent(AsobibaError, ValueError):

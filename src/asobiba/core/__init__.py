@@ -1,6 +1,6 @@
 """Shared by all games: the declaration, state records, random numbers, the compiled engine, the registry.
 
-What is compiled is imported when it is first asked for, so that importing this package does not import Numba.
+Compiled parts are imported when they are first used, so that importing this package does not import Numba.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
 @dataclass(frozen=True)
 class Thinking:
-    """How an agent that is no kernel finds its answer by one compiled function, for targets without Python.
+    """One compiled function by which an agent that is no kernel finds its answer, for targets without Python.
 
     Args:
         function: `function(views, params, masks, *arrays, actions)` answers the first view.
@@ -98,7 +98,7 @@ class Agent(ABC):
         return None
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """How it answers without Python, or `None` where it cannot. Kernel agents are kernels and need none."""
+        """The compiled form of this agent, or `None` if it has none. Kernel agents are kernels and need none."""
         return None
 
     def ponder(self, view: np.void) -> None:  # noqa: B027 - most agents do not

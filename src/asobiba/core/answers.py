@@ -15,7 +15,7 @@ _LONGEST = 500
 def read_answer(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
     """An agent's answer as an action that can be put on record, and a remark if it was none.
 
-    What is no integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every game's
+    An answer that is no integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every game's
     engine takes for an illegal action.
     """
     if ruleset.discrete:

@@ -68,7 +68,7 @@ def bind_module(
             functions.append(value)
     head = f"# Written by asobiba.core.cache from {template}: edit that, this is overwritten.\n"
     text = head + source[: block.start()] + "\n".join([*lines, written]) + "\n" + source[block.end() :]
-    # What the template reaches besides the placeholders counts too.
+    # Whatever else the template reaches counts too.
     shared = [value for value in vars(module).values() if python_function(value) is not None]
     return load_generated(label, [*functions, *shared], text)
 
@@ -131,7 +131,7 @@ class _CodeFiles(IndexDataCacheFile):
             return
         name = self._name_of(key)
         self._save_data(name, data)
-        # What earlier sources left: such files are not overwritten.
+        # Files that earlier sources left, which are not overwritten.
         sweep(Path(self._cache_path), f"{self._base}.*.nbc", Path(self._data_path(name)))
 
     def flush(self) -> None:

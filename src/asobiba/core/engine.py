@@ -135,7 +135,7 @@ _BEGIN = """    if who == {i}:
 
 
 def _seats(policies: list[FunctionType], allocates: bool) -> str:
-    """What the loops ask the agents with, as Python: a branch for each of these policies."""
+    """Source of the functions by which the loops ask agents: a branch for each of these policies."""
 
     def each(form: str) -> str:
         return "".join(

@@ -1,4 +1,4 @@
-"""How arrays are handed to compiled code: by one address instead of one Python object each.
+"""Hands arrays to compiled code by one address instead of one Python object each.
 
 Numba checks and takes apart every array that Python passes, and counts a reference to it: some fifty nanoseconds each,
 and the loops over games take 23, more than a step of one game costs. A `Handover` notes the addresses and shapes of

@@ -118,7 +118,7 @@ def _byte_counts(word):
 
 @kernel
 def _bytes_at_most(counts, rank):
-    # How many bytes of `counts`, which grow and are below 128, are at most `rank`.
+    # Number of bytes of `counts`, which grow and are below 128, that are at most `rank`.
     return (((((rank * _BYTES) | _TOPS) - counts) & _TOPS) >> _S7) * _BYTES >> _S56
 
 

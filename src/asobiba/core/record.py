@@ -28,7 +28,7 @@ def header(players: int, *, some: bool = False, leaves: bool = False, replaces: 
     Args:
         players: rows of what there is one of for each player.
         some: adds `acting` (uint8 for each player): who acts now, in games whose rules say so.
-        leaves: adds `left` (uint8 for each player): who is out of the game for good.
+        leaves: adds `left` (uint8 for each player): the players who are out of the game for the rest of it.
         replaces: adds `faults` (uint16 for each player): how many of his actions were replaced.
     """
     fields: list[Field] = [

@@ -138,7 +138,7 @@ def is_over(state: np.void) -> bool:
 def action_mask(ruleset: Ruleset, state: np.void) -> np.ndarray:
     """The legal actions of the player to move: `(num_actions,)` int8; a row a seat where several may act at once.
 
-    It is all zero when the game is over (and for who does not act), and empty for continuous actions.
+    It is all zero when the game is over (and for players who do not act), and empty for continuous actions.
     """
     masks = np.zeros((1, *ruleset.mask_shape), np.int8)
     ruleset.engine.write_masks(_records(state, ruleset), ruleset.params, masks)
@@ -287,7 +287,7 @@ def agent_views(
 def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
     """A full state that is consistent with what `seat` knows.
 
-    What the seat cannot see is drawn from `seed`, the random number generator too: nothing of the state that `view`
+    Fields that the seat cannot see are drawn from `seed`, the random number generator too: nothing of the state that `view`
     came from is in it. `view` may be a full state; it is hidden first.
     """
     states = _records(view, ruleset)

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asobiba.core.errors import GameMistake
+from asobiba.core.errors import AsobibaError, GameMistake
 from asobiba.core.mistakes import home_of, require_sound
 from asobiba.core.places import function_of, nearest, place_of, told
 
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from asobiba.core.game import Game, Ruleset
 
 GAMES, STEPS = 3, 300
-"""How many games a trial plays, and how many steps in all at most."""
+"""Games that a trial plays of the default parameters, and steps in all at most; of each variant it plays one game."""
+VARIANT_SECONDS = 5.0
+"""The game of a variant is broken off after this long; its first position and its first step are looked at in any case."""
 SECONDS = 120
 """A trial that takes longer is given up, and the game played without."""
 
@@ -110,12 +114,14 @@ class _Play:
     def fail(self, name: str, message: str) -> None:
         raise GameMistake(f"{place_of(function_of(getattr(self.rules, name)))}: after `{name}`: {message}")
 
-    def play(self, steps: int) -> int:
-        """Plays to the end or so many steps; returns how many were played."""
+    def play(self, steps: int, seconds: float = math.inf) -> int:
+        """Plays to the end, or so many steps, or for so long; returns how many steps were played."""
+        begun = time.monotonic()
         self.call("reset", self.s, self.p)
         self.look("reset")
         for count in range(steps):
-            if self.state["terminated"] or count >= self.ruleset.max_steps:
+            late = count > 0 and time.monotonic() - begun > seconds
+            if self.state["terminated"] or count >= self.ruleset.max_steps or late:
                 return count
             self.state["rewards"] = 0
             self.call("step", self.s, self.p, self.drawn())
@@ -218,16 +224,30 @@ class _Play:
 
 
 def play(game: Game, games: int = GAMES, steps: int = STEPS) -> None:
-    """Plays games of the default parameters. To be called where nothing is compiled (`NUMBA_DISABLE_JIT=1`).
+    """Plays games of the default parameters, then one of each variant. To be called where nothing is compiled
+    (`NUMBA_DISABLE_JIT=1`).
+
+    Args:
+        game: the game.
+        games: of the default parameters.
+        steps: at most, in all games of one set of parameters.
 
     Raises:
-        GameMistake: for the first mistake.
+        GameMistake: for the first mistake; it names the variant in which it is found.
     """
     require_sound(game)
     ruleset, left = game.ruleset(), steps
     for seed in range(games):
         if left > 0:
             left -= _Play(ruleset, seed).play(left)
+    for name, parameters in game.variants.items():
+        try:
+            _Play(game.ruleset(**parameters), 0).play(steps, VARIANT_SECONDS)
+        except GameMistake as mistake:
+            raise GameMistake(f"{mistake} (variant {name!r}: {dict(parameters)})") from mistake
+        except AsobibaError as error:
+            place = place_of(function_of(game.layout))
+            raise GameMistake(f"{place}: the variant {name!r} is refused: {error}") from error
 
 
 # Once for each game of another package

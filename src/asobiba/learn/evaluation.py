@@ -119,7 +119,8 @@ def best_classical(ruleset: Ruleset, games: int, seed: int) -> tuple[str, Evalua
     The agents are those that a league includes; those that refuse this ruleset are left out.
     """
     from asobiba.arena.league import league_agents
-    from asobiba.arena.match import Match, play_match
+    from asobiba.arena.match import Match
+    from asobiba.arena.playing import play_match
     from asobiba.core import AsobibaError, make_agent
 
     found: list[tuple[str, Evaluation]] = []

@@ -225,9 +225,17 @@ class NetSearch:
         """
         self._roots[0] = state
         action, value = _loops(self.ruleset.game).search(
-            self._trees, _arrays(self.network), self._roots, self.ruleset.params, self._free, self._sequence,
-            self.simulations, self._options, self._generator, self.policy,
-        )  # fmt: skip
+            trees=self._trees,
+            net=_arrays(self.network),
+            roots=self._roots,
+            params=self.ruleset.params,
+            scratch=self._free,
+            sequence=self._sequence,
+            simulations=self.simulations,
+            options=self._options,
+            generator=self._generator,
+            policy=self.policy,
+        )
         return int(action), float(value)
 
     @property
@@ -290,7 +298,18 @@ class SelfPlay:
         self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
         self.games.generators["rng_counter"] = 0
         _loops(self.ruleset.game).self_play(
-            self.threads, self._trees, _arrays(network), self._states, self.ruleset.params, self.ruleset.zeros(),
-            self._free, self._sequence, self.simulations, self._options, seeds, self.openings, self.games,
-        )  # fmt: skip
+            threads=self.threads,
+            trees=self._trees,
+            net=_arrays(network),
+            states=self._states,
+            params=self.ruleset.params,
+            blank=self.ruleset.zeros(),
+            scratch=self._free,
+            sequence=self._sequence,
+            simulations=self.simulations,
+            options=self._options,
+            seeds=seeds,
+            openings=self.openings,
+            games=self.games,
+        )
         return self.games

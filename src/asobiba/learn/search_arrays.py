@@ -1,4 +1,4 @@
-"""What the loops of a search guided by a network work on; see `asobiba.learn.search`."""
+"""Arrays of a search that is guided by a network; see `asobiba.learn.search`."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ def write_policy(trees, t, options, out):
 
 @njit(**CALLED)
 def search(trees, net, roots, params, scratch, sequence, simulations, options, generator, policy):
-    """Searches `roots[0]`, in which the game goes on. Returns the action and the root's mean value for who is to move;
+    """Searches `roots[0]`, in which the game goes on. Returns the action and the root's mean value for the player to move;
     writes the improved policy."""
     tree = (trees, net)
     found = search_one(tree, 0, roots, scratch, params[0], sequence, simulations, options[0], generator[0])
@@ -304,7 +304,19 @@ def think(
     weights, places, free, sequence, options, generator, actions,
 ):  # fmt: skip
     """`search.NetSearch.search` without Python: the action in `states[0]`. `places`: where the network's logits and its value stand."""
-    trees = Trees(nodes, edges, rows, path, taken, node_count, used, observation, mask, scratch, active)
+    trees = Trees(
+        nodes=nodes,
+        edges=edges,
+        rows=rows,
+        path=path,
+        taken=taken,
+        node_count=node_count,
+        used=used,
+        observation=observation,
+        mask=mask,
+        scratch=scratch,
+        active=active,
+    )
     tree = (trees, Net(layers, weights, places[0], places[1]))
     simulations = int64(sequence.shape[1])
     found = search_one(tree, 0, states, free, params[0], sequence, simulations, options[0], generator[0])
@@ -322,20 +334,20 @@ def self_play(
     for thread in prange(threads):
         for g in range(thread, seeds.shape[0], threads):
             play_game(
-                thread,
-                g,
-                trees,
-                net,
-                states,
-                params,
-                blank,
-                scratch,
-                sequence,
-                simulations,
-                options,
-                seeds,
-                openings,
-                games,
+                t=thread,
+                g=g,
+                trees=trees,
+                net=net,
+                states=states,
+                params=params,
+                blank=blank,
+                scratch=scratch,
+                sequence=sequence,
+                simulations=simulations,
+                options=options,
+                seeds=seeds,
+                openings=openings,
+                games=games,
             )
 
 
@@ -372,7 +384,7 @@ def play_game(t, g, trees, net, states, params, blank, scratch, sequence, simula
         games.rewards[g, moves] = s.rewards[games.movers[g, moves]]
         moves += 1
     games.lengths[g] = moves
-    # What the rest of the game brought, for who was to move.
+    # Return of the rest of the game, for the player who was to move.
     back = 0.0
     for k in range(moves - 1, -1, -1):
         if k < moves - 1 and games.movers[g, k] != games.movers[g, k + 1]:

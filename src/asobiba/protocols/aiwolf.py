@@ -24,7 +24,6 @@ REQUESTS = (
 )  # fmt: skip
 ANSWERED = frozenset(("NAME", "ROLE", "TALK", "WHISPER", "VOTE", "DIVINE", "GUARD", "ATTACK"))
 """The requests that want a reply."""
-DEFAULT_PORT = 10000
 LONGEST_LINE = 1 << 16
 """Bytes of the longest reply that is read; utterances and choices need a few hundred."""
 LONGEST_PACKET = 1 << 24
@@ -190,7 +189,7 @@ def _fits(*numbers: str | None) -> bool:
 
 
 def _operands(text: str) -> list[str]:
-    # What stands in the outermost parentheses; what stands beside them does not count.
+    # The text in the outermost parentheses; text beside them does not count.
     parts, depth, begin = [], 0, 0
     for k, letter in enumerate(text):
         if letter == "(":

@@ -1,6 +1,6 @@
 """The command line of bubblewrap that contains a program.
 
-The superuser's programs become those of nobody, to whom limits apply: bubblewrap sets the folders up as the superuser,
+The superuser's programs become those of the user `nobody`, to which limits apply: bubblewrap sets the folders up as the superuser,
 `setpriv` gives the rights away, and a second bubblewrap forbids further user namespaces.
 """
 

@@ -1,4 +1,4 @@
-"""Control groups: limits that hold for the superuser's programs too, whom `RLIMIT_NPROC` does not bind."""
+"""Control groups: limits that hold for the superuser's programs too, which `RLIMIT_NPROC` does not bind."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def _tidy(home: Path | None, group: Group | None) -> None:
 
 
 def _nobody(folders: Sequence[str], home: Path) -> dict[str, Any]:
-    """The superuser's programs run as nobody, to whom limits apply, where nobody can read what they need."""
+    """The superuser's programs run as the user `nobody`, to which limits apply, if that user can read what they need."""
     if os.name != "posix" or os.geteuid() != 0:
         return {}
     closed = [path for folder in folders for path in (Path(folder), *Path(folder).parents) if not _open_to_all(path)]

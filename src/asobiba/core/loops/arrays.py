@@ -64,7 +64,7 @@ class Table(NamedTuple):
 
 
 MOST_POLICIES = sum(name.startswith("memory_") for name in Table._fields)
-"""How many different compiled agents may play in one module."""
+"""Number of different compiled agents that may play in one module."""
 NOTHING = np.zeros(1)
 NO_AGENTS = Table(*[NOTHING] * len(Table._fields))
 """The table of games that learners play alone."""

@@ -95,7 +95,7 @@ def valid(s, p):
     return True
 
 
-# What the binding writes for the compiled agents at the seats (`asobiba.core.engine`): agent `who` is one of them, whose
+# The binding writes these for the compiled agents at the seats (`asobiba.core.engine`): agent `who` is one of them, whose
 # memory is the record `mine` of its array in the table.
 
 

@@ -25,7 +25,7 @@ from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, 
 
 TRIPLE = "wasm32-unknown-unknown"
 FEATURES = "+simd128,+sign-ext,+bulk-memory,+bulk-memory-opt,+mutable-globals,-nontrapping-fptoint"
-"""What browsers understand since 2023; masks are read 16 entries at a time (`simd128`). Conversions of floats stay the guarded ones, whose
+"""Features that browsers have had since 2023; masks are read 16 entries at a time (`simd128`). Conversions of floats stay the guarded ones, whose
 result for numbers out of range is x86's."""
 _NAME = "wasm32"
 

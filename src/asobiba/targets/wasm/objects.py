@@ -127,7 +127,7 @@ def _wrapper(export: Export, result: Any) -> ir.Module:
 
 
 def _runtime() -> ir.Module:
-    """What stands in for Numba's runtime: memory from the arena, given back all at once; references are not counted."""
+    """A stand-in for Numba's runtime: memory from the arena, given back all at once; references are not counted."""
     target = context()
     module = target.create_module("runtime")
     arena = ir.GlobalVariable(module, ir.ArrayType(_I8, ARENA), "asobiba_arena")

@@ -110,7 +110,7 @@ def _why_python(agent: Agent) -> str:
 
 
 def _layout(ruleset: Ruleset) -> str:
-    """What rulesets that share a module have in common."""
+    """The common part of rulesets that share a module."""
     return repr(
         (
             ruleset.dtype.descr,
@@ -212,7 +212,7 @@ def _export(ruleset: Ruleset, agent: Compilable, name: str) -> Export:
 
 
 def _belongings(ruleset: Ruleset, agent: Compilable) -> dict[str, Any]:
-    """What an agent brings to a game: its memory record, or its arrays (whose content is left out where it is zero)."""
+    """The memory that an agent brings to a game: its memory record, or its arrays (whose content is left out where it is zero)."""
     if isinstance(agent, KernelAgent):
         return {"memory": _text(agent.initial_for(ruleset))}
     arrays = [

@@ -20,7 +20,7 @@ Own card, what was played, whether the player began the hand.
 
 ## Rewards
 
-What the hand won or lost: 1 or 2.
+The gain or loss of the hand: 1 or 2.
 
 ## Starting State
 

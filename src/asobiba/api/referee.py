@@ -1,0 +1,51 @@
+"""The referee asks agents that are not compiled, and makes of their answers what the loops over games take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asobiba.core.agents import Agent
+from asobiba.core.errors import IllegalAction
+from asobiba.core.game import Ruleset
+from asobiba.core.states import as_action, numbers_of
+
+
+class Referee:
+    """Asks agents at a `Seating`. Whatever does not run in the compiled loops is asked here and nowhere else.
+
+    This one is that of environments: what an agent raises, and an answer that has not the form of an action, is raised to
+    the caller. An action of the right form is judged by the loops themselves, as a learner's is. The league's referee
+    (`asobiba.arena.referee`) puts all of it on record instead.
+    """
+
+    def begin(self, agent: Agent, ruleset: Ruleset, seats: Sequence[int], seeds: Sequence[int]) -> None:
+        """New games begin for this agent, as `Agent.begin`."""
+        agent.begin(ruleset, seats, seeds)
+
+    def ask(self, agent: Agent, ruleset: Ruleset, seat: int, view: np.void, legal: np.ndarray) -> Any:
+        """One player's action in one game.
+
+        Raises:
+            IllegalAction: if the answer has not the form of one.
+        """
+        return one_action(ruleset, agent.act(view, legal))
+
+    def ask_together(self, agent: Agent, views: np.ndarray, legal: np.ndarray) -> Any:
+        """The actions of an agent that plays many games at once: one for each view."""
+        return agent.act_batch(views, legal)
+
+
+def one_action(ruleset: Ruleset, answer: Any) -> Any:
+    """An agent's answer as one player's action. Raises `IllegalAction` if it has not the form of one."""
+    if not ruleset.simultaneous:
+        return as_action(ruleset, answer)
+    array = numbers_of(ruleset, answer)
+    if array is None or array.shape != ruleset.actions_shape[1:]:
+        raise IllegalAction(
+            f"{ruleset.game.name} takes one player's action of shape {ruleset.actions_shape[1:]} and dtype "
+            f"{ruleset.action_dtype}, not {answer!r}"
+        )
+    return array
