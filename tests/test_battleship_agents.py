@@ -11,6 +11,7 @@ import torch
 from asobiba.api.batch import Batch
 from asobiba.arena.match import Match
 from asobiba.arena.playing import play_lockstep
+from asobiba.baselines.battleship import readings
 from asobiba.baselines.battleship.agents import AGENTS, ExactAgent
 from asobiba.baselines.battleship.counting import count_placements, knowledge
 from asobiba.baselines.battleship.duels import Duel, play_duel, play_games
@@ -24,6 +25,7 @@ from asobiba.learn.agent import PolicyAgent, load_policy, observe
 
 # One small board for most tests: the agents are compiled once per board and fleet.
 SMALL = {"height": 6, "width": 6, "fleet": (3, 2, 2)}
+BATTLESHIP = game("battleship").ruleset()
 NAMES = [declaration.name for declaration in AGENTS]
 
 
@@ -284,3 +286,31 @@ def test_the_interval_is_the_papers():
     value, half = proportion(52_310, 100_000)
     assert value == pytest.approx(52.31)
     assert round(half, 2) == 0.31
+
+
+@pytest.mark.parametrize("order", readings.ORDERS.values())
+@pytest.mark.parametrize("placement", ["r", "ed1", "ed1sp", "ed2sp", "pk2x10", "pksp2x10"])
+def test_fleets_of_every_reading_are_what_the_placement_says(placement, order):
+    fleets = readings.draw_fleets(BATTLESHIP, placement, 40, order, seed=1)
+    board = readings.covered(BATTLESHIP, fleets).reshape(-1, 10, 10)
+    assert (board.sum((1, 2)) == 17).all()
+    assert len({fleet.tobytes() for fleet in fleets}) > 35
+    inner = board[:, 1:9, 1:9] if placement.startswith("ed1") else board[:, 2:8, 2:8]
+    assert inner.any() == (not placement.startswith("ed"))
+    if placement.endswith("sp") and placement.startswith("ed"):
+        for ship, size in enumerate((5, 4, 3, 3, 2)):
+            alone = readings.covered(BATTLESHIP, fleets).reshape(-1, 10, 10).copy()
+            rows, columns = fleets[:, ship] % 100 // 10, fleets[:, ship] % 10
+            down = fleets[:, ship] >= 100
+            for k in range(size):
+                alone[np.arange(40), rows + k * down, columns + k * ~down] = 2
+            beside = (alone[:, 1:] * alone[:, :-1] == 2).any() or (alone[:, :, 1:] * alone[:, :, :-1] == 2).any()
+            assert not beside
+
+
+@pytest.mark.slow
+def test_learners_learn():
+    shares = readings.learning_attack(BATTLESHIP, "ed1", 200, 3, seed=1)
+    assert shares[-1] > shares[0] + 0.3
+    rounds = readings.learning_placement(BATTLESHIP, 500, 3, 30, seed=1)
+    assert rounds[-1][0] > rounds[0][0]

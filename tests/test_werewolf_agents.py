@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from asobiba.baselines.werewolf.basic_play import OPEN_POINTS, THEORIES, VILLAGE_THEORIES, basic_agent, settings
-from asobiba.baselines.werewolf.perspective import initial_points, trust_of
+from asobiba.baselines.werewolf.fifteen import Kept, play_cell
+from asobiba.baselines.werewolf.perspective import initial_points, settle_unique, trust_of
 from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
 from asobiba.baselines.werewolf.reproduction import (
     AGENTS,
@@ -89,6 +90,17 @@ def test_an_agent_in_a_part_plays_that_part_only():
     assert run_part("sample", "vsmb", 40) != alone
 
 
+def test_finished_games_of_the_village_of_fifteen_are_kept(tmp_path):
+    file = tmp_path / "games.jsonl"
+    wins, games = play_cell(Kept(file), "sample", "vsmb", "basic", 12)
+    assert (wins, games) == (run_part("sample", "vsmb", 12).wolf_wins, 12)
+    kept = Kept(file)
+    assert len(kept.won) == 12
+    assert kept.seconds > 0
+    assert play_cell(kept, "sample", "vsmb", "basic", 12) == (wins, 12)
+    assert file.read_text().count("\n") == 12
+
+
 def test_a_figure_that_is_off_names_the_reading_that_would_move_it():
     found = results({**WOLF_WINS, "basic": 60.0})
     text = markdown(found, "asobiba reproduce werewolf")
@@ -126,3 +138,23 @@ def test_a_day_is_told_in_plain_english_and_what_all_did_at_once_in_words():
     assert move_text(village, state, np.where(np.arange(len(action)) == 0, -1, action)).startswith(
         "Agent[01] ?; Agent[02] VOTE"
     )
+
+
+def test_a_unique_role_that_is_certain_is_nobody_elses():
+    village = [8, 1, 1, 1, 1, 3]
+    tables = np.full((2, 4, 5), 10.0)
+    tables[0, 1] = [0, 7, 0, 0, 0]  # certainly the seer, in the first model
+    tables[0, 2] = [0, 3, 0, 0, 0]  # and another, who contradicts it
+    tables[1, 1] = [0, 7, 0, 2, 0]  # seer or possessed, in the second
+    before = tables.copy()
+    settle_unique(tables, village)
+    assert tables[0, [0, 3], 1].tolist() == [0, 0]
+    assert tables[0, [1, 2], 1].tolist() == [7, 3]
+    assert np.array_equal(tables[0, :, [0, 2, 3, 4]], before[0, :, [0, 2, 3, 4]])
+    assert np.array_equal(tables[1], before[1])
+    wolves = before.copy()
+    wolves[0, 1] = [0, 0, 0, 0, 7]  # one of three: the others may be wolves too
+    wolves[0, 2] = 10.0
+    after = wolves.copy()
+    settle_unique(after, village)
+    assert np.array_equal(after, wolves)

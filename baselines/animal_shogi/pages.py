@@ -45,7 +45,7 @@ PAGES = (
     ),
     Page(
         "docs/reproductions/animal_shogi-tutorial.md",
-        "asobiba animal_shogi tutorial --output docs/reproductions/animal_shogi-tutorial.md",
+        "asobiba solve animal_shogi\nasobiba animal_shogi tutorial --output docs/reproductions/animal_shogi-tutorial.md",
         ("asobiba.baselines.animal_shogi.tutorial_page",),
     ),
 )

@@ -199,45 +199,60 @@ def write_page(
 ) -> str:
     """Measures everything and writes the page. The last table is left out where there is no table of exact values."""
     begun, ruleset = perf_counter(), GAME.ruleset()
-    parts = []
+    made: dict[str, TextTable] = {}
     for name, make in (
         ("terms", lambda: terms_table(ruleset, games)),
         ("depths", lambda: depth_table(ruleset, games, 6)),
         ("pruning", lambda: pruning_table(ruleset, 6)),
-        ("forward pruning", lambda: forward_table(ruleset, games, 6)),
-        ("fighting on", lambda: fighting_table(ruleset, games, 6)),
+        ("forward", lambda: forward_table(ruleset, games, 6)),
+        ("fighting", lambda: fighting_table(ruleset, games, 6)),
     ):
         tell(name)
-        parts.append(make().markdown())
+        made[name] = make()
+    parts = [table.markdown() for table in made.values()]
     try:
         parts.append(strength_table(ValueTable.open(None), ruleset, agents, positions, games, tell).markdown())
     except TableMissing as error:
-        parts.append(f"## Against the exact values\n\nNot measured: {error}")
-    opening_part = Opening(
-        "Animal shogi: the tutorial's ideas measured", _SOURCE, command, perf_counter() - begun, _VERDICT, _WORDS
+        parts.append(
+            f"## Against the exact values\n\nNot measured: {str(error).partition(' at ')[0]} (`asobiba solve animal_shogi`)."
+        )
+    head = Opening(
+        "Animal shogi: the tutorial's ideas measured", _SOURCE, command, perf_counter() - begun, _verdict(made), _WORDS
     )
-    text = "\n\n".join([opening_part.markdown(), *parts, _STRENGTH_NOTE]) + "\n"
+    text = "\n\n".join([head.markdown(), *parts, _STRENGTH_NOTE]) + "\n"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding="utf-8")
     return text
 
 
-_VERDICT = (
-    ("Escaping from check and from a try are indispensable in an evaluation (5.2)", "table *terms*: all but these, against all",
-     "it names no figures"),
-    ("A deeper search is stronger (7.2)", "table *looking further ahead*", "it names no figures"),
-    ("Alpha-beta gives minimax's result with less work (7.3)", "table *pruning*: equal values up to principal variation search",
-     "comes out"),
-    ("In this game the tide turns often, so that thresholds must be wide, until hardly more than decided positions are cut (7.3, "
-     "8.2)", "tables *pruning* and *forward pruning*", "the score against the whole search says from which threshold on it costs "
-     "nothing"),
-    ("Fight on when you lose: the confusing move is best, and hard to write; the longest line is the usual way (8.3)",
-     "table *fighting on*", "differs: the most *confusing* move, which is here the one with the smallest share of winning replies (the tutorial leaves it "
-     "open), saves less than the longest line. Our opponents look ahead and find the one winning reply where there is one; a share "
-     "of replies confuses who plays at random"),
-    ("Exercises of classes, screens and input (2, 3, 4, 6, 9)", "not replayed: they are program design",
-     "chapter 9 is unfinished in the source"),
-)  # fmt: skip
+def _first(cell: str) -> str:
+    return cell.partition(" ")[0]
+
+
+def _verdict(made: dict[str, TextTable]) -> list[tuple[str, str, str]]:
+    without = {row[0]: row[2] for row in made["terms"].rows}
+    forward = {row[0]: row[1] for row in made["forward"].rows}
+    depths = [f"{row[0]}: {_first(row[1])}" for row in made["depths"].rows]
+    fighting = [f"{row[0]} {_first(row[2])} and {_first(row[3])}" for row in made["fighting"].rows]
+    work = next(row[2] for row in made["pruning"].rows if row[0] == "alpha-beta")
+    return [
+        ("An evaluation must know escapes from check and from a try (5.2)",
+         f"all terms but check score {without['check']} against all, all but try {without['try']}, all but material {without['material']}",
+         "comes out; what the pieces are worth hardly matters to who sees one ply"),
+        ("A deeper search is stronger (7.2)", f"score against one ply less, by plies: {', '.join(depths)}", "comes out"),
+        ("Alpha-beta gives minimax's result with less work (7.3)", f"equal values with {work} of the positions", "comes out"),
+        ("In this game the tide turns often, so that thresholds must be wide, until hardly more than decided positions are cut (7.3, 8.2)",
+         f"score against no thresholds: {forward['300']} at 300, {forward['700']} at 700, {forward['1500']} at 1500", "comes out"),
+        ("Fight on when you lose: the confusing move is best, and hard to write; the longest line is the usual way (8.3)",
+         f"longest line and confusing move, against {'; '.join(fighting)}",
+         "differs: the most *confusing* move, which is here the one with the smallest share of winning replies (the tutorial leaves it "
+         "open), saves less. Our opponents look ahead and find the one winning reply where there is one, which a share of replies "
+         "does not know of"),
+        ("Exercises of classes, screens and input (2, 3, 4, 6, 9)", "not replayed: they are program design",
+         "chapter 9 is unfinished in the source"),
+    ]  # fmt: skip
+
+
 _STRENGTH_NOTE = (
     "## Strength of a solution\n\nAhmad, Sturtevant and Bowling place a player between a weak and a strong solution by the share of positions "
     "in which it plays without loss, over those that matter. Their text was not at hand; the two ends of the scale are the columns "

@@ -72,3 +72,18 @@ def reproduce(
         text = with_tables(output.read_text(encoding="utf-8"), found, number)
     output.write_text(text, encoding="utf-8")
     console.print(f"Written to {output}")
+
+
+@app.command()
+def readings(
+    games: Annotated[int, typer.Option(min=100, help="Games a cell, even.")] = 10_000,
+    output: Annotated[Path, typer.Option(help="The Markdown file to write.")] = Path("battleship-readings.md"),
+) -> None:
+    """Other readings of the placements, and models of the opponent. Reads docs/reproductions/battleship.md."""
+    from asobiba.baselines.battleship.readings_page import write_page
+
+    with progress_bar() as bar:
+        task = bar.add_task("playing", total=None)
+        command = f"asobiba battleship readings --games {games}"
+        write_page(output, command, games, lambda what: bar.update(task, description=what))
+    typer.echo(f"Written to {output}")

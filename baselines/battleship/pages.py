@@ -28,4 +28,9 @@ PAGES = (
         ("asobiba.baselines.battleship.reproduction",),
         probe=_probe,
     ),
+    Page(
+        "docs/reproductions/battleship-readings.md",
+        "asobiba battleship readings --output docs/reproductions/battleship-readings.md",
+        ("asobiba.baselines.battleship.readings_page",),
+    ),
 )

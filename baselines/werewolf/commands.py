@@ -47,6 +47,30 @@ def reproduce(
 
 
 @app.command()
+def measure(
+    games: Annotated[int, typer.Option(min=1, help="Games a cell of the agents that are kernels.")] = 1_000,
+    slow: Annotated[int, typer.Option(min=1, help="Games a cell of the multi-perspective agent.")] = 30,
+    among: Annotated[
+        list[str] | None, typer.Option(help="Only in the village of this agent: basic, sample or kanolab.")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="A file that keeps finished games, so that a run can be taken up again.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="The Markdown file to write.")] = Path("werewolf-fifteen.md"),
+) -> None:
+    """Measure every agent in every role of the village of fifteen, the multi-perspective agent too."""
+    from asobiba.baselines.werewolf.fifteen import FIELDS, write_page
+
+    with progress_bar() as bar:
+        task = bar.add_task("games", total=None)
+        command = f"asobiba measure werewolf --games {games} --slow {slow}"
+        command += "".join(f" --among {name}" for name in among or ())
+        told = lambda what: bar.update(task, description=what)  # noqa: E731
+        write_page(output, command, (games, slow), among or FIELDS, keep, told)
+    typer.echo(f"Written to {output}")
+
+
+@app.command()
 def roles(
     param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="KEY=VALUE", help="Of the game.")] = None,
     store: Annotated[str | None, typer.Option(help="The league's store, if it is not the default one.")] = None,

@@ -9,6 +9,7 @@ may have, for a wolf one for every set of wolves with him. The point tables are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
@@ -44,6 +45,18 @@ def initial_points(players: int, viewer: int) -> np.ndarray:
 def trust_of(probabilities: np.ndarray) -> np.ndarray:
     """Equation (2.2) for rows `(..., 5)`: from -1 (certainly of the wolves' side) to 1."""
     return probabilities[..., :3].sum(axis=-1) - probabilities[..., 3:].sum(axis=-1)
+
+
+def settle_unique(tables: np.ndarray, village: Sequence[int]) -> None:
+    """The end of section 2.6: in tables `(models, players, 5)`, where one player is certain to be the seer, the medium or the
+    possessed of a village that has one, the others' points for that role become 0. Who has points for nothing else keeps them:
+    two certain ones contradict each other, and the text does not say which gives way."""
+    certain = (tables > 0).sum(axis=2) == 1
+    for role, column in _COLUMN.items():
+        if column in (_SEER, _MEDIUM, _POSSESSED) and village[role - 1] == 1:
+            known = (certain & (tables[:, :, column] > 0)).any(axis=1)
+            other = known[:, None] & ~certain
+            tables[:, :, column] = np.where(other, 0.0, tables[:, :, column])
 
 
 class PerspectiveAgent(Agent):
@@ -148,6 +161,7 @@ class PerspectiveAgent(Agent):
         for past in range(max(self._day, 0), day):
             self._learn_day(view, past)
         self._day = day
+        settle_unique(self._tables, game.VILLAGES[self._n])
         self._drop_packs(view)
 
     def _others(self, speaker: int) -> np.ndarray:
@@ -445,4 +459,4 @@ class PerspectiveAgent(Agent):
         return action if legal[action] else int(np.flatnonzero(legal)[0])
 
 
-__all__ = ["PerspectiveAgent", "decode", "initial_points", "trust_of"]
+__all__ = ["PerspectiveAgent", "decode", "initial_points", "settle_unique", "trust_of"]
