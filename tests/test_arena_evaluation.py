@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from asobiba import cli
-from asobiba.arena.evaluation import cross_play, evaluate, matrix, opening, opening_plies
-from asobiba.core import Agent, GameParameterError, make_agent, registry, states
+from asobiba.arena.evaluation import cross_play, evaluate, matrix, play_groups
+from asobiba.core import Agent, GameParameterError, make_agent, registry
 
 
 def agents(game, *names):
@@ -55,30 +56,51 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(nim):
     assert held >= 25  # 28.5 expected; fewer have a chance of 0.4 %
 
 
-def test_openings_are_legal_go_on_and_come_again(nim):
-    seen = set()
-    for seed in range(30):
-        state, moves = opening(nim, seed, 3)
-        again, same = opening(nim, seed, 3)
-        assert not states.is_over(state)
-        assert moves == same
-        assert state.tobytes() == again.tobytes()
-        replayed = states.new_state(nim, seed)
-        for move in moves:
-            replayed = states.step(nim, replayed, move)
-        assert replayed.tobytes() == state.tobytes()
-        seen.add(moves)
-    assert len(seen) > 20
+def test_games_side_by_side_are_those_played_one_after_another(nim):
+    opened = nim.opened()
+    side_by_side, slowly = (
+        play_groups(
+            opened, *(agent if fast else OneByOne(agent) for _, agent in agents(nim.game, "bouton", "random")), 20, 3
+        )
+        for fast in (True, False)
+    )
+
+    def told(groups):
+        return [[(game.gain, game.identity, game.steps, game.decisions) for game in group] for group in groups]
+
+    assert told(side_by_side) == told(slowly)
+
+
+class OneByOne(Agent):
+    """Asks another agent, but not for many games at once."""
+
+    def __init__(self, agent):
+        self.agent, self.name = agent, agent.name
+
+    def reset(self, ruleset, seat, seed):
+        self.agent.reset(ruleset, seat, seed)
+
+    def act(self, view, legal):
+        return self.agent.act(view, legal)
+
+
+def test_an_agent_that_fails_is_told_not_beaten(nim):
+    class Broken(Greedy):
+        def act(self, view, legal):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        evaluate(nim, ("broken", Broken()), ("greedy", Greedy()), games=2)
 
 
 def test_openings_that_make_no_sense_are_refused(nim):
-    with pytest.raises(GameParameterError, match="at least 0"):
-        opening_plies(nim, -1)
+    one, other = ("greedy", Greedy()), ("greedy too", Greedy())
+    with pytest.raises(GameParameterError, match="from 0"):
+        evaluate(nim, one, other, plies=-1)
     with pytest.raises(GameParameterError, match="do not move in turn"):
-        opening_plies(registry.game("toy_village").ruleset(), 2)
-    with pytest.raises(GameParameterError, match="ask for fewer"):
-        opening(registry.game("toy_nim").ruleset(heaps=1, size=1), 0, 4)
-    assert opening_plies(registry.game("toy_kuhn").ruleset()) == 0
+        evaluate(registry.game("toy_village").ruleset(), one, other, plies=2)
+    with pytest.raises(GameParameterError, match="name an opponent"):
+        evaluate(nim, one, None)
 
 
 def test_cross_play_is_a_matrix_whose_sides_add_up(nim):
@@ -96,4 +118,12 @@ def test_the_command_writes_what_it_prints(tmp_path):
     assert found.exit_code == 0, found.output
     (row,) = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert row["games"] == 40
+    assert row["opening_plies"] == 4
     assert f"{100 * row['score']:.1f}" in found.output
+    again = CliRunner().invoke(
+        cli.app, ["evaluate", "toy_nim", "bouton", "random", "-n", "8", "-o", str(tmp_path / "found.csv")]
+    )
+    assert again.exit_code == 0, again.output
+    rows = list(csv.DictReader((tmp_path / "found.csv").open(encoding="utf-8")))
+    assert len(rows) == 1
+    assert {"score_first", "score_second", "distinct", "groups", "illegal", "milliseconds"} <= set(rows[0])

@@ -99,7 +99,7 @@ def play_moves(ruleset: Ruleset, moves: str | Sequence[int]) -> np.void:
     Raises:
         IllegalAction: for a move that the rules forbid, naming it and the position.
     """
-    state = new_state(ruleset, 0)
+    state = new_state(ruleset.unopened, 0)
     for action in text_to_moves(ruleset, moves) if isinstance(moves, str) else moves:
         state = step(ruleset, state, int(action))
     return state

@@ -163,6 +163,7 @@ def make_layout(map: str, size: int, map_seed: int, resign: bool, steps: bool) -
         observation=channels,
         max_steps=turns * (units * (3 if steps else 1) + 1),
         chance=len(maps) > 1,
+        usual_opening=12 if steps else 4,  # maps are few
     )
 
 

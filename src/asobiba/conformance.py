@@ -102,6 +102,20 @@ def declaration(game: Game) -> None:
     assert game.evidence, "the declaration says nothing about what the rules were verified against (`evidence`)"
 
 
+def openings(game: Game) -> None:
+    """Random plies, as many as games usually begin with, seldom end the game."""
+    ruleset = game.ruleset()
+    if not ruleset.usual_opening:
+        return
+    assert ruleset.takes_openings, f"usual_opening is {ruleset.usual_opening}, but the game takes no openings"
+    batch = Batch(ruleset, GAMES, autoreset="disabled", threads=1)
+    batch.reset(seed=11)
+    for _ in range(ruleset.usual_opening):
+        batch.step(batch.sample_actions())
+    ended = float(np.mean((batch.states["terminated"] | batch.states["truncated"]) != 0))
+    assert ended < 0.5, f"{ruleset.usual_opening} random plies (usual_opening) end {100 * ended:.0f} % of the games"
+
+
 def laws(game: Game) -> None:
     """Turns, masks, rewards, observations and the ends of random games are as declared."""
     ruleset = game.ruleset()
@@ -571,6 +585,7 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     one.__name__: one
     for one in (
         declaration,
+        openings,
         laws,
         everything_is_written,
         chance,

@@ -16,6 +16,8 @@ _LAZY = {
     "Seating": "asobiba.api.seating",
     "VectorEnv": "asobiba.api.vector",
     "SB3VecEnv": "asobiba.api.sb3",
+    "MaskedObservation": "asobiba.api.masks",
+    "VectorMaskedObservation": "asobiba.api.masks",
     "AEC": "asobiba.api.pettingzoo",
     "Parallel": "asobiba.api.pettingzoo",
 }

@@ -163,7 +163,7 @@ class Seating(Batch):
         self.control["rng_counter"][where] = 0
 
     def _played_by(self) -> tuple[Any, Table]:
-        return super()._played_by() if self._hand is None else (self._hand.engine, self._hand.table)
+        return super()._played_by() if self._hand is None else (self._hand.dealer, self._hand.table)
 
     def reset(self, seed: int | None = None, select: np.ndarray | None = None) -> np.ndarray:
         """Begins new episodes, in all games or where `select` is set; returns the learner's observations."""
@@ -445,6 +445,7 @@ class _Group:
         self.hand = hand
         self.agent = agent
         self.batched = agent is not None and not own and plays_batches(agent)
+        self.numbered = hasattr(agent, "act_in")  # it is told which of the games it is in (asobiba.learn.pool)
         self.singles: dict[tuple[int, int], Agent] = {}
         self._seeds: dict[tuple[int, int], int] = {}  # of the games that the singles play
         self._forgotten: set[tuple[int, int]] = set()
@@ -457,7 +458,7 @@ class _Group:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Searchers and programs are not copied: an agent that leaves such things behind, and does not itself get them
         # again, has lost its game and begins it anew when it is asked.
-        self.__dict__.update({"_seeds": {}, **state})  # checkpoints of older runs have none
+        self.__dict__.update({"_seeds": {}, "numbered": False, **state})  # checkpoints of older runs have none
         kinds = {key: type(player) for key, player in self.singles.items()}
         self._forgotten = {
             key for key, kind in kinds.items() if _own(kind, "__getstate__") and not _own(kind, "__setstate__")
@@ -481,6 +482,9 @@ class _Group:
             return
         assert self.agent is not None
         ruleset, referee = self.seating.ruleset, self.seating.referee
+        if self.numbered:
+            self.agent.begin_in(where, seat, seeds)  # type: ignore[attr-defined]
+            return
         if self.batched:
             referee.begin(self.agent, ruleset, [seat] * len(where), seeds.tolist())
             return
@@ -508,6 +512,9 @@ class _Group:
         views = agent_views(ruleset, seating.states[where], np.full(len(where), seat), params)
         masks = seating.masks[where, seat] if ruleset.simultaneous else seating.masks[where]
         actions = seating.actions[:, seat] if ruleset.simultaneous else seating.actions
+        if self.numbered:
+            actions[where] = self.agent.act_in(where, views, masks)  # type: ignore[attr-defined]
+            return
         if self.batched:
             actions[where] = referee.ask_together(self.agent, views, masks)
             return

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict
+from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from asobiba.arena.commands import Parameters, Trusted
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from asobiba.arena.evaluation import Evaluation
+    from asobiba.core import Ruleset
 
 
 def evaluate(
@@ -42,7 +48,6 @@ def evaluate(
     Example: asobiba evaluate GAME random -a random -n 100
     """
     from rich.console import Console
-    from rich.table import Table
 
     from asobiba.arena import evaluation
     from asobiba.arena.commands import ruleset_of
@@ -52,68 +57,117 @@ def evaluate(
     from asobiba.progress import progress_bar
 
     ruleset = ruleset_of(game, param)
-    evaluation.require_two_players(ruleset)
-    plies = evaluation.opening_plies(ruleset, openings)
+    plies = ruleset.opened(openings).opening_plies
+    alone = ruleset.num_players == 1
     names = list(dict.fromkeys(agents))
     single = len(names) == 1
+    if alone and against:
+        raise AsobibaError(f"{ruleset.game.name} is played alone: it has no opponents")
     if against and not single:
         raise AsobibaError("--against is for one agent; several agents meet each other")
+    single = single and not alone
     others = (against or [name for name in league_agents(ruleset.game) if name != names[0]]) if single else []
     built = {name: make_player(ruleset.game, name, Trust.of(trust)) for name in dict.fromkeys([*names, *others])}
-    pairs = [(names[0], other) for other in others] if single else list(combinations(names, 2))
+    pairs: list[tuple[str, str | None]] = (
+        [(names[0], other) for other in others] if single else [*combinations(names, 2)]
+    )
+    if ruleset.num_players > 2 and not single:
+        pairs = [*permutations(names, 2)]  # one among the others is something else than the other way round
+    if alone:
+        pairs = [(name, None) for name in names]
     results = []
     try:
         with progress_bar() as bar:
             for one, other in pairs:
-                task = bar.add_task(f"{one} - {other}", total=games)
-                both = (one, built[one]), (other, built[other])
+                task = bar.add_task(f"{one} - {other}" if other else one, total=games)
+                opponent = None if other is None else (other, built[other])
                 tell = partial(_advance, bar, task)
-                results.append(evaluation.evaluate(ruleset, *both, games, seed, plies, tell))
+                results.append(evaluation.evaluate(ruleset, (one, built[one]), opponent, games, seed, plies, tell))
     finally:
         for agent in built.values():
             agent.close()
     console = Console()
-    table = Table(title=f"{ruleset.game.title}: openings of {plies} random plies, seed {seed}")
-    for column in (
-        "agent",
-        "opponent",
-        "games",
-        "different",
-        "score",
-        "95 % interval",
-        *ruleset.players,
-        "steps",
-        "ms",
-    ):
-        table.add_column(column, justify="left" if column in ("agent", "opponent") else "right")
-    for r in results:
-        table.add_row(
-            r.agent, r.opponent, str(r.games), str(r.distinct), f"{100 * r.score:.1f}",
-            f"{100 * r.low:.1f} to {100 * r.high:.1f}", *(f"{100 * seat:.1f}" for seat in r.seats), f"{r.length:.0f}",
-            f"{r.milliseconds:.3g}",
-        )  # fmt: skip
-    console.print(table)
+    told = f"openings of {plies} random plies" if plies else "no openings"
+    for table in _tables(f"{ruleset.game.title}: {told}, seed {seed}", ruleset, results):
+        console.print(table)
+    shown = [*names, *(name for name in others if name not in names)]
+    if len(names) > 2:
+        console.print(_cross_table(names, results))
     if output is not None:
-        _write(output, [*names, *(name for name in others if name not in names)], results)
+        _write(output, ruleset, shown, results)
         console.print(f"Written to {output}")
+
+
+def _tables(title: str, ruleset: Ruleset, results: list[Evaluation]) -> Iterator[Table]:
+    """What was scored, then how it was played; both fit into 80 columns."""
+    alone = ruleset.num_players == 1
+    texts = ("agent",) if alone else ("agent", "opponent")
+    told = [((r.agent,) if alone else (r.agent, r.opponent), r) for r in results]
+    scores = ("games", "different", "return") if alone else ("games", "different", "score", "95 % interval")
+    table = _columns(title, texts, scores)
+    for names, r in told:
+        share = (f"{100 * r.score:.1f}", f"{100 * r.low:.1f} to {100 * r.high:.1f}")
+        table.add_row(*names, str(r.games), str(r.distinct), *((_mean(r),) if alone else share))
+    yield table
+    table = _columns("", texts, (*(() if alone else (*ruleset.players, "return")), "illegal", "steps", "ms"))
+    for names, r in told:
+        seats = () if alone else (*(f"{100 * share:.1f}" for share in r.seats), _mean(r))
+        illegal = "" if r.illegal is None else f"{100 * r.illegal:.2f} %"
+        table.add_row(*names, *seats, illegal, f"{r.length:.1f}", f"{r.milliseconds:.3g}")
+    yield table
+
+
+def _mean(result: Evaluation) -> str:
+    return f"{result.mean_return:.3f} ± {result.return_half_width:.3f}"
+
+
+def _columns(title: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title)
+    for column in texts:
+        table.add_column(column)
+    for column in numbers:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _cross_table(names: list[str], results: list[Evaluation]) -> Table:
+    from rich.table import Table
+
+    from asobiba.arena.evaluation import matrix
+
+    table = Table(title="score of the row against the column, per cent")
+    for column in ("", *names):
+        table.add_column(column, justify="right" if column else "left")
+    for name, row in zip(names, matrix(names, results), strict=True):
+        table.add_row(name, *("" if value != value else f"{100 * value:.1f}" for value in row))
+    return table
 
 
 def _advance(bar: Any, task: Any, done: int) -> None:
     bar.update(task, completed=done)
 
 
-def _write(path: Path, names: list[str], results: list) -> None:
+def _write(path: Path, ruleset: Ruleset, names: list[str], results: list[Evaluation]) -> None:
     from asobiba.arena import evaluation
     from asobiba.core import AsobibaError
 
-    rows = [asdict(result) for result in results]
+    rows = [result.as_dict() for result in results]
     if path.suffix == ".json":
         path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     elif path.suffix == ".csv":
+        flat = [
+            {
+                **{k: v for k, v in row.items() if k != "seats"},
+                **{f"score_{s}": v for s, v in zip(ruleset.players, row["seats"])},
+            }
+            for row in rows
+        ]
         with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, [name for name in rows[0] if name != "seats"], lineterminator="\n")
+            writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
             writer.writeheader()
-            writer.writerows({k: v for k, v in row.items() if k != "seats"} for row in rows)
+            writer.writerows(flat)
     elif path.suffix in (".svg", ".png", ".pdf"):
         evaluation.draw_matrix(names, results, path)
     else:

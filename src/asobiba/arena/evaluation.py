@@ -1,44 +1,57 @@
-"""Strength of an agent, from games that differ: every opening from both sides, the pair as the unit of the interval.
+"""Strength of an agent, from games that differ: every deal from every seat, the group of these games as the unit.
 
-Two players who always choose the same moves play one game from each seat, however often they are asked. So games without
-chance begin with random plies (`OPENING_PLIES`, or as many as asked for), and pairs of games that repeat another, move by
-move, count once.
+Two players who always choose the same moves play one game from each seat, however often they are asked. So games whose
+course depends on the players alone begin with random plies (`Ruleset.usual_opening`), and intervals are those of the
+groups that do not repeat another, move by move. This is the one evaluation: training curves, `run.json` and `asobiba evaluate` show
+its figures.
 """
 
 from __future__ import annotations
 
-import hashlib
+import copy
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
+from asobiba.api.opponents import plays_batches
+from asobiba.api.seating import Seating, _Group
+from asobiba.arena.match import Match, agent_seed, decode_actions
 from asobiba.arena.pairs import Score
-from asobiba.core import GameParameterError, Ruleset, states
-from asobiba.core.agents import Agent
+from asobiba.arena.playing import play_match
+from asobiba.arena.referee import Clock
+from asobiba.core import GameParameterError, Ruleset
+from asobiba.core.agents import Agent, KernelAgent
+from asobiba.core.random import GAMMA
+from asobiba.core.states import agent_views, opened_states
 
-OPENING_PLIES = 4
-"""Random plies before the players' first move, in games whose course depends on the players alone."""
-_TRIES = 100
+_AT_ONCE = 512
+"""Games that are played side by side."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One agent against another.
+    """One agent against another, who sits at all other seats; or one agent alone.
 
     Attributes:
-        agent, opponent: as they were named.
+        agent, opponent: as they were named; "-" where nobody else plays.
         opening_plies: random plies before the first move.
         games: how many were played.
-        distinct: how many of them differ by their moves.
-        score: mean of 1 for a win, 1/2 for a draw, over pairs that differ.
-        low, high: its 95 % interval, from pairs that differ (see `asobiba.arena.pairs`).
+        distinct: how many of them differ by their moves (and by what was dealt).
+        groups: how many groups, of one game from each seat, differ; intervals are those of so many.
+        wins, draws: games that brought the agent more than nothing, and nothing.
+        score: mean of 1 for a win, 1/2 for a draw.
+        low, high: its 95 % interval, with the group as the unit (`asobiba.arena.pairs`).
         seats: the score in each seat.
+        mean_return: mean sum of rewards; `return_half_width`: half of its 95 % interval (Student's, over groups).
         length: mean number of steps, opening included.
-        milliseconds: mean time of a decision of the agent.
+        milliseconds: mean time of a decision of the agent; compiled agents and networks decide for many games at once.
+        illegal: which share of its decisions would be illegal if no mask forbade them; `None` for agents without a mask.
     """
 
     agent: str
@@ -46,148 +59,294 @@ class Evaluation:
     opening_plies: int
     games: int
     distinct: int
+    groups: int
+    wins: int
+    draws: int
     score: float
     low: float
     high: float
     seats: tuple[float, ...]
+    mean_return: float
+    return_half_width: float
     length: float
     milliseconds: float
+    illegal: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
-class _Game:
-    points: float
-    moves: bytes
+class Played:
+    """A game as the evaluation sees it.
+
+    Attributes:
+        gain: the agent's sum of rewards; `points` are 1, 1/2 or 0 as it is above, at or below 0.
+        identity: equal in games that do not differ.
+        steps: how long it was.
+        seconds, decisions: of the agent.
+        checked, illegal: decisions that were looked at without the mask, and those of them that would have been illegal.
+    """
+
+    gain: float
+    identity: int
     steps: int
     seconds: float
     decisions: int
+    checked: int = 0
+    illegal: int = 0
+
+    @property
+    def points(self) -> float:
+        return 0.5 + 0.5 * float(np.sign(self.gain))
 
 
-def opening_plies(ruleset: Ruleset, wanted: int | None = None) -> int:
-    """Number of random plies that games begin with: `wanted`, or the number that the kind of game asks for.
+Groups = list[tuple[Played, ...]]
+"""The games of each deal, from the first seat to the last."""
 
-    Raises:
-        GameParameterError: for a number below 0, or one above 0 in a game in which all act at once or actions are
-            continuous.
+
+def play_groups(
+    ruleset: Ruleset,
+    agent: Agent,
+    opponent: Agent | None,
+    games: int,
+    seed: int = 0,
+    report: Callable[[int], None] | None = None,
+) -> Groups:
+    """Plays `games` games or a few more, each deal with the agent at every seat and the opponent at all others.
+
+    Where both are compiled, or answer for many games at once, many are played side by side; the results are the same.
+
+    Args:
+        ruleset: the game, with its openings.
+        agent, opponent: two objects; the opponent is not needed where one plays alone.
+        games: how many.
+        seed: of the first deal; the others follow.
+        report: called with the number of games played so far.
     """
-    if wanted is not None and wanted < 0:
-        raise GameParameterError(f"opening plies are at least 0, not {wanted}")
-    possible = ruleset.discrete and not ruleset.simultaneous and ruleset.num_players > 1
-    if wanted and not possible:
-        raise GameParameterError(
-            f"{ruleset.game.name} has no openings of random plies: its players do not move in turn"
+    players = ruleset.num_players
+    deals = np.arange(-(-games // players), dtype=np.uint64) + np.uint64(seed)
+    together = all(
+        isinstance(one, KernelAgent) or _answers_together(one) for one in (agent, opponent) if one is not None
+    )
+    found: Groups = []
+    step = max(1, _AT_ONCE // players) if together else 1
+    for first in range(0, len(deals), step):
+        some = deals[first : first + step]
+        found += (
+            _play_together(ruleset, agent, opponent, some) if together else [_play(ruleset, agent, opponent, some[0])]
         )
-    if wanted is not None:
-        return wanted
-    return OPENING_PLIES if possible and not ruleset.chance and not ruleset.hidden else 0
+        if report is not None:
+            report(players * len(found))
+    return found
 
 
-def opening(ruleset: Ruleset, seed: int, plies: int) -> tuple[np.void, tuple[int, ...]]:
-    """A position after random plies in which the game goes on, and these plies; the same for the same seed.
-
-    Raises:
-        GameParameterError: if random plies end the game each time.
-    """
-    for attempt in range(_TRIES):
-        generator = np.random.Generator(np.random.Philox(key=[seed, attempt]))
-        state, moves = states.new_state(ruleset, seed), []
-        for _ in range(plies):
-            if states.is_over(state):
-                break
-            moves.append(int(generator.choice(states.legal_actions(ruleset, state))))
-            state = states.step(ruleset, state, moves[-1])
-        if not states.is_over(state):
-            return state, tuple(moves)
-    raise GameParameterError(f"{plies} random plies end {ruleset.game.name} nearly always; ask for fewer")
+def _answers_together(agent: Agent) -> bool:
+    return hasattr(agent, "act_rows") or plays_batches(agent)
 
 
-def require_two_players(ruleset: Ruleset) -> None:
-    """Raises `GameParameterError` for a game of another number of players, or one in which all act at once."""
-    if ruleset.num_players != 2 or ruleset.simultaneous:
-        raise GameParameterError(
-            f"{ruleset.game.name} is no game of two players in turn; asobiba match and league run rate agents of others"
+def _blanked(states: np.ndarray) -> np.ndarray:
+    """A number for each position, the generator's fields aside."""
+    records = states.copy()
+    records["rng_key"] = records["rng_counter"] = 0
+    return np.array([hash(record.tobytes()) for record in records], np.int64).astype(np.uint64)
+
+
+def _mixed(numbers: np.ndarray, more: np.ndarray) -> np.ndarray:
+    # A running digest of 64 bits (SplitMix64's finaliser): enough to tell some thousands of games apart.
+    with np.errstate(over="ignore"):
+        x = (numbers ^ more.astype(np.uint64)) + GAMMA
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def _mixed_actions(numbers: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    flat = actions.reshape(len(actions), -1)
+    words = flat.astype(np.int64) if flat.dtype.kind in "iu" else flat.astype(np.float64).view(np.int64)
+    for column in words.T:
+        numbers = _mixed(numbers, column)
+    return numbers
+
+
+class _Beside(Seating):
+    """Each agent has its own loops, so that whoever meets many opponents is compiled once."""
+
+    def _set_opponents(self, opponent: Any, learner: int) -> None:
+        for agent, occupants in opponent:
+            if isinstance(agent, KernelAgent):
+                self._groups.append(_Group(self, occupants, hand=self._dealt([agent], occupants)))
+            else:
+                self._groups.append(_Group(self, occupants, agent=agent))
+
+
+def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals: np.ndarray) -> Groups:
+    players, n = ruleset.num_players, len(deals) * ruleset.num_players
+    seeds, place = np.repeat(deals, players), np.tile(np.arange(players), len(deals))
+    mine = np.full((n, ruleset.seats), -1, np.int8)
+    mine[np.arange(n), place] = 0
+    theirs = np.full_like(mine, -1)
+    theirs[:, :players] = np.where(mine[:, :players] < 0, 0, -1)
+    sides = [(agent, mine)] + ([] if opponent is None or players == 1 else [(opponent, theirs)])
+    table = _Beside(ruleset, n, opponent=sides, seat=None, autoreset="disabled", threads=1)
+    rows_at_once = hasattr(agent, "act_rows")
+    keys = np.array([[agent_seed(int(seed), seat) for seat in range(players)] for seed in seeds], np.uint64)
+    table.begin_games(seeds, keys)
+    if rows_at_once:
+        agent.begin_rows(ruleset, n, int(deals[0]))  # type: ignore[attr-defined]
+    identity = _mixed(_blanked(table.states), place)
+    plies = opened_states(ruleset, deals)[1] if ruleset.opening_plies else np.zeros((len(deals), 0), np.int64)
+    identity = _mixed_actions(identity, np.repeat(plies, players, 0)) if plies.size else identity
+    running = np.ones(n, bool)
+    gains, seconds = np.zeros(n), np.zeros(n)
+    decisions, checked, illegal = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    limit = ruleset.game.fault_limit
+    while running.any():
+        for seat in range(players):
+            asked = running & table.acts(seat)
+            if limit:
+                asked &= table.states["faults"][:, seat] < limit
+            own = asked & (place == seat)
+            if own.any():
+                began = time.perf_counter()
+                if rows_at_once:
+                    wrong = _ask_rows(table, agent, seat, np.flatnonzero(own))
+                    if wrong is not None:
+                        checked[own] += 1
+                        illegal[own] += wrong
+                else:
+                    table._groups[0].decide(seat, own)
+                seconds[own] += (time.perf_counter() - began) / own.sum()
+                decisions[own] += 1
+            for group in table._groups[1:]:
+                group.decide(seat, asked & ~own)
+        if ruleset.simultaneous:
+            for seat in range(ruleset.seats):
+                table.actions[~(table.acts(seat) if seat < players else np.zeros(n, bool)), seat] = 0
+        identity[running] = _mixed_actions(identity[running], table.actions[running])
+        table.advance(running)
+        gains[running] += table.rewards[np.arange(n), place][running]
+        running &= (table.states["terminated"] | table.states["truncated"]) == 0
+    steps = table.states["steps"]
+    games = [
+        Played(float(gains[i]), int(identity[i]), int(steps[i]), float(seconds[i]), int(decisions[i]), int(checked[i]),
+               int(illegal[i]))
+        for i in range(n)
+    ]  # fmt: skip
+    return [tuple(games[k : k + players]) for k in range(0, n, players)]
+
+
+def _ask_rows(table: Seating, agent: Any, seat: int, where: np.ndarray) -> np.ndarray | None:
+    """Lets an agent answer for the games `where`; returns which answers would be illegal without a mask."""
+    ruleset = table.ruleset
+    params = table.params if len(table.params) == 1 else table.params[where]
+    views = agent_views(ruleset, table.states[where], np.full(len(where), seat), params)
+    masks = table.masks[where, seat] if ruleset.simultaneous else table.masks[where]
+    actions = table.actions[:, seat] if ruleset.simultaneous else table.actions
+    actions[where], unmasked = agent.act_rows(views, masks, np.full(len(where), seat), where)
+    return None if unmasked is None else masks[np.arange(len(where)), unmasked] == 0
+
+
+class _Unforgiving(Clock):
+    """What goes wrong in an agent is told instead of losing it the game."""
+
+    faults = ()
+
+
+def _play(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: Any) -> tuple[Played, ...]:
+    players, seed = ruleset.num_players, int(deal)
+    start = _blanked(opened_states(ruleset, np.array([deal], np.uint64))[0])
+    found = []
+    for seat in range(players):
+        others = [opponent] + [copy.deepcopy(opponent) for _ in range(players - 2)] if players > 1 else []
+        seated: list[Any] = [*others[:seat], agent, *others[seat:]]
+        record = play_match(Match.of(ruleset, ["-"] * players, seed), seated, _Unforgiving())
+        identity = _mixed(start, np.array([seat]))
+        for action in decode_actions(ruleset, record.actions):
+            identity = _mixed_actions(identity, action[None])
+        found.append(
+            Played(record.returns[seat], int(identity[0]), record.moves, record.seconds[seat], record.decisions[seat])
         )
+    return tuple(found)
+
+
+def differing(groups: Groups) -> int:
+    """How many of the groups do not repeat another."""
+    return len({tuple(game.identity for game in group) for group in groups})
+
+
+def score_of(groups: Groups) -> Score:
+    """The points of these games, with the interval of those that differ."""
+    return Score(tuple(tuple(g.points for g in group) for group in groups), repeats=len(groups) / differing(groups))
+
+
+def half_width(groups: Groups) -> float:
+    """Half of Student's 95 % interval of the mean return, of the groups that differ; not-a-number for fewer than two."""
+    means = [float(np.mean([game.gain for game in group])) for group in groups]
+    count = differing(groups)
+    if count < 2:
+        return math.nan
+    return float(np.std(means, ddof=1) / math.sqrt(count) * student.ppf(0.975, count - 1))
+
+
+def summary(agent: str, opponent: str, ruleset: Ruleset, groups: Groups) -> Evaluation:
+    """The figures of these games."""
+    played = [game for group in groups for game in group]
+    score = score_of(groups)
+    low, high = score.interval()
+    points = [game.points for game in played]
+    checked = sum(game.checked for game in played)
+    return Evaluation(
+        agent=agent,
+        opponent=opponent,
+        opening_plies=ruleset.opening_plies,
+        games=len(played),
+        distinct=len({game.identity for game in played}),
+        groups=differing(groups),
+        wins=points.count(1.0),
+        draws=points.count(0.5),
+        score=score.share,
+        low=low,
+        high=high,
+        seats=tuple(float(np.mean([group[seat].points for group in groups])) for seat in range(ruleset.num_players)),
+        mean_return=float(np.mean([game.gain for game in played])),
+        return_half_width=half_width(groups),
+        length=float(np.mean([game.steps for game in played])),
+        milliseconds=1000 * sum(game.seconds for game in played) / max(1, sum(game.decisions for game in played)),
+        illegal=sum(game.illegal for game in played) / checked if checked else None,
+    )
 
 
 def evaluate(
     ruleset: Ruleset,
     agent: tuple[str, Agent],
-    opponent: tuple[str, Agent],
+    opponent: tuple[str, Agent] | None,
     games: int = 400,
     seed: int = 0,
     plies: int | None = None,
     report: Callable[[int], None] | None = None,
 ) -> Evaluation:
-    """Plays two agents against each other, every opening from both sides.
+    """Plays two agents against each other, every opening from both sides; or one agent where one plays alone.
 
     Args:
-        ruleset: of two players who move in turn.
+        ruleset: of any number of players; where there are more than two, the opponent takes all other seats.
         agent, opponent: name and agent.
-        games: how many; an odd number is rounded up.
+        games: how many; rounded up to whole groups of one game from each seat.
         seed: of openings, games and agents.
-        plies: random plies of an opening; `None`: see `opening_plies`.
+        plies: random plies of an opening; `None`: the ruleset's own, or else `Ruleset.usual_opening`.
         report: called with the number of games played so far.
 
     Raises:
-        GameParameterError: for another kind of game, or impossible openings.
+        GameParameterError: for impossible openings, or a missing opponent.
     """
-    require_two_players(ruleset)
     if games < 1:
         raise GameParameterError(f"games is at least 1, not {games}")
-    plies = opening_plies(ruleset, plies)
-    pairs: list[tuple[_Game, _Game]] = []
-    for k in range(-(-games // 2)):
-        start, moves = opening(ruleset, seed + k, plies)
-        pair = tuple(_play(ruleset, agent[1], opponent[1], seat, start, moves, seed + k) for seat in (0, 1))
-        pairs.append(pair)  # type: ignore[arg-type]
-        if report is not None:
-            report(2 * len(pairs))
-    return _summary(agent[0], opponent[0], plies, pairs)
-
-
-def _summary(agent: str, opponent: str, plies: int, pairs: Sequence[tuple[_Game, _Game]]) -> Evaluation:
-    differing = {(first.moves, second.moves): (first, second) for first, second in pairs}
-    score = Score(tuple((first.points, second.points) for first, second in differing.values()))
-    low, high = score.interval()
-    played = [game for pair in pairs for game in pair]
-    return Evaluation(
-        agent=agent,
-        opponent=opponent,
-        opening_plies=plies,
-        games=len(played),
-        distinct=len({game.moves for game in played}),
-        score=score.share,
-        low=low,
-        high=high,
-        seats=tuple(float(np.mean([pair[seat].points for pair in differing.values()])) for seat in (0, 1)),
-        length=float(np.mean([game.steps for game in played])),
-        milliseconds=1000 * sum(game.seconds for game in played) / max(1, sum(game.decisions for game in played)),
-    )
-
-
-def _play(
-    ruleset: Ruleset, agent: Agent, opponent: Agent, seat: int, start: np.void, moves: Sequence[int], seed: int
-) -> _Game:
-    players = (agent, opponent) if seat == 0 else (opponent, agent)
-    for k, player in enumerate(players):
-        player.begin(ruleset, [k], [seed])
-    state, returns, seconds, decisions = start, 0.0, 0.0, 0
-    taken = hashlib.blake2b(repr((seat, tuple(moves))).encode(), digest_size=16)
-    if ruleset.chance or ruleset.hidden:
-        taken.update(start.tobytes())  # who is dealt other cards plays another game
-    while not states.is_over(state):
-        mover = int(state["to_move"])
-        view = states.view_of(ruleset, state, mover)
-        legal = states.action_mask(ruleset, state)
-        begun = time.perf_counter()
-        action = players[mover].act(view, legal)
-        if mover == seat:
-            seconds += time.perf_counter() - begun
-            decisions += 1
-        taken.update(np.asarray(action).tobytes())
-        state = states.step(ruleset, state, action, strict=False)
-        returns += float(state["rewards"][seat])
-    return _Game(0.5 + 0.5 * float(np.sign(returns)), taken.digest(), int(state["steps"]), seconds, decisions)
+    if opponent is None and ruleset.num_players > 1:
+        raise GameParameterError(f"{ruleset.game.name} is played against somebody: name an opponent")
+    ruleset = ruleset.opened(plies)
+    groups = play_groups(ruleset, agent[1], None if opponent is None else opponent[1], games, seed, report)
+    return summary(agent[0], "-" if ruleset.num_players == 1 or opponent is None else opponent[0], ruleset, groups)
 
 
 def cross_play(
@@ -198,7 +357,7 @@ def cross_play(
     plies: int | None = None,
     report: Callable[[int], None] | None = None,
 ) -> list[Evaluation]:
-    """Every pair of agents against each other; see `evaluate`."""
+    """Every pair of agents against each other, in a game of two or more players; see `evaluate`."""
     found: list[Evaluation] = []
     for one, other in combinations(agents, 2):
         before = sum(result.games for result in found)
@@ -216,7 +375,9 @@ def matrix(names: Sequence[str], results: Sequence[Evaluation]) -> np.ndarray:
     found = np.full((len(names), len(names)), np.nan)
     for result in results:
         row, column = names.index(result.agent), names.index(result.opponent)
-        found[row, column], found[column, row] = result.score, 1 - result.score
+        found[row, column] = result.score
+        if len(result.seats) == 2:
+            found[column, row] = 1 - result.score
     return found
 
 

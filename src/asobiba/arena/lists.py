@@ -18,6 +18,7 @@ from rich.text import Text
 from asobiba.core import Game, Ruleset, agent_declarations, game, game_names
 from asobiba.core.answers import printable
 from asobiba.core.folders import cache_folder
+from asobiba.core.game import OPENING
 
 
 def console() -> Console:
@@ -77,8 +78,9 @@ def print_game(ruleset: Ruleset) -> None:
     say(f"Seats: {', '.join(ruleset.players)}")
     say(f"Actions of one player: {ruleset.action_space}")
     table = Table("parameter", "here", "by default")
-    for name, value in ruleset.parameters.items():
-        table.add_row(name, escape(repr(value)), escape(repr(found.parameters[name])))
+    usual = {**({OPENING: 0} if ruleset.takes_openings else {}), **found.parameters}
+    for name, value in {**usual, **ruleset.parameters}.items():
+        table.add_row(name, escape(repr(value)), escape(repr(usual[name])))
     output.print(table)
     say(f"Observation: {ruleset.observation_space}")
     table = Table("channel", "shape")

@@ -15,7 +15,7 @@ import numpy as np
 from asobiba.api.batch import BEGIN, STEP_BLIND, Batch
 from asobiba.core import AsobibaError, Ruleset, game
 from asobiba.core.record import END_REASONS, ILLEGAL_ACTION
-from asobiba.core.states import agent_views
+from asobiba.core.states import agent_views, opened_state
 
 RULES, ILLEGAL, TRUNCATION = END_REASONS[1], END_REASONS[2], END_REASONS[3]
 CRASH, TIME_OUT = "crash", "time-out"
@@ -132,10 +132,10 @@ class MatchRecord:
 
     Args:
         match: what was played.
-        actions: the actions in order, as the bytes of an array of `action_dtype` (see `decode_actions`); an answer
+        actions: the actions in order, the random plies of the opening first, as the bytes of an array of `action_dtype` (see `decode_actions`); an answer
             that was no action at all stands as -1, or as not-a-number where actions are continuous.
         returns: each seat's sum of rewards.
-        moves: actions that the game took.
+        moves: actions that the game took, those of the opening included.
         reason: one of `REASONS`.
         culprit: the seat whose illegal action, crash or time-out ended the game, else `None`.
         detail: what exactly went wrong, else ""; where the rules replace actions, whose and how many.
@@ -244,6 +244,7 @@ class LiveGame:
     def __init__(self, ruleset: Ruleset):
         self.ruleset = ruleset
         self._batch = Batch(ruleset, 1, autoreset="disabled", threads=1)
+        self.opening: tuple[int, ...] = ()
         self.states = self._batch.states
 
     @property
@@ -260,9 +261,10 @@ class LiveGame:
         return self.ruleset.actors(self.states[0]).tolist()
 
     def begin(self, seed: int) -> None:
-        """Deals the game of this seed."""
+        """Deals the game of this seed; `opening` holds the random plies that it begins with."""
         self._batch.seed(seed)
         self._batch.run(BEGIN)
+        self.opening = opened_state(self.ruleset, seed)[1] if self.ruleset.opening_plies else ()
 
     def view(self, seat: int) -> np.void:
         """A copy of the state as the agent at `seat` may see it."""

@@ -34,10 +34,13 @@ class Score:
         pairs: its points (1 for a win, 0.5 for a draw) in each game of a pair; one number where the game with the
             colours swapped was not played.
         maps: on how many maps.
+        repeats: how often each different pair was played on the mean. Pairs that repeat another, move by move, tell
+            nothing new: intervals are those of so many times fewer.
     """
 
     pairs: tuple[tuple[float, ...], ...]
     maps: int = 1
+    repeats: float = 1.0
 
     @property
     def games(self) -> int:
@@ -52,9 +55,9 @@ class Score:
         return self.points / self.games
 
     @property
-    def freedom(self) -> int:
+    def freedom(self) -> float:
         """Degrees of freedom of `design_effect`."""
-        return len(self.pairs) - 1 + _GUARD
+        return len(self.pairs) / self.repeats - 1 + _GUARD
 
     @property
     def design_effect(self) -> float:
@@ -63,12 +66,12 @@ class Score:
         if alone == 0:
             return 1.0  # nothing but wins or nothing but losses: they do not tell how pairs hang together
         squares = math.fsum((sum(pair) - len(pair) * self.share) ** 2 for pair in self.pairs)
-        return (squares / alone + _GUARD) / self.freedom
+        return (squares / self.repeats / alone + _GUARD) / self.freedom
 
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the share: the shares from which the found one is not further than Student's quantile
         times the standard error that games of that share would have."""
-        unit = float(t.ppf(0.975, self.freedom)) ** 2 * self.design_effect / self.games
+        unit = float(t.ppf(0.975, self.freedom)) ** 2 * self.design_effect / self.games * self.repeats
         middle = (self.share + unit / 2) / (1 + unit)
         half = math.sqrt(unit * self.share * (1 - self.share) + unit * unit / 4) / (1 + unit)
         return max(0.0, min(middle - half, self.share)), min(1.0, max(middle + half, self.share))

@@ -27,6 +27,7 @@ from asobiba.arena.referee import Clock, MatchReferee
 from asobiba.core import Agent, KernelAgent, Ruleset
 from asobiba.core.answers import refused
 from asobiba.core.record import culprit
+from asobiba.core.states import opened_states
 
 
 def play_match(match: Match, agents: Sequence[Agent], clock: Clock | None = None) -> MatchRecord:
@@ -45,6 +46,8 @@ def play_match(match: Match, agents: Sequence[Agent], clock: Clock | None = None
     clock = clock or Clock()
     referee = MatchReferee(match, clock)
     games = _Games([match], agents, referee)
+    for ply in games.log[0, : int(games.seating.states["steps"][0])]:
+        clock.note(ply.tobytes())
     while referee.ending is None:
         for seat in range(len(agents)):
             turn = games.turn(seat)
@@ -135,8 +138,9 @@ class _Games:
         self.ruleset = ruleset = matches[0].ruleset()
         count, seats = len(matches), ruleset.num_players
         self.seating = self._seating(count)
+        deals = np.array([match.game_seed for match in matches], np.uint64)
         self.seating.begin_games(
-            np.array([match.game_seed for match in matches], np.uint64),
+            deals,
             np.array([[match.agent_seed(seat) for seat in range(seats)] for match in matches], np.uint64),
         )
         self.alive = np.arange(count)
@@ -144,7 +148,10 @@ class _Games:
         self.returns = np.zeros((count, seats))
         self.decisions = np.zeros((count, seats), np.int64)
         self.seconds = np.zeros((count, seats))
-        self.log = np.zeros((count, 64, *ruleset.actions_shape), action_dtype(ruleset))
+        plies = ruleset.opening_plies
+        self.log = np.zeros((count, plies + 64, *ruleset.actions_shape), action_dtype(ruleset))
+        if plies:
+            self.log[:, :plies] = opened_states(ruleset, deals)[1]
 
     def _seating(self, count: int) -> _LeagueSeating:
         return _LeagueSeating(
@@ -253,7 +260,7 @@ def killed_record(match: Match, seat: int, reason: str, detail: str, actions: by
     live.begin(match.game_seed)
     count = ruleset.num_players
     returns, decisions = np.zeros(count), np.zeros(count, np.int64)
-    for action in decode_actions(ruleset, actions):
+    for action in decode_actions(ruleset, actions)[len(live.opening) :]:
         decisions[live.movers] += 1
         live.play(action)
         returns += live.states["rewards"][0][:count]

@@ -15,6 +15,7 @@ from asobiba.arena.report import write_report
 from asobiba.arena.standings import PROVISIONAL, Standings, provisional, standings, to_csv, to_json, to_markdown
 from asobiba.arena.store import MIXED, Result, Store
 from asobiba.core import Game, Ruleset
+from asobiba.core.game import OPENING
 from asobiba.pages import stamped
 
 
@@ -31,7 +32,7 @@ def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: P
         folder / NAME, ruleset, list(store.listed(ruleset)), store.list_seal(ruleset),
         {"sources": code, "public_seeds": _public_seeds(store, ruleset)},
     )  # fmt: skip
-    text = _readme(table, table.games if ruleset.chance else store.different_games(ruleset), records)
+    text = _readme(table, table.games if ruleset.unopened.chance else store.different_games(ruleset), records)
     if code == MIXED:
         text += (
             "\nNot all of these games are known to have been played by the same edition of the game and its agents.\n"
@@ -57,6 +58,13 @@ def _readme(table: Standings, different: int, records: str) -> str:
             f" Only {different} of the games differ: where both agents are deterministic and the start is fixed, every "
             "further game repeats the first, and the intervals are narrower than what was learnt."
         )
+    plies = table.ruleset.opening_plies
+    opened = (
+        f" Every game begins with {plies} uniformly random plies, drawn from the seed of its deal and recorded with it; "
+        "agents meet in each opening from both sides."
+        if plies
+        else ""
+    )
     marked = f" Ratings with ? are provisional, of fewer than {PROVISIONAL} games." if provisional(table) else ""
     ended = ", ".join(f"{name} {count}" for name, count in table.reasons.items() if count)
     alone = table.ruleset.num_players == 1
@@ -68,7 +76,7 @@ def _readme(table: Standings, different: int, records: str) -> str:
         f"{to_markdown(table)}\n"
         f"Rating: {rating}, with {100 * table.level:.0f} % intervals. *Tied with* lists agents whose difference is not "
         f"significant at that level.{marked} Games ended by: {ended}. Time per move was measured on the machine that played."
-        f"{repeated}\n\n{table.seeds} All games are in {NAME} (SHA-256 of what is packed in it: `{records}`); "
+        f"{opened}{repeated}\n\n{table.seeds} All games are in {NAME} (SHA-256 of what is packed in it: `{records}`); "
         "`asobiba league verify` and this folder's path plays them again.\n"
         f"{_rule(game) if alone else ''}"
     )
@@ -76,7 +84,7 @@ def _readme(table: Standings, different: int, records: str) -> str:
 
 def _options(ruleset: Ruleset) -> str:
     """The command's options for the parameters that are not the game's own."""
-    usual = ruleset.game.parameters
+    usual = {OPENING: 0, **ruleset.game.parameters}
     return "".join(f" -p {name}={value}" for name, value in ruleset.parameters.items() if value != usual[name])
 
 

@@ -23,7 +23,7 @@ from asobiba.core.record import END_REASONS
 
 
 def replay(record: MatchRecord) -> Iterator[tuple[np.void, Any]]:
-    """Plays a record again: yields `(state, action that follows)` for every position, the last with `None`.
+    """Plays a record again: yields `(state, action that follows)` for every position after the opening, the last with `None`.
 
     Raises:
         ReplayError: if the final state's bytes, or the length, are not those on record.
@@ -32,7 +32,12 @@ def replay(record: MatchRecord) -> Iterator[tuple[np.void, Any]]:
     live = LiveGame(ruleset)
     live.begin(record.match.game_seed)
     actions = decode_actions(ruleset, record.actions)
-    for action in actions:
+    plies = len(live.opening)
+    if tuple(actions[:plies].tolist()) != live.opening:
+        raise ReplayError(
+            f"match {record.match.key}: its seed begins it with the plies {live.opening}, not those on record"
+        )
+    for action in actions[plies:]:
         if live.over:
             raise ReplayError(f"match {record.match.key}: the game is over after {live.state['steps']} actions, "
                               f"but {len(actions)} are on record")  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asobiba.api.render import ansi, film_fps, save_movie, svg
-from asobiba.arena.match import MatchRecord
+from asobiba.arena.match import LiveGame, MatchRecord, decode_actions, digest, parameters_text
 from asobiba.arena.person import move_text, result_text
 from asobiba.arena.replay import replay
 from asobiba.core import AsobibaError
@@ -45,21 +45,35 @@ def replay_text(record: MatchRecord, seat: int | None = None) -> str:
 
 
 def record_json(record: MatchRecord) -> dict[str, Any]:
-    """A record as plain data: what `Ruleset.replay` of the JavaScript package takes. Actions are in base 64."""
+    """A record as plain data: what `Ruleset.replay` of the JavaScript package takes. Actions are in base 64.
+
+    The plies of an opening are actions as all others there, from the game's own start.
+    """
     match = record.match
+    plain = match.ruleset().unopened
+    final = record.digest if plain == match.ruleset() else _played_from_start(record)
     return {
         "game": match.game,
         "version": match.version,
-        "parameters": json.loads(match.parameters_text),
+        "parameters": json.loads(parameters_text(plain.parameters)),
         "seats": list(match.seats),
         "seed": str(match.game_seed),
         "agentSeeds": [str(match.agent_seed(seat)) for seat in range(len(match.seats))],
         "actions": base64.b64encode(record.actions).decode(),
-        "digest": record.digest,
+        "digest": final,
         "returns": list(record.returns),
         "reason": record.reason,
         "culprit": record.culprit,
     }
+
+
+def _played_from_start(record: MatchRecord) -> str:
+    ruleset = record.match.ruleset().unopened
+    live = LiveGame(ruleset)
+    live.begin(record.match.game_seed)
+    for action in decode_actions(ruleset, record.actions):
+        live.play(action)
+    return digest(live.states[0])
 
 
 def pictures(record: MatchRecord, seat: int | None = None) -> Iterator[str]:

@@ -209,20 +209,29 @@ class Hand:
         # Late, since a copy is made piece by piece.
         if self._bound is None:
             self.ruleset.require_tried()
-            policies = [agent.policy for agent in self.agents]
-            masked = any(agent.masks for agent in self.agents)
             nobody = [NOTHING] * (MOST_POLICIES - len(self.agents))
             initial = [agent.initial_for(self.ruleset) for agent in self.agents]
             self._bound = (
-                agent_engine_for(self.ruleset.game, *policies, masked=masked),
+                self._engine(opened=False),
                 Table(self.control, self.occupants, self.views, *self.memories, *nobody, *initial, *nobody),
             )
         return self._bound
 
+    def _engine(self, opened: bool) -> Any:
+        policies = [agent.policy for agent in self.agents]
+        masked = any(agent.masks for agent in self.agents)
+        return agent_engine_for(self.ruleset.game, *policies, masked=masked, opened=opened)
+
     @property
     def engine(self) -> Any:
-        """The loops with these agents' policies."""
+        """The loops with these agents' policies, for who asks them."""
         return self._bind()[0]
+
+    @property
+    def dealer(self) -> Any:
+        """The loops with these agents' policies, for who begins games with them."""
+        self._bind()
+        return self._engine(self.ruleset.opening_plies > 0)
 
     @property
     def table(self) -> Table:

@@ -26,7 +26,7 @@ _NEEDED = ("reset", "step", "observe")
 _OPTIONAL = ("legal", "is_legal", "random_action", "replacement", "hide", "resample", "valid")
 
 
-def _bindings(game: Any) -> dict[str, Any]:
+def _bindings(game: Any, opened: bool) -> dict[str, Any]:
     """Bindings that replace the placeholders: the game's kernels, and constants."""
     rules = game.rules
     found: dict[str, Any] = {}
@@ -53,6 +53,7 @@ def _bindings(game: Any) -> dict[str, Any]:
         "DISCRETE": discrete,
         "IS_LEGAL": hasattr(rules, "is_legal") and game.turns == "sequential",
         "DRAWS": hasattr(rules, "random_action") and game.turns == "sequential",
+        "OPENED": opened,
         "ZERO_SUM": game.utility == "zero_sum",
     }
 
@@ -69,16 +70,17 @@ _NOBODY_SITS = {
 
 
 @cache
-def engine_for(game: Any) -> Engine:
-    """The loops over a game (an `asobiba.core.Game`) without agents."""
-    return bind_module(_label(game), LOOPS, {**_bindings(game), **_NOBODY_SITS})
+def engine_for(game: Any, opened: bool = False) -> Engine:
+    """The loops over a game (an `asobiba.core.Game`) without agents; `opened`: its games begin with random plies."""
+    return bind_module(_label(game, opened), LOOPS, {**_bindings(game, opened), **_NOBODY_SITS})
 
 
-def _label(game: Any) -> str:
+def _label(game: Any, opened: bool) -> str:
     """Named after the rules: games that share them (`curling` and `curling_end`) share what is compiled."""
     package, _, module = game.rules.__name__.rpartition(".")
     folder = package.rpartition(".")[2]
-    return "_".join(part for part in (folder, module) if part and part != "rules")
+    parts = (folder, module, "opened" if opened else "")
+    return "_".join(part for part in parts if part and part != "rules")
 
 
 _MAKES_ARRAYS = {"empty", "zeros", "ones", "full", "copy", "arange", "empty_like", "zeros_like", "full_like"}
@@ -151,13 +153,14 @@ def _seats(policies: list[FunctionType], allocates: bool) -> str:
 
 
 @cache
-def agent_engine_for(game: Any, *policies: Any, masked: bool = True) -> Engine:
+def agent_engine_for(game: Any, *policies: Any, masked: bool = True, opened: bool = False) -> Engine:
     """The loops over a game with these compiled policies at the seats.
 
     Args:
         game: an `asobiba.core.Game`.
         policies: one to four kernels; `Table.occupants` says which of them sits where.
         masked: whether one of them reads the mask.
+        opened: whether games begin with random plies.
 
     Raises:
         TypeError: if a policy is no kernel at module level, or there are none or too many.
@@ -170,7 +173,7 @@ def agent_engine_for(game: Any, *policies: Any, masked: bool = True) -> Engine:
         if function is None:
             raise TypeError(f"a compiled policy is a function decorated with asobiba.core.kernel, not {policy!r}")
         functions.append(function)
-    rules = _bindings(game)
+    rules = _bindings(game, opened)
     sits = {
         "SEATED": True,
         "VIEWED": game.information == "hidden" or game.chance,
@@ -179,5 +182,9 @@ def agent_engine_for(game: Any, *policies: Any, masked: bool = True) -> Engine:
     }
     names = "-".join(f"{f.__module__.rpartition('.')[2]}-{f.__name__}" for f in functions)
     return bind_module(
-        f"{_label(game)}-{names}"[:120], LOOPS, {**rules, **sits}, _seats(functions, sits["ALLOCATES"]), policies
+        f"{_label(game, opened)}-{names}"[:120],
+        LOOPS,
+        {**rules, **sits},
+        _seats(functions, sits["ALLOCATES"]),
+        policies,
     )

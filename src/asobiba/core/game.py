@@ -21,6 +21,11 @@ from asobiba.core.places import place_of
 from asobiba.core.record import header, record_dtype
 from asobiba.core.symmetry import Symmetry
 
+OPENING = "opening_plies"
+"""The parameter of every game that moves in turn: random plies that each game begins with."""
+USUAL_OPENING = 4
+"""How many, in games that declare nothing and whose course depends on the players alone."""
+
 
 def camel_case(name: str) -> str:
     """A name without underscores, its words with capitals; letters that follow a digit are capitals too.
@@ -51,6 +56,7 @@ class Layout:
             player's `info` holds his own row, as a NumPy scalar or array.
         chance: whether these parameters draw random numbers, where that depends on them; `None`: as the game says. In a
             game that declares no chance they may draw in `reset` only: compiled policies are shown its generator.
+        usual_opening: as `Game.usual_opening`, where that depends on the parameters; `None`: as the game says.
         seats: rows of what the state holds for each player, where that is more than there are players: one compiled game
             then serves any number of them up to this. The seats that nobody takes never act.
     """
@@ -67,6 +73,7 @@ class Layout:
     info: Mapping[str, str] = field(default_factory=dict)
     return_range: tuple[float, float] | None = None
     chance: bool | None = None
+    usual_opening: int | None = None
     seats: int | None = None
 
 
@@ -93,6 +100,9 @@ class Game:
             team gets at the end is theirs too.
         teams: the team number of each seat, or the name of a state field (one integer a seat) that holds them; `None`:
             everybody plays for himself. Members of a team win and lose together.
+        usual_opening: random plies (`opening_plies`) with which training, evaluation and leagues begin games unless told
+            otherwise, so that players who always choose alike do not play one game over and over. `None`: four where
+            nothing else varies the games (two or more players in turn, perfect information, no chance), else none.
         faults: what an illegal action, a crash or a time-out does: "end" (the game ends, with `illegal_reward` for the
             culprit) or "replace" (the kernel `replacement` says what is played instead, and the others play on).
         fault_limit: after so many replaced actions all of a player's actions are replaced; 0: never.
@@ -118,6 +128,7 @@ class Game:
     utility: Literal["zero_sum", "general_sum", "single_agent"] = "zero_sum"
     turns: Literal["sequential", "simultaneous", "some"] = "sequential"
     leaves: bool = False
+    usual_opening: int | None = None
     teams: tuple[int, ...] | str | None = None
     faults: Literal["end", "replace"] = "end"
     fault_limit: int = 0
@@ -158,21 +169,28 @@ class Game:
     def ruleset(self, **parameters: Any) -> Ruleset:
         """The game with these parameters.
 
+        Every game of discrete actions, whose players move in turn, takes `opening_plies` besides its own: each of its
+        games then begins with so many uniformly random legal plies, drawn anew for every episode from the game's own
+        generator, so that players who always choose the same moves do not always play the same game. They are part of
+        the deal: the same seed gives the same opening, nobody is asked for them or paid for them, and they count as
+        steps. An opening that ends the game is drawn again (64 times at most; then the game begins without one).
+
         Raises:
             UnknownParameter: for one that the game does not have.
             GameParameterError: for a value that makes no game.
         """
         known = self.parameters
+        plies = 0 if OPENING in known else parameters.pop(OPENING, 0)
         for name in parameters:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
+                close = difflib.get_close_matches(name, [*known, OPENING], n=1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
                 raise UnknownParameter(
                     f"{self.name} got an unexpected keyword argument {name!r}.{hint} Its parameters are: "
                     f"{', '.join(known) or 'none'}."
                 )
         try:
-            return Ruleset(self, {**known, **parameters})
+            return Ruleset(self, {**known, **parameters}, plies)
         except Exception as error:
             if isinstance(error, AsobibaError):
                 raise
@@ -192,10 +210,11 @@ class Ruleset:
     Two rulesets of the same game and parameters are equal. Pickled by name and parameters.
     """
 
-    def __init__(self, game: Game, parameters: Mapping[str, Any]):
+    def __init__(self, game: Game, parameters: Mapping[str, Any], opening_plies: int = 0):
         self.game = game
-        self.parameters = dict(parameters)
-        self.layout = game.layout(**self.parameters)
+        self.layout = game.layout(**parameters)
+        self.opening_plies = opening_plies
+        self.parameters = {**parameters, **({OPENING: opening_plies} if opening_plies else {})}
         self.players: tuple[str, ...] = self.layout.players or game.players
         self.seats = self.layout.seats or len(self.players)
         if self.seats < len(self.players):
@@ -203,6 +222,49 @@ class Ruleset:
         self.max_steps = int(self.layout.max_steps)
         head = header(self.seats, some=game.turns == "some", leaves=game.leaves, replaces=game.faults == "replace")
         self.dtype = record_dtype([*head, *self.layout.state])
+        if opening_plies != 0:
+            self._require_openings()
+
+    def _require_openings(self) -> None:
+        plies = self.opening_plies
+        if not isinstance(plies, (int, np.integer)) or isinstance(plies, bool) or not 0 <= plies < self.max_steps:
+            raise GameParameterError(
+                f"{OPENING} is a whole number from 0 to {self.max_steps - 1} in {self.game.name}, not {plies!r}"
+            )
+        if not self.takes_openings:
+            raise GameParameterError(
+                f"{self.game.name} has no openings of random plies: its players do not move in turn, or not by discrete "
+                "actions"
+            )
+
+    @property
+    def takes_openings(self) -> bool:
+        """Whether games may begin with random plies: several players who move in turn, discrete actions."""
+        return self.discrete and not self.simultaneous and self.num_players > 1
+
+    @property
+    def usual_opening(self) -> int:
+        """The random plies with which training, evaluation and leagues begin games unless told otherwise."""
+        declared = self.game.usual_opening if self.layout.usual_opening is None else self.layout.usual_opening
+        if declared is not None:
+            return declared
+        drawn = self.game.chance if self.layout.chance is None else self.layout.chance
+        return USUAL_OPENING if self.takes_openings and not drawn and not self.hidden else 0
+
+    def opened(self, plies: int | None = None) -> Ruleset:
+        """The same game with openings of so many random plies; `None`: its own, or else `usual_opening`.
+
+        Raises:
+            GameParameterError: for a number that is out of range, or above 0 in a game without openings.
+        """
+        if plies is None:
+            plies = self.opening_plies or self.usual_opening
+        return self if plies == self.opening_plies else self.game.ruleset(**{**self.parameters, OPENING: plies})
+
+    @cached_property
+    def unopened(self) -> Ruleset:
+        """The same game from its own starting positions."""
+        return self.opened(0)
 
     @cached_property
     def params(self) -> np.ndarray:
@@ -213,6 +275,7 @@ class Ruleset:
             "max_steps": np.int32(self.max_steps),
             "players": np.int32(self.num_players),
             **self._bounds(),
+            **({OPENING: np.int32(self.opening_plies)} if self.takes_openings else {}),
             **{name: np.asarray(value) for name, value in given.items()},
         }
         fields = []
@@ -276,8 +339,9 @@ class Ruleset:
 
     @property
     def chance(self) -> bool:
-        """Whether `reset` or `step` draw random numbers."""
-        return self.game.chance if self.layout.chance is None else self.layout.chance
+        """Whether `reset`, an opening or `step` draw random numbers."""
+        drawn = self.game.chance if self.layout.chance is None else self.layout.chance
+        return drawn or self.opening_plies > 0
 
     @property
     def simultaneous(self) -> bool:
@@ -353,7 +417,7 @@ class Ruleset:
         from asobiba.core.engine import engine_for
 
         self.require_tried()
-        return engine_for(self.game)
+        return engine_for(self.game, self.opening_plies > 0)
 
     def require_tried(self) -> None:
         """A trial of a game of another package, before it is compiled: see `asobiba.core.trial`.
@@ -406,7 +470,8 @@ class Ruleset:
         return hash((self.game.name, repr(sorted(self.parameters.items()))))
 
     def __repr__(self) -> str:
-        changed = {k: v for k, v in self.parameters.items() if v != self.game.parameters[k]}
+        usual = {OPENING: 0, **self.game.parameters}
+        changed = {k: v for k, v in self.parameters.items() if v != usual[k]}
         return f"{self.game.id}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
 
     def __deepcopy__(self, memo: dict) -> Ruleset:
@@ -417,4 +482,4 @@ class Ruleset:
 
 
 def _ruleset(game: Game, parameters: Mapping[str, Any]) -> Ruleset:
-    return Ruleset(game, parameters)
+    return game.ruleset(**parameters)

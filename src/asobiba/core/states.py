@@ -118,11 +118,29 @@ def seed_states(states: np.ndarray, seed: int) -> None:
 
 
 def new_state(ruleset: Ruleset, seed: int) -> np.void:
-    """A starting position, drawn from `seed`."""
-    states = ruleset.zeros()
-    seed_states(states, seed)
+    """A starting position, drawn from `seed`, its opening played."""
+    return opened_state(ruleset, seed)[0]
+
+
+def opened_state(ruleset: Ruleset, seed: int) -> tuple[np.void, tuple[int, ...]]:
+    """A starting position, drawn from `seed`, and the random plies that led there (`Ruleset.opening_plies`)."""
+    states, plies = opened_states(ruleset, np.array([as_seed(seed)]))
+    return states[0], tuple(plies[0, : int(states[0]["steps"])].tolist())
+
+
+def opened_states(ruleset: Ruleset, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A starting position for each seed, `(n,)` records, and the random plies that led there, `(n, opening_plies)` int64.
+
+    As many of the plies count as the position has steps.
+    """
+    states = ruleset.zeros(len(seeds))
+    states["rng_key"], states["rng_counter"] = seed_keys(seeds, Stream.GAME), 0
     ruleset.engine.begin_all(states, ruleset.params, ruleset.zeros())
-    return states[0]
+    plies = np.zeros((len(seeds), ruleset.opening_plies), np.int64)
+    if ruleset.opening_plies:
+        masks = np.zeros((len(seeds), *ruleset.mask_shape), np.int8)
+        ruleset.engine.open_all(states, ruleset.params, ruleset.zeros(), masks, plies)
+    return states, plies
 
 
 def clone(state: np.void) -> np.void:

@@ -33,8 +33,9 @@ class PolicyAgent(Agent):
     and shape, and whose actions are the first of this game's (asobiba.learn.networks.BoardPolicy knows its channels).
 
     Args:
-        policy: a `MaskablePPO` or `PPO` policy over flat observations, or a file with one, whose weights are loaded when a
-            game has been found to have its spaces.
+        policy: of Stable-Baselines3 or sb3-contrib, over flat observations: of actors and critics, of values
+            (`asobiba.learn.masked` has those that read the mask), or recurrent; or a file with one, whose weights are
+            loaded when a game has been found to have its spaces.
         name: how it is called in tables.
         deterministic: play the likeliest legal action; otherwise draw from the policy's distribution.
     """
@@ -64,11 +65,18 @@ class PolicyAgent(Agent):
             self._columns = self._fit(ruleset)
             self._ruleset = ruleset
         self._memory: Memory | None = None
+        self._hidden: tuple[Any, Any] | None = None
         self._generator = np.random.Generator(np.random.Philox(seed))
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
         """As compiled code, where the layers are dense and the best action is played."""
-        if self._fit(ruleset) is not None or self._remembers or not self.deterministic or not ruleset.discrete:
+        if (
+            self._values
+            or self._fit(ruleset) is not None
+            or self._remembers
+            or not self.deterministic
+            or not ruleset.discrete
+        ):
             return None
         kind = type(self.policy)
         tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
@@ -86,8 +94,10 @@ class PolicyAgent(Agent):
     def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
         """Columns of the game's observation that the policy reads (`None`: all, as they are)."""
         seen, actions, channels = self._policy.observation_space.shape, self._policy.action_space, self._channels
-        if self._remembers:
+        if "memory" in channels:
             seen = (seen[0] - channels["memory"][0],)
+        if self._reads_masks and ruleset.discrete:
+            seen = (seen[0] - ruleset.num_actions,)
         if seen == ruleset.observation_space.shape and actions == ruleset.action_space:
             return None
         known = ruleset.layout.observation
@@ -103,7 +113,15 @@ class PolicyAgent(Agent):
 
     @property
     def _remembers(self) -> bool:
-        return "memory" in self._channels
+        return "memory" in self._channels or self._recurrent
+
+    @property
+    def _recurrent(self) -> bool:
+        return hasattr(self._policy, "lstm_actor") or getattr(self._policy, "recurrent", False)
+
+    @property
+    def _reads_masks(self) -> bool:
+        return getattr(self._policy, "reads_masks", False)
 
     @property
     def _channels(self) -> dict[str, tuple[int, ...]]:
@@ -123,31 +141,107 @@ class PolicyAgent(Agent):
         assert self._ruleset is not None
         return self.choose(observe(self._ruleset, views), legal)
 
-    def choose(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    def begin_rows(self, ruleset: Ruleset, count: int, seed: int) -> None:
+        """Begins `count` games that are played side by side, each from one seat; `act_rows` then answers for some of them."""
+        self.begin(ruleset, (0,), (seed,))
+        if self._recurrent:
+            self._hidden = self._no_hidden(count)
+        elif self._remembers:
+            self._memory = self.policy.memory(ruleset, count)
+
+    def act_rows(
+        self, views: np.ndarray, legal: np.ndarray, seats: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Actions `(k,)` in the games `rows` `(k,)`, and those that it would choose if every action were legal (`None`
+        where actions are continuous).
+
+        Args:
+            views: records `(k,)`; `legal`: masks `(k, num_actions)`; `seats`: its seats `(k,)`.
+        """
+        assert self._ruleset is not None
+        actions = self.choose(observe(self._ruleset, views, seats), legal, rows)
+        return actions, self._unmasked
+
+    def choose(self, observations: np.ndarray, legal: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Actions `(n,)` for observations `(n, size)` and masks `(n, num_actions)`.
 
-        A policy with a memory must be shown every observation of the same `n` games, in order, since `begin`.
+        A policy with a memory must be shown every observation of the same `n` games, in order, since `begin`; or of the
+        games `rows` `(n,)`, since `begin_rows`.
         """
         import torch
 
-        if self._remembers:
+        self._unmasked: np.ndarray | None = None
+        if self._remembers and not self._recurrent:
             if self._memory is None:
                 assert self._ruleset is not None
                 self._memory = self.policy.memory(self._ruleset, len(observations))
-            observations = self._memory.look(observations)
+            observations = self._memory.look(observations, rows)
         if self._columns is not None:
             observations, legal = observations[:, self._columns], legal[:, : int(self.policy.action_space.n)]
-        if legal.shape[1:] == (0,):
-            return self.policy.predict(observations, deterministic=self.deterministic)[0]
+        if self._reads_masks:
+            observations = np.concatenate([observations, legal.astype(observations.dtype)], 1)
         with torch.no_grad(), _few_threads(len(observations)):
-            features = self.policy.extract_features(torch.as_tensor(observations).float())
-            if isinstance(features, tuple):
-                features = features[0]
-            logits = self.policy.action_net(self.policy.mlp_extractor.forward_actor(features)).numpy()
+            if legal.shape[1:] == (0,):
+                return self._continuous(observations, rows)
+            logits = self._logits(torch.as_tensor(observations, device=self.policy.device).float(), rows).cpu().numpy()
+        if not self._reads_masks:
+            self._unmasked = logits.argmax(1)
         scores = np.where(legal != 0, logits, -np.inf)
-        if not self.deterministic:
+        if not self.deterministic and not self._values:
             scores = scores + self._generator.gumbel(size=scores.shape)
         return scores.argmax(1)
+
+    @property
+    def _values(self) -> bool:
+        """Whether the network's answers are values of actions: there is no distribution to draw from."""
+        return hasattr(self.policy, "q_net") or hasattr(self.policy, "quantile_net")
+
+    def _logits(self, observations: Any, rows: np.ndarray | None) -> Any:
+        policy = self.policy
+        if hasattr(policy, "q_net"):
+            return policy.q_net(observations)
+        if hasattr(policy, "quantile_net"):
+            return policy.quantile_net(observations).mean(1)
+        if self._recurrent:
+            return self._remembering(observations, rows).distribution.logits
+        features = policy.extract_features(observations)
+        if isinstance(features, tuple):
+            features = features[0]
+        return policy.action_net(policy.mlp_extractor.forward_actor(features))
+
+    def _continuous(self, observations: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        import torch
+
+        if not self._recurrent:
+            return self.policy.predict(observations, deterministic=self.deterministic)[0]
+        found = self._remembering(torch.as_tensor(observations, device=self.policy.device).float(), rows)
+        actions = found.mode().cpu().numpy()
+        if not self.deterministic:
+            spread = found.distribution.stddev.cpu().numpy()
+            actions = actions + spread * self._generator.standard_normal(actions.shape).astype(np.float32)
+        space = self.policy.action_space
+        return np.clip(actions, space.low, space.high)
+
+    def _no_hidden(self, count: int) -> tuple[Any, Any]:
+        import torch
+
+        layers, _, size = self.policy.lstm_hidden_state_shape
+        one, other = (torch.zeros(layers, count, size, device=self.policy.device) for _ in range(2))
+        return one, other
+
+    def _remembering(self, observations: Any, rows: np.ndarray | None) -> Any:
+        """The distribution of a recurrent policy's actions; what it remembers of these games goes on."""
+        import torch
+
+        if self._hidden is None:
+            self._hidden = self._no_hidden(len(observations))
+        where = slice(None) if rows is None else torch.as_tensor(rows)
+        begun = torch.zeros(len(observations), device=self.policy.device)  # new games begin with zeros already
+        states = tuple(part[:, where].contiguous() for part in self._hidden)
+        found, after = self.policy.get_distribution(observations, states, begun)
+        for kept, part in zip(self._hidden, after, strict=True):
+            kept[:, where] = part
+        return found
 
 
 @contextlib.contextmanager

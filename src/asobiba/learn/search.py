@@ -76,7 +76,7 @@ def require_searchable(ruleset: Ruleset) -> None:
         wrong.append("several players act at once")
     if ruleset.hidden:
         wrong.append("its players do not see everything")
-    if ruleset.chance:
+    if ruleset.unopened.chance:
         wrong.append("it has chance events")
     if ruleset.num_players != 2 or game.utility != "zero_sum":
         wrong.append("it is no zero-sum game of two players")

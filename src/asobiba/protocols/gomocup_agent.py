@@ -57,7 +57,7 @@ class GomocupAgent(Agent):
             raise EngineError(f"{ruleset.game.name} has no Gomocup notation, so a Gomocup program cannot play it")
         rule = ruleset.notation.gomocup_rule(ruleset)
         self._ruleset, self._seat = ruleset, seat
-        self._state: np.void | None = new_state(ruleset, 0)
+        self._state: np.void | None = new_state(ruleset.unopened, 0)
         try:
             self.close()
             process = self._process = EngineProcess(self._words, sandbox=self.sandbox)

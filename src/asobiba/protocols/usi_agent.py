@@ -189,7 +189,7 @@ class UsiAgent(Agent):
         self._root, self._moves = f"sfen {text(ruleset, view)}", []
 
     def _opening(self) -> np.void | None:
-        return None if self._ruleset.chance else new_state(self._ruleset, 0)
+        return None if self._ruleset.unopened.chance else new_state(self._ruleset.unopened, 0)
 
     def _same(self, state: np.void, view: np.void) -> bool:
         """Whether two states are the same point of a game; the generator's fields do not count."""

@@ -26,6 +26,7 @@ from asobiba.core.loops.placeholder import (
     JOINT,
     LEAVES,
     MASKED,
+    OPENED,
     REPLACES,
     SEATED,
     SOME,
@@ -56,7 +57,7 @@ BEGIN, STEP, STEP_BLIND, OBSERVE = 0, 1, 2, 3
 NOBODY = -2
 """The learner's seat where there is none: agents play the game to its end."""
 ATTEMPTS = 64
-"""Number of times a game is dealt again if agents end it before the learner's first move."""
+"""Number of times a game is dealt again if agents end it before the learner's first move, or random plies end it."""
 
 woven = njit(**WOVEN)
 called = njit(**CALLED)
@@ -103,9 +104,21 @@ def mask_now(s, p, mask):
         legal(s, p, mask)
 
 
+# Where they are seldom needed: called, not inlined.
+
+
+@lean
+def legal_apart(s, p, mask):
+    legal(s, p, mask)
+
+
+@lean
+def step_apart(s, p, action):
+    step(s, p, action)
+
+
 @lean
 def observe_apart(s, p, player, out):
-    """`observe` where it is seldom needed: called, not inlined."""
     observe(s, p, player, out)
 
 
@@ -222,6 +235,38 @@ def begin_episode(states, i, blank, p):
     reset(s, p)
 
 
+@lean
+def open_game(states, i, blank, p, mask, plies):
+    """Random legal plies from the starting position, drawn by the state's own generator; `plies` takes them.
+
+    An opening that ends the game is drawn again; where that happens `ATTEMPTS` times, the game has no opening. What is
+    paid on the way is paid to nobody.
+    """
+    s = states[i]
+    for _ in range(ATTEMPTS):
+        for k in range(p.opening_plies):
+            if not has_ended(s):
+                legal_apart(s, p, mask)
+                action = random_legal(s, mask)
+                if k < plies.shape[0]:
+                    plies[k] = action
+                s.rewards[:] = 0
+                step_apart(s, p, action)
+                close_step(s, p)
+        s.rewards[:] = 0
+        if not has_ended(s):
+            return
+        begin_episode(states, i, blank, p)
+
+
+@woven
+def deal(games, i, p):
+    """A new episode of game `i`, its opening played."""
+    begin_episode(games.states, i, games.blank, p)
+    if OPENED:
+        open_game(games.states, i, games.blank, p, games.new_masks[i], games.actions[:0])
+
+
 @woven
 def hide_now(s, p, player):
     # Whoever could read the generator would know the draws to come.
@@ -311,10 +356,10 @@ def run_game(i, op, mode, games, table):
             if SEATED:
                 seed = begin_control(table.control[i], p.players)
                 seat = int64(table.control[i].seat)
-                begin_episode(games.states, i, games.blank, p)
+                deal(games, i, p)
                 begin_agents(table, i, seed)
             else:
-                begin_episode(games.states, i, games.blank, p)
+                deal(games, i, p)
         while True:
             if waiting:
                 if SEATED and JOINT:
@@ -434,6 +479,14 @@ def begin_all(states, params, blank):
     """New episodes; each record's generator goes on."""
     for i in range(states.shape[0]):
         begin_episode(states, i, blank, pick(params, i))
+
+
+@called
+def open_all(states, params, blank, masks, plies):
+    """Openings of new episodes: `plies` (`(n, opening_plies)` int64) are written as far as they are played."""
+    for i in range(states.shape[0]):
+        if OPENED:
+            open_game(states, i, blank, pick(params, i), masks[i], plies[i])
 
 
 @called

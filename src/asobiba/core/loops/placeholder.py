@@ -20,6 +20,8 @@ IS_LEGAL = False
 """Whether the game has `is_legal`, so that stepping needs no mask."""
 DRAWS = False
 """Whether the game has `random_action`, so that sampling needs no mask."""
+OPENED = False
+"""Whether games begin with random plies (`p.opening_plies`)."""
 ZERO_SUM = True
 """Whether the others share what a player forfeits."""
 SEATED = False
