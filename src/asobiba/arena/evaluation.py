@@ -20,6 +20,14 @@ from asobiba.arena.pairs import Score
 from asobiba.core import GameParameterError, Ruleset, states
 from asobiba.core.agents import Agent
 
+__all__ = [
+    "Evaluation",
+    "cross_play",
+    "evaluate",
+    "matrix",
+    "opening",
+]
+
 OPENING_PLIES = 4
 """Random plies before the players' first move, in games whose course depends on the players alone."""
 _TRIES = 100

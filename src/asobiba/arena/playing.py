@@ -28,6 +28,8 @@ from asobiba.core import Agent, KernelAgent, Ruleset
 from asobiba.core.answers import refused
 from asobiba.core.record import culprit
 
+__all__ = ["play_match"]
+
 
 def play_match(match: Match, agents: Sequence[Agent], clock: Clock | None = None) -> MatchRecord:
     """Plays one match, asking one agent after another.
