@@ -3,6 +3,7 @@
 # make ptx    installs numba-cuda (550 MB) and compiles every game for GPUs
 # make bench  measures speed beside the peers that are installed
 # make pages  plays leagues and pages again that are older than their code
+# make docs   the site, in build/site: its tutorials are run, and a warning fails it
 # make lint   what pre-commit checks
 # make lock   requirements.lock anew, with hashes; make sbom: which packages; make audit: their known vulnerabilities
 
@@ -23,10 +24,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # Further options of the pages, such as PAGES=--list.
 PAGES ?=
 
-.PHONY: help demo test test-slow ptx bench pages lint lock sbom audit format clean
+.PHONY: help demo test test-slow ptx bench pages docs docs-links lint lock sbom audit format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -7
+	@sed -n 's/^# //p' Makefile | head -8
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
@@ -72,6 +73,29 @@ bench: $(VENV)/.dev
 pages: $(VENV)/.dev
 	$(BIN)/asobiba publish $(PAGES)
 
+# The site has an environment and a lock of its own, so that the tests need not wait for it.
+DOCS := $(VENV)-docs
+$(DOCS)/.done: .ci/docs.lock constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	@# PyTorch's build depends on the machine; what else is needed stands in the lock, with hashes.
+	$(DOCS)/bin/python -m pip install --quiet --no-compile --require-hashes --no-deps --requirement .ci/docs.lock
+	$(DOCS)/bin/python -m pip install --quiet --no-compile $(TORCH_ARGS) --constraint constraints.txt torch
+	$(DOCS)/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+# The name of the version stands in every path, so that versions lie side by side; links into the repository lead to it.
+SITE_VERSION ?= main
+SPHINX = PATH="$(abspath $(DOCS)/bin):$$PATH" SITE_ROOT="$(CURDIR)" SITE_VERSION=$(SITE_VERSION) $(DOCS)/bin/python -m sphinx
+docs: $(DOCS)/.done
+	NUMBA_DISABLE_JIT=1 SITE_REVISION=$(SITE_VERSION) $(DOCS)/bin/python docs/_site/stage.py build/site-source
+	$(SPHINX) -W --keep-going -q -j auto -b html -d build/site-doctrees build/site-source build/site/$(SITE_VERSION)
+	$(DOCS)/bin/python docs/_site/finish.py build/site $(SITE_VERSION)
+	@echo "Written: build/site/$(SITE_VERSION)/index.html; python -m http.server -d build/site shows it"
+
+# Needs the network: whether the links to other sites still lead somewhere.
+docs-links: docs
+	SITE_EXECUTE=off $(SPHINX) -q -b linkcheck build/site-source build/site-links
+
 TOOLS := $(VENV)-tools
 $(TOOLS)/.done: .ci/tools.lock
 	$(PYTHON) -m venv $(TOOLS)
@@ -84,6 +108,8 @@ COMPILE := $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11
 lock: $(TOOLS)/.done
 	$(COMPILE) --config-file .ci/lock.toml --extra dev --constraint constraints.txt --no-emit-package torch \
 		--output-file requirements.lock pyproject.toml
+	$(COMPILE) --config-file .ci/lock.toml --extra docs --extra sb3 --extra render --extra openspiel --constraint constraints.txt \
+		--no-emit-package torch --output-file .ci/docs.lock pyproject.toml
 	$(COMPILE) --output-file .ci/tools.lock .ci/tools.in
 
 # Which packages the tests have run with, as CycloneDX; published beside a release.
@@ -108,4 +134,4 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) $(TOOLS) build dist *.egg-info
+	rm -rf $(VENV) $(TOOLS) $(DOCS) build dist *.egg-info

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import doctest
 import importlib
 import os
@@ -95,17 +94,6 @@ def test_examples_in_docstrings(path):
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert tried > 0
     assert failed == 0
-
-
-def test_the_league_table_of_the_readme_is_the_published_one():
-    with (ROOT / "leaderboards" / "battleship" / "results.csv").open(encoding="utf-8", newline="") as file:
-        rows = [
-            f"| {row['agent']} | {float(row['rating']):.0f} | {float(row['low']):.0f} to {float(row['high']):.0f} "
-            f"| {100 * float(row['score']):.1f} % | {float(row['milliseconds']):.3g} ms |"
-            for row in csv.DictReader(file)
-        ]
-    assert rows
-    assert "\n".join(rows) in README, "the README's league table should read:\n" + "\n".join(rows)
 
 
 def test_contributing_builds_a_whole_game(tmp_path):

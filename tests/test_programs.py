@@ -18,7 +18,7 @@ from asobiba.core.answers import read_answer
 from asobiba.protocols.json_lines import JsonLinesAgent
 
 NIM = game("toy_nim").ruleset()
-EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
+EXAMPLES = Path(__file__).parent.parent / "examples"
 BEGIN = "import sys, json, time, os\nfor line in sys.stdin:\n    q = json.loads(line)\n    if q['type'] == 'begin':\n        print('{}', flush=True); continue\n    "
 
 
@@ -36,7 +36,7 @@ def play(program, seconds=5.0, seat=0):
 
 def test_the_example_in_python_plays_whole_games():
     for seat in (0, 1):
-        record = play([sys.executable, str(EXAMPLES / "first_legal.py")], seat=seat)
+        record = play([sys.executable, str(EXAMPLES / "program.py")], seat=seat)
         assert record.reason == "rules", record.detail
         check_record(record)
 
@@ -45,7 +45,7 @@ def test_the_example_in_c_plays_whole_games(tmp_path):
     compiler = shutil.which("cc") or shutil.which("gcc")
     assert compiler, "a C compiler; on Debian: apt-get install gcc libc6-dev"
     program = tmp_path / "random_legal"
-    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-o", program, EXAMPLES / "random_legal.c"], check=True)
+    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-o", program, EXAMPLES / "program.c"], check=True)
     record = play([str(program)])
     assert record.reason == "rules", record.detail
 

@@ -29,6 +29,13 @@ from asobiba.core.errors import IllegalAction, NotationError, PositionError, Sta
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.record import BY_RULES, EVERYBODY, HEADER, ILLEGAL_ACTION, STEP_LIMIT, culprit
 
+__all__ = [
+    "CHECKS",
+    "SECTIONS",
+    "check",
+    "random_states",
+]
+
 GAMES, STEPS = 8, 150
 SECTIONS = (
     "Description",

@@ -35,6 +35,14 @@ from asobiba.core.game import Game, Ruleset
 from asobiba.core.random import Stream, seed_keys
 from asobiba.core.registry import games
 
+__all__ = [
+    "SpielGame",
+    "SpielState",
+    "playable",
+    "register",
+    "short_name",
+]
+
 try:
     import pyspiel
 except ImportError:

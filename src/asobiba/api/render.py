@@ -15,6 +15,17 @@ from asobiba.core.errors import AsobibaError, GameParameterError, MissingExtra
 from asobiba.core.game import Ruleset
 from asobiba.core.states import as_action, new_state, step, view_of
 
+__all__ = [
+    "MODES",
+    "NoDisplay",
+    "Renderer",
+    "ansi",
+    "replay_pictures",
+    "save_movie",
+    "save_replay",
+    "svg",
+]
+
 MODES = ("human", "rgb_array", "ansi", "svg")
 _NAMES_OF_HEADER = ("rng_key", "rng_counter")
 

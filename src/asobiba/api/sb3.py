@@ -18,6 +18,10 @@ from asobiba.core.errors import MissingExtra
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.record import END_REASONS
 
+__all__ = [
+    "SB3VecEnv",
+]
+
 try:
     import torch
     from stable_baselines3.common.vec_env import VecEnv

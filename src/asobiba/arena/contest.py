@@ -91,6 +91,7 @@ def league_submit(
 ) -> None:
     """Enters an agent: checked, played against the reference agents at once, with its place."""
     from asobiba.arena.secret import Secret
+    from asobiba.arena.standings import shown_names
     from asobiba.arena.submit import agent_text, submit
     from asobiba.arena.terminal import Progress, print_standings
 
@@ -108,7 +109,8 @@ def league_submit(
         secret = None if seed is None else Secret.of_seed(seed)
         entry = submit(ruleset, text, kept, runner, games, opponents, secret, report)
         print_standings(entry.table)
-        print(f"{entry.agent} takes place {entry.place} of {entry.of}. Results: {kept.place}")
+        name = shown_names([line.agent for line in entry.table.lines])[entry.agent]
+        print(f"{name} takes place {entry.place} of {entry.of}. It plays as {entry.agent}. Results: {kept.place}")
 
 
 @league.command("swiss")

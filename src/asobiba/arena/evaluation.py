@@ -30,6 +30,8 @@ from asobiba.core.agents import Agent, KernelAgent
 from asobiba.core.random import GAMMA
 from asobiba.core.states import agent_views, opened_states
 
+__all__ = ["Evaluation", "cross_play", "evaluate", "matrix", "play_groups"]
+
 _AT_ONCE = 512
 """Games that are played side by side."""
 

@@ -17,6 +17,8 @@ from asobiba.core import AsobibaError, Ruleset, game
 from asobiba.core.record import END_REASONS, ILLEGAL_ACTION
 from asobiba.core.states import agent_views, opened_state
 
+__all__ = ["DRAW", "REASONS", "LiveGame", "Match", "MatchRecord", "ReplayError"]
+
 RULES, ILLEGAL, TRUNCATION = END_REASONS[1], END_REASONS[2], END_REASONS[3]
 CRASH, TIME_OUT = "crash", "time-out"
 REASONS = (RULES, ILLEGAL, CRASH, TIME_OUT, TRUNCATION)

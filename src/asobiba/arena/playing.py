@@ -29,6 +29,8 @@ from asobiba.core.answers import refused
 from asobiba.core.record import culprit
 from asobiba.core.states import opened_states
 
+__all__ = ["play_match"]
+
 
 def play_match(match: Match, agents: Sequence[Agent], clock: Clock | None = None) -> MatchRecord:
     """Plays one match, asking one agent after another.

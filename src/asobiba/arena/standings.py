@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -212,6 +213,25 @@ def _rating(line: Standing, digits: int) -> str:
     return f"{line.rating:.{digits}f}" + ("?" if line.games < PROVISIONAL else "")
 
 
+_SUBMITTED = re.compile(r"\w+:(?:.*[/\\])?submissions[/\\][^/\\]+[/\\](.+)-([0-9a-f]{8})(?:\.\w+)?")
+"""An agent that `asobiba league submit` has entered: the name that it declares, and the digest of its file."""
+
+
+def shown_names(agents: Sequence[str]) -> dict[str, str]:
+    """What tables call each of these agents: submitted ones by the name that they declare, which need not be its only
+    bearer's, so that two of one name are told apart by the digests of their files."""
+    found = {text: match for text in agents if (match := _SUBMITTED.fullmatch(text))}
+    taken = [*(match[1] for match in found.values()), *(text for text in agents if text not in found)]
+    return {
+        text: text
+        if text not in found
+        else found[text][1]
+        if taken.count(found[text][1]) == 1
+        else f"{found[text][1]} ({found[text][2]})"
+        for text in agents
+    }
+
+
 def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of the table as text, for terminals and Markdown."""
     alone, two = table.ruleset.num_players == 1, table.ruleset.num_players == 2
@@ -224,11 +244,12 @@ def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     head += ["games", "moves", "ms/move", "illegal", "time-outs", "crashes"]
     digits = 3 if alone else 0
     rows = []
+    names = shown_names([line.agent for line in table.lines])
     for line in table.lines:
         ranks = {other.agent: str(other.rank) for other in table.lines}
         row = [
             str(line.rank),
-            line.agent,
+            names[line.agent],
             _rating(line, digits),
             f"{line.low:.{digits}f} to {line.high:.{digits}f}",
             ", ".join(f"#{ranks[name]}" for name in line.tied_with),
@@ -249,9 +270,10 @@ def narrow_columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     alone = table.ruleset.num_players == 1
     digits = 3 if alone else 0
     head = ["#", "agent", table.rating_name, "±", *([] if alone else ["score"]), "games"]
+    names = shown_names([line.agent for line in table.lines])
     rows = [
         [
-            str(line.rank), line.agent, _rating(line, digits), f"{(line.high - line.low) / 2:.{digits}f}",
+            str(line.rank), names[line.agent], _rating(line, digits), f"{(line.high - line.low) / 2:.{digits}f}",
             *([] if alone else [_percent(line.score)]), str(line.games),
         ]
         for line in table.lines

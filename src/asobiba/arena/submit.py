@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from asobiba.arena.secret import Secret
 from asobiba.arena.standings import Standings, standings
 from asobiba.arena.store import Store
 from asobiba.arena.strategy_files import load_agent
-from asobiba.core import AsobibaError, Game, Ruleset
+from asobiba.core import Agent, AsobibaError, Game, Ruleset
+from asobiba.protocols.hosted import HostedAgent
 
 OPPONENTS = 100
 
@@ -46,7 +48,8 @@ def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
     """The agent that a submitted file is: a strategy (`.py`; `.yaml`: rules), a policy (`.safetensors`, `.zip`), or a
     program.
 
-    With `game`, a strategy of rules is read first. The file is copied into `folder` under a name that its content gives, so that what played stays what it was.
+    The file is copied into `folder` under a name and a digest of its content, so that what played stays what it was. The name
+    is the file's own; with `game` a strategy is built first, in a contained process if it is code, and its own name is taken.
 
     Raises:
         AsobibaError: if there is no such file, or it is none of these.
@@ -57,11 +60,10 @@ def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
     kind = _KINDS.get(path.suffix, "process")
     if kind == "process" and not os.access(path, os.X_OK):
         raise AsobibaError(f"{path} is none of what can be submitted, and not executable as a program; submit {_WHAT}")
-    if kind == "rules" and game is not None:
-        load_agent(game, str(path)).close()  # what is wrong with it is told of the file that was given
+    name = path.stem if game is None else _declared(game, kind, path) or path.stem
     digest = hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()
     # The name becomes part of an agent's text, in which blanks, commas and quotes mean something.
-    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (path.stem, path.suffix))
+    stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (name, path.suffix))
     place = folder / f"{stem}-{digest}{suffix}"
     if re.search(r"[\s,'\"=]", str(folder)):
         raise AsobibaError(
@@ -72,6 +74,18 @@ def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, place)
     return f"{kind}:{place}"
+
+
+def _declared(game: Game, kind: str, path: Path) -> str:
+    """The name that a strategy declares, or nothing. What is wrong with it is told of the file that was given."""
+    if kind == "rules":
+        with closing(load_agent(game, str(path))) as agent:
+            return str(agent.name)
+    if kind == "file":
+        with closing(HostedAgent(game, f"file:{path}")) as hosted:
+            hosted.reset(game.ruleset(), 0, 0)
+            return hosted.declared if hosted.declared != Agent.name else ""
+    return ""
 
 
 def submit(

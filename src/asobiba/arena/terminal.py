@@ -16,7 +16,7 @@ from asobiba.arena.league import LeagueRun
 from asobiba.arena.lists import console, plain
 from asobiba.arena.match import RULES, MatchRecord
 from asobiba.arena.results import Result, Results
-from asobiba.arena.standings import PROVISIONAL, Standings, columns, narrow_columns, provisional
+from asobiba.arena.standings import PROVISIONAL, Standings, columns, narrow_columns, provisional, shown_names
 from asobiba.core import Ruleset
 from asobiba.progress import progress_bar
 
@@ -153,10 +153,11 @@ def _print_cross(table: Standings) -> None:
     shown.add_column("agent", no_wrap=True)
     for line in table.lines:
         shown.add_column(f"#{line.rank}", justify="right")
+    names = shown_names([line.agent for line in table.lines])
     for line in table.lines:
         cells = [table.cells.get((line.agent, other.agent)) for other in table.lines]
         shown.add_row(
-            plain(f"#{line.rank} {line.agent}"), *("" if c is None else f"{100 * c.score:.1f}" for c in cells)
+            plain(f"#{line.rank} {names[line.agent]}"), *("" if c is None else f"{100 * c.score:.1f}" for c in cells)
         )
     console().print(shown)
 

@@ -60,6 +60,8 @@ class Agent(ABC):
     """
 
     name: str = "agent"
+    declared: str = ""
+    """The name that an agent of a file gave itself; its `name` is the text by which it was asked for."""
 
     def prepare(self, ruleset: Ruleset) -> None:  # noqa: B027 - most agents play any ruleset
         """Works out, once for all games of `ruleset`, what the agent needs; called before its first game.
@@ -435,6 +437,7 @@ def make_agent(game: Game, text: str) -> Agent:
     for entry in entry_points(group=LOADERS):
         if colon and entry.name == prefix:
             agent = entry.load()(game, argument)
+            agent.declared = "" if agent.name == text else agent.name
             agent.name = text
             return agent
     declarations = agent_declarations(game)

@@ -28,6 +28,25 @@ from asobiba.core.errors import GameParameterError, IllegalAction, StateBytesErr
 from asobiba.core.game import Ruleset
 from asobiba.core.random import Stream, seed_keys
 
+__all__ = [
+    "action_mask",
+    "as_action",
+    "clone",
+    "from_bytes",
+    "is_over",
+    "legal_actions",
+    "new_state",
+    "observation",
+    "require_seat",
+    "require_valid",
+    "resample",
+    "seed_states",
+    "state_bytes",
+    "step",
+    "view_of",
+    "views_of",
+]
+
 _MAGIC = b"asobiba-state "
 _TOO_LARGE = 2**63
 _TAKES_NO_INTEGER = "{name} takes an integer action from 0 to {last}, not {given!r}"

@@ -27,6 +27,12 @@ from asobiba.core.registry import GROUP as GAMES
 from asobiba.core.yaml_text import read_yaml
 from asobiba.protocols import sandbox
 
+__all__ = [
+    "PolicyFileError",
+    "load_policy",
+    "save_policy",
+]
+
 SUFFIX = ".safetensors"
 _HEADER = "policy.yml"
 _LEAST = 1 << 22

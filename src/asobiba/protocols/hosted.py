@@ -20,13 +20,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from asobiba.core import AsobibaError, Game, GameParameterError, Ruleset
+from asobiba.core import AsobibaError, Game, GameParameterError, KernelAgent, Ruleset
 from asobiba.core.engine import engine_for
+from asobiba.core.states import action_mask, agent_views, legal_actions, new_state, observation, step, view_of
 from asobiba.protocols import sandbox
 from asobiba.protocols.json_lines import JsonLinesAgent
 from asobiba.protocols.process import EngineError, HostedFault, IllegalAnswer
 
 _ENGINE = "ASOBIBA_HOSTED_ENGINE"
+_LONGEST_NAME = 40
 
 
 class RefusedAgent(AsobibaError, ValueError):
@@ -52,6 +54,7 @@ class HostedAgent(JsonLinesAgent):
         readable: list[str | Path] = [*_readable(text), *([engine] if engine else [])]
         super().__init__(command, readable=readable, environment=environment)
         self.name = text
+        self._runs_code = text.startswith("file:")
 
     def begin(self, ruleset: Ruleset, seats: Sequence[int], seeds: Sequence[int]) -> None:
         if len(seats) != 1:
@@ -62,11 +65,15 @@ class HostedAgent(JsonLinesAgent):
         super().begin(ruleset, seats, seeds)
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        if not self.running and self._runs_code:
+            _compile_positions(ruleset)  # kept in the cache, which the process is given a copy of
         super().reset(ruleset, seat, seed)
         self._wants = {"bytes"}
 
     def _say(self, message: Any, seconds: float | None) -> dict[str, Any]:
         answer = super()._say(message, seconds)
+        if "name" in answer:
+            self.declared = str(answer["name"])[:_LONGEST_NAME]  # it came from the agent: it may be anything
         if "refused" in answer:
             raise RefusedAgent(str(answer["refused"]))
         if "error" in answer:
@@ -74,6 +81,17 @@ class HostedAgent(JsonLinesAgent):
         if "nonsense" in answer:
             raise IllegalAnswer(str(answer["nonsense"]))
         return answer
+
+
+def _compile_positions(ruleset: Ruleset) -> None:
+    """Compiles what `asobiba.core.states` calls, which an agent that looks ahead needs as soon as it thinks."""
+    state = new_state(ruleset, 0)
+    actors = ruleset.actors(state)
+    if len(actors):
+        view_of(ruleset, state, int(actors[0]))
+        observation(ruleset, state, int(actors[0]))
+        if ruleset.discrete and not ruleset.simultaneous:
+            step(ruleset, state, int(legal_actions(ruleset, state)[0]))
 
 
 def _absolute(text: str) -> str:
@@ -133,16 +151,31 @@ class _Answerer:
             parameters = {k: _tuples(v) for k, v in message["parameters"].items()}
             self._ruleset = found.ruleset(**parameters)
             try:
-                self._agent = self._agent or make_agent(found, self.text)
+                if self._agent is None:
+                    self._agent = make_agent(found, self.text)
+                    self._compile()
                 self._agent.reset(self._ruleset, message["seat"], message["seed"])
             except (AsobibaError, FileNotFoundError) as error:
                 if isinstance(error, EngineError):
                     raise
                 return {"refused": str(error)}
-            return {"ready": True}
+            return {"ready": True, "name": str(self._agent.declared)[:_LONGEST_NAME]}
         view = np.frombuffer(base64.b64decode(message["bytes"]), self._ruleset.dtype)[0].copy()
         legal = np.frombuffer(base64.b64decode(message["mask"]), np.int8).copy()
         return self._plain(self._agent.act(view, legal))
+
+    def _compile(self) -> None:
+        """Asks a compiled agent once, at the start of a game, so that its first move does not wait for the compiler."""
+        state = new_state(self._ruleset, 0)
+        actors = self._ruleset.actors(state)
+        if isinstance(self._agent, KernelAgent) and len(actors):
+            seat = int(actors[0])
+            self._agent.reset(self._ruleset, seat, 0)
+            states = self._ruleset.zeros()
+            states[0] = state
+            (view,) = agent_views(self._ruleset, states, np.array([seat], np.int8))
+            mask = action_mask(self._ruleset, state) if self._ruleset.discrete else np.zeros(0, np.int8)
+            self._agent.act(view, mask[seat] if mask.ndim == 2 else mask)
 
     def _plain(self, answer: Any) -> dict[str, Any]:
         """The answer as numbers; what is none is described, here, where it can do no harm."""

@@ -1,5 +1,5 @@
 /* An agent that plays a random legal action; see docs/programs.md. Lines are as long as they are, so they are read whole.
-   cc -O2 -o random_legal random_legal.c */
+   cc -O2 -o random_legal examples/program.c */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
