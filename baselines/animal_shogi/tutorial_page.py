@@ -130,7 +130,8 @@ def forward_table(ruleset: Ruleset, games: int, depth: int) -> TextTable:
 
 def lost_positions(ruleset: Ruleset, count: int, depth: int) -> list[np.void]:
     """Positions that a search of this depth proves lost, from random openings of 6 to 20 plies, in order of their seeds."""
-    searcher, found, seed = Searcher(ruleset, table_size=1 << 14), [], 0
+    searcher, seed = Searcher(ruleset, table_size=1 << 14), 0
+    found: list[np.void] = []
     while len(found) < count:
         state = opening(ruleset, 6 + seed % 15, 100_000 + seed)
         seed += 1

@@ -134,10 +134,10 @@ def _play(states, params, memories, heat, learner, seed, results, shot_at):
                 action = play(s, p, mask, memory)
             step(s, p, action)
         results[i, 0] = 0 if s.rewards[0] > 0 else 1
-        for side in range(2):
-            results[i, 1 + side] = s.shots[side]
+        for seat in range(2):
+            results[i, 1 + seat] = s.shots[seat]
             for cell in range(p.cells):
-                shot_at[i, side, cell] = s.shot_number[side, cell]
+                shot_at[i, seat, cell] = s.shot_number[seat, cell]
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -55,7 +56,7 @@ def reproduce(
 
         for number in range(seed, seed + years):
             name = f"{students}-{submissions}-{entry}-{number}.pickle"
-            played.append(play(number) if keep is None else kept_year(keep / name, lambda number=number: play(number)))
+            played.append(play(number) if keep is None else kept_year(keep / name, partial(play, number)))
             bar.advance(task)
     command = f"asobiba reproduce gogo --years {years} --students {students} --submissions {submissions} --entry {entry} --seed {seed}"
     print(write_page(played, output, command, sum(year.seconds for year in played)))

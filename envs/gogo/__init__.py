@@ -103,7 +103,8 @@ def symmetries(ruleset: Ruleset) -> list[Symmetry]:
     """The seven reflections and turns of the square board."""
     channels = ruleset.layout.observation
     planes = ("stones", "takes", "forbidden", "last", "fives")
-    return [Symmetry(*maps) for maps in board_symmetries(channels, planes, channels["last"][-2:])]
+    size = channels["last"][-1]
+    return [Symmetry(*maps) for maps in board_symmetries(channels, planes, (size, size))]
 
 
 GAME = Game(

@@ -190,7 +190,7 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
     mine[np.arange(n), place] = 0
     theirs = np.full_like(mine, -1)
     theirs[:, :players] = np.where(mine[:, :players] < 0, 0, -1)
-    sides = [(agent, mine)] + ([] if opponent is None or players == 1 else [(opponent, theirs)])
+    sides: Any = [(agent, mine)] + ([] if opponent is None or players == 1 else [(opponent, theirs)])
     table = _Beside(ruleset, n, opponent=sides, seat=None, autoreset="disabled", threads=1)
     rows_at_once = hasattr(agent, "act_rows")
     keys = np.array([[agent_seed(int(seed), seat) for seat in range(players)] for seed in seeds], np.uint64)
