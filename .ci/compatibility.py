@@ -127,11 +127,11 @@ def main() -> None:
         rows.append((name, package, *try_one(package, games, code)))
         print(*rows[-1], sep="  ", flush=True)
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# What runs with which library\n\n## Recipes\n"
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Compatibility\n\n## Recipes\n"
     recipes = page[page.index("## Recipes") :]
     PAGE.write_text(
-        "# What runs with which library\n\n"
-        "The table is written by `python .ci/compatibility.py`, which tries each library, as it is installed, on the games named.\n\n"
+        "# Compatibility\n\n"
+        "The table is written by `python .ci/compatibility.py`, which tests each library, in its installed version, on the games named.\n\n"
         "| what | package | version | result |\n|---|---|---|---|\n" + "\n".join(lines) + "\n\n" + recipes,
         encoding="utf-8",
     )
