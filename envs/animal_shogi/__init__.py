@@ -4,11 +4,11 @@
 
 Each side has a lion, an elephant, a giraffe and a chick. The lion moves one square in any direction, the elephant one
 diagonally, the giraffe one along a file or rank, the chick one forward. A chick that moves to the far rank becomes a
-hen, which moves like the lion but not diagonally backwards. What is captured goes to the captor's hand (a hen as a
-chick) and may be dropped, instead of a move, on any empty square: with mate too, on a file that has a chick, and on the
-far rank, where a dropped chick stays a chick. Who catches the lion wins; so does who brings his own lion to the far
-rank, unless it is caught in the next move (try). Squares are called as players see them: files A to C from the first
-player's left, ranks 1 (the second player's home) to 4.
+hen, which moves like the lion but not diagonally backwards. A captured piece goes to the captor's hand (a hen as a
+chick). Instead of moving, a player may drop a piece from his hand on any empty square; a drop may give mate, a chick
+may be dropped on a file that has one, and a chick dropped on the far rank stays a chick. A player wins by catching the
+lion, or by bringing his own lion to the far rank (try), unless it is caught in the next move. Squares have the names
+that players use: files A to C from the first player's left, ranks 1 (the second player's home) to 4.
 
 ## Action Space
 
@@ -33,7 +33,8 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 
 ## Starting State
 
-`gle/1c1/1C1/ELG`: each side's home rank is elephant, lion, giraffe from its left, the chicks face each other.
+`gle/1c1/1C1/ELG`: each side's home rank is elephant, lion, giraffe from its left; the chicks stand in front of the
+lions and face each other.
 
 ## State
 
@@ -48,16 +49,16 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 ## Episode End
 
 * A lion is caught: its player loses.
-* Try: a lion reaches the far rank and cannot be caught in the next move: its player wins at once. Where it can be
-  caught and is not, its player wins after that move. With `try_rule="next_move"` every try is decided after the next
-  move only, as in the published analysis; the winner is the same.
+* Try: a lion reaches the far rank and cannot be caught in the next move: its player wins at once. If it can be caught
+  and is not, its player wins after that move. With `try_rule="next_move"` every try is decided after the next move
+  only, as in the published analysis; the winner is the same.
 * The same position (board, hands, player to move) stands for the third time: a draw. Positions are compared exactly.
 * A player who has no move loses. This cannot happen from the start unless `legal_check` is set, where it is mate.
 * Truncation after `max_steps` moves.
 
 ## Arguments
 
-`legal_check=False`: a move may leave the lion to be caught, and loses it; `True` masks such moves.
+`legal_check=False`: a move may leave the lion where it can be caught; `True` masks such moves.
 `try_rule="at_once"`: or `"next_move"`. `history=0`: earlier positions in the observation, 0 to 16. `max_steps=256`: 1 to
 4096 (perfect play lasts up to 173 moves).
 

@@ -2,19 +2,20 @@
 
 ## Description
 
-Two players face each other over a ring of holes, `holes` to a row. A move takes all seeds of one hole of one's own
-row and sows them clockwise one by one; while the last seed falls into a hole that holds seeds, that hole is taken up
-and sown on; when it falls into an empty hole, the move ends and the seeds of the hole opposite, on whichever side that
-is, go to the mover. The last seed stays where it fell, and no hole is passed over, not even the one a sowing began
-from. A single move may go round the board many times, and some never end.
+Two players face each other over a ring of holes, `holes` to a row, and move in turn. The player to move takes all seeds
+out of one hole of his own row and sows them clockwise, one seed to a hole. If the last seed falls into a hole that
+holds seeds, he takes up all seeds of that hole and sows on. If it falls into an empty hole, the move ends: the last
+seed stays there, and he captures all seeds of the hole opposite, whichever side it is on. No hole is passed over,
+not even the one where a sowing began. A single move may go round the board many times, and some moves never end.
+The game ends when a row is empty; whoever then has more seeds wins (see Episode End).
 
 Holes are called a, b, c, ... clockwise from the first player's leftmost hole: with eight holes to a row the first
 player owns a to h, the second i to p, and a lies opposite p.
 
 ## Action Space
 
-`Discrete(holes)`: hole number `k` of the mover's own row, counted clockwise from his leftmost. Legal are the holes
-that hold seeds and, as long as `endless="illegal"`, whose move ends.
+`Discrete(holes)`: hole number `k` of the mover's own row, counted clockwise from his leftmost. A hole is legal if it
+holds seeds and, with `endless="illegal"`, if its move ends.
 
 ## Observation Space
 
@@ -48,12 +49,13 @@ seeds and the first player has a move. Or a board of one's own, such as `"0,4,0,
 
 ## Episode End
 
-* After a move that leaves a row empty, whoever's it is: each seed left goes to the owner of the row it lies in, and who
-  has more seeds wins.
+* A move leaves a row empty, no matter whose: each seed left goes to the owner of the row it lies in, and whoever has
+  more seeds wins.
 * Where the mover's row holds seeds but every one of his moves is endless and illegal, the game ends in the same way.
   (The source breaks an endless move off and does not say what follows.)
 * A position (board and player to move) that stands for the third time (`occurrences`) is a draw.
-* An endless move, where it is no illegal one, ends the game: `endless="loses"` loses it for the mover, `"draws"` draws.
+* An endless move, where it is legal, ends the game: with `endless="loses"` the mover loses, with `"draws"` it is a
+  draw.
 * Truncation after `max_steps` moves.
 
 ## Arguments
@@ -84,7 +86,7 @@ from asobiba.envs.bao.layout import layout
 
 
 def seeds_owned(ruleset, state):
-    """Seeds that each player has captured: what decides a match of two games that each side won once."""
+    """The seeds that each player has captured; they decide a match of two games of which each side won one."""
     return tuple(int(seeds) for seeds in state["stores"])
 
 

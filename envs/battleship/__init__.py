@@ -4,21 +4,21 @@
 
 Two sides hide a fleet each on a board of 10 x 10 cells: a carrier of 5 cells, a battleship of 4, a transport and a
 submarine of 3, a destroyer of 2. Then they shoot in turn, one cell a turn, and are told *miss*, *hit*, or *sunk* with
-the kind of the ship (but not where it lies). Whoever sinks the whole fleet of the other side first wins. The rules are
-those of the study of attack and placement strategies named below, whose variants are parameters.
+the kind of the ship (but not where it lies). The first side to sink the other's whole fleet wins. The rules are those
+of the study of attack and placement strategies named below; its variants are parameters.
 
-`BattleshipAttack` (`asobiba/battleship_attack-v0`) has one hidden fleet and one player, who sinks it with as few shots
-as possible; it is meant for training and for measuring attack strategies.
+`BattleshipAttack` (`asobiba/battleship_attack-v0`) has one hidden fleet and one player, who tries to sink it in as few
+shots as possible; it is meant for training and for measuring attack strategies.
 
 ## Action Space
 
 `Discrete(2 * cells)` with `cells = height * width` and `cell = row * width + column`. While a side places its fleet,
 ship by ship in the order of `fleet`, action `cell` puts the ship across (its leftmost cell there) and `cells + cell`
 puts it down (its topmost cell there). In the shooting, action `cell` shoots at that cell; the upper half is illegal
-then. With `placement`, and in `BattleshipAttack`, there are shots only: `Discrete(cells)`.
+then. With `placement`, and in `BattleshipAttack`, every action is a shot: `Discrete(cells)`.
 
 The first side places its whole fleet, then the second side, then the first side shoots. PettingZoo's `agent_selection`
-is the side that acts, as both may know it.
+is the side that acts; both sides may know it.
 
 ## Observation Space
 
@@ -45,8 +45,8 @@ game of n shots returns -n / cells; an illegal action costs -1.
 
 ## Starting State
 
-Empty boards; or, with `placement`, both fleets placed by that strategy. In `BattleshipAttack` the strategy places the
-fleet always.
+Empty boards; or, with `placement`, both fleets placed by that strategy. In `BattleshipAttack` the strategy always
+places the fleet.
 
 ## State
 
@@ -65,7 +65,8 @@ owns the fleet.
 
 ## Episode End
 
-When one fleet is sunk. There are no draws, and a game cannot be longer than twice the number of cells and of ships.
+The game ends when one fleet is sunk. There are no draws. A game has at most twice as many actions as there are cells
+and ships.
 
 ## Arguments
 
@@ -81,10 +82,10 @@ When one fleet is sunk. There are no draws, and a game cannot be longer than twi
 
 `BattleshipAttack` has no `hit_again`.
 
-`resample` draws among the fleets that fit all the answers of a seat, each as likely as the game deals it: with `placement`
-those of that strategy, else all alike. It draws by rejection; where 256 draws were refused (long games; soon with `pk`),
-it takes some fleet that fits, found from random starts: not each as likely as it should be, and with `pk` perhaps one
-that lies outside a rectangle.
+`resample` draws a fleet that fits all answers of a seat, with the probability that the game deals it: that of the
+strategy with `placement`, uniform otherwise. It draws by rejection. After 256 rejections (in long games; early with
+`pk`) it takes some fitting fleet found from random starts; these are not drawn with the right probabilities, and
+with `pk` one may lie outside a rectangle.
 
 ## References
 

@@ -1,17 +1,18 @@
-"""Digital curling (デジタルカーリング): curling on ice that two official simulators compute.
+"""Digital curling (デジタルカーリング): curling as two official simulators compute it.
 
 ## Description
 
-Two sides deliver eight stones each, in turn, towards a house of rings 38 m away. After sixteen shots the side whose
-stone lies nearest to the tee scores a point for every stone of its own that lies nearer than the opponent's nearest.
-The team that has scored throws first in the next end; the last shot of an end, the hammer, is worth most. A stone curls to the
-side of its spin, and no stone goes exactly where it was sent: the simulators add noise to every shot.
+Two sides deliver eight stones each, in turn, towards a house of rings 38 m away. After sixteen shots the end is over:
+the side whose stone lies nearest to the tee scores a point for every stone that lies nearer than the opponent's
+nearest. The side that has scored throws first in the next end; the last shot of an end, the hammer, is worth most. A
+stone curls to the side of its spin, and no stone goes exactly where it was sent: the simulators add noise to every
+shot.
 
 The package declares three games on one set of rules:
 
 * `curling` (`asobiba/Curling-v1`): continuous actions;
 * `curling_discrete` (`asobiba/CurlingDiscrete-v1`): a finite choice of targets, weights and spins;
-* `curling_end` (`asobiba/CurlingEnd-v1`): one end from a given situation, paid by the chance of winning after it.
+* `curling_end` (`asobiba/CurlingEnd-v1`): one end from a given situation; the reward is the chance of winning after it.
 
 Two simulators: `cs2`, that of the UEC Cup and the GAT tournaments from 2014 to 2018, and `fcv1`, that of Digital Curling
 3 and 4. Shots are computed from event to event, without steps of time: see `asobiba.envs.curling.simulation`.
@@ -41,44 +42,47 @@ either side, 26 to 33.71 m/s forward; fcv1: 0.4 and 2 to 4 m/s), and spin, count
 ## Observation Space
 
 A flat `float32` vector within -1 and 1. `stones` (2, 8, 4): the player's own stones, then the opponent's, in the order
-thrown: x / 2.375 m, y / 8 m (from the tee), distance from the tee / 8 m, and whether it is in play. `shot` (16): which
-shot comes, one-hot. `end` and `ends_left` / 10, `score`: lead / 8, `hammer`: 1 if the player throws last, else -1. With
-`image=True` also `image` (4, 36, 20): own stones, the opponent's, the house, the free guard zone, in squares of 0.25 m from
-the back line down to the hog line. `asobiba.envs.curling.mirror` turns states, actions and observations left to right.
+thrown: x / 2.375 m, y / 8 m (from the tee), distance from the tee / 8 m, and whether it is in play. `shot` (16): the
+number of the next shot, one-hot. `end` and `ends_left` / 10, `score`: lead / 8, `hammer`: 1 if the player throws last,
+else -1. With `image=True` also `image` (4, 36, 20): own stones, the opponent's, the house, the free guard zone, in
+squares of 0.25 m from the back line down to the hog line. `asobiba.envs.curling.mirror` turns states, actions and
+observations left to right.
 
 ## State
 
 `stones` (16, 2): x, y from the tee, m, in the order thrown in this end (x to the thrower's right, y in the direction of
-play); `in_play` (16). `end`, `shot`: ends and shots played. `hammer`: who throws last. `foul`: whether the last shot broke
-the free guard zone and was taken back. `conceded`: who gave up, or -1. `total`, `scores`, `extra`: points of each side, by end
-(ten columns), in extra ends. `asked`, `run`: vx, vy (m/s), spin sign of the last shot as meant and as thrown. `before`,
-`before_in_play`: the position before the last shot. `last_stones`, `last_in_play`: how the last end lay when it was over.
+play); `in_play` (16). `end`, `shot`: ends and shots played. `hammer`: the side that throws last. `foul`: whether the
+last shot broke the free guard zone and was taken back. `conceded`: the side that gave up, or -1. `total`, `scores`,
+`extra`: points of each side, by end (ten columns), in extra ends. `asked`, `run`: vx, vy (m/s), spin sign of the last
+shot as intended and as thrown. `before`, `before_in_play`: the position before the last shot. `last_stones`,
+`last_in_play`: the final position of the last end.
 
 ## Rewards
 
-`reward="win"`: 1 for the winner of the game, -1 for the loser, 0 for a draw. `"score"`: after every end an eighth of its
-points to the team that scored them, as much from the other side. `"win_probability"`: at the end of play 2 W - 1, where W is the win
-probability of the situation then, by `win_table`.
+`reward="win"`: 1 for the winner of the game, -1 for the loser, 0 for a draw. `"score"`: after every end an eighth of
+its points for the side that scored them, minus as much for the other side. `"win_probability"`: at the end of play 2 W
+- 1, where W is the win probability of the situation then, by `win_table`.
 
 ## Starting State
 
-No stone in play, end `first_end`, the first player ahead by `lead`, the hammer with `hammer`.
+No stone is in play, in end `first_end`; the first player leads by `lead`, and the side `hammer` throws last.
 
 ## Episode End
 
-After `ends` ends; a tied game goes on for `extra_ends` at most and is then drawn. With `stop_after` after that many ends.
-A concession.
+The game ends after `ends` ends; a tied game goes on for at most `extra_ends` and is then drawn. With `stop_after` it
+ends after that many ends. A concession ends it at once.
 
 ## Arguments
 
-`simulator="cs2"`: cs2 or fcv1. `ends`: 1 to 10; of the simulator: 10. `noise`: `none`, `uec`, `gat` (cs2; its default), `dc3`
-(fcv1; its default), or two standard deviations: of the target at the tee in x and y (m, cs2), or of speed (m/s) and
-angle (rad, fcv1). `guards="removal"`: stones in the free guard zone may not be removed by the opponent; `no_tick`: nor may
-those that touch the centre line be moved off it; `none`. `guarded_shots`: in the first so many shots of an end; of the
-simulator: 4 and 5. `extra_ends`: of the simulator: 0 and 245. `hammer="second"`: who throws last in the first end. `first_end=0`,
-`lead=0`, `stop_after=0`: the situation, and ends to be played (0: all). `actions="velocity"` or `target`. `reward="win"`,
-`score` or `win_probability`. `concession=False`. `image=False`. `thinking_time`: seconds for all of a player's shots of a game,
-by which players that search until time is up divide it, and hosts keep the clock; of the simulator: 438 and 219.
+`simulator="cs2"`: cs2 or fcv1. `ends`: 1 to 10; default by simulator: 10. `noise`: `none`, `uec`, `gat` (cs2; its
+default), `dc3` (fcv1; its default), or two standard deviations: of the target at the tee in x and y (m, cs2), or of
+speed (m/s) and angle (rad, fcv1). `guards="removal"`: stones in the free guard zone may not be removed by the opponent;
+`no_tick`: nor may those that touch the centre line be moved off it; `none`. `guarded_shots`: these rules hold for so
+many shots at the start of an end; default by simulator: 4 and 5. `extra_ends`: default by simulator: 0 and 245.
+`hammer="second"`: the side that throws last in the first end. `first_end=0`, `lead=0`, `stop_after=0`: the situation,
+and ends to be played (0: all). `actions="velocity"` or `target`. `reward="win"`, `score` or `win_probability`.
+`concession=False`. `image=False`. `thinking_time`: seconds for all shots of a player in a game. Players that search
+until time is up divide it among their shots, and hosts keep the clock by it; default by simulator: 438 and 219.
 
 ## References
 
@@ -89,7 +93,7 @@ by which players that search until time is up divide it, and hosts keep the cloc
 
 ## Version History
 
-* v1 (2026-11-23), all three games: elementary functions of the core's own, so that every machine gives the same bytes;
+* v1 (2026-11-23), all three games: elementary functions come from the core, so that every machine gives the same bytes;
   states differ from v0 in the last bits.
 * v0 (2026-11-22): first version.
 """

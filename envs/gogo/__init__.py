@@ -2,20 +2,20 @@
 
 ## Description
 
-Two players put stones on the squares of a board in turn. A stone that encloses exactly two opposing stones in a line
-against another of the mover's, in any of eight directions, captures them: they leave the board. One move may capture
-in several directions; a stone that is put between two opposing ones is safe. A line of five wins if it still stands
-after the opponent's next move, which may break it by a capture; five captures (ten stones) win at once. A move that
-makes two open threes is forbidden to both players.
+Two players put stones on the squares of a board in turn. A stone captures two opposing stones if it encloses exactly
+these two, in a line in any of eight directions, between itself and another stone of the mover; captured stones leave
+the board. One move may capture in several directions; a player may safely put stones between two opposing ones. A line
+of five wins if it still stands after the opponent's next move, which may break it by a capture; five captures (ten
+stones) win at once. A move that makes two open threes is forbidden to both players.
 
-The rules come from a programming course at Kagawa University; what its papers leave open is a parameter, whose default
-is what the programs written for its library agree on. The same rules with other parameters are Gogo's neighbours: see
+The rules come from a programming course at Kagawa University; whatever its papers leave open is a parameter, and the
+defaults are those on which the programs written for its library agree. Other parameters give related games: see
 `preset` below.
 
 ## Action Space
 
 `Discrete(board_size ** 2)`: a stone on point `row * board_size + column`, rows from below, columns from the left. In
-text `g7` is column g, row 7. Legal are the empty points that are not forbidden.
+text `g7` is column g, row 7. Every empty point that is not forbidden is legal.
 
 ## Observation Space
 
@@ -26,12 +26,12 @@ A flat `int8` vector of zeros and ones, seen by one player:
 * `forbidden` (1, n, n): empty points that the double-three forbids to the viewer.
 * `last` (1, n, n): the last stone. `fives` (1, n, n): stones that stand in a five (a provisional one while the game goes on).
 * `captured` (2, capture_goal / 2): at least one, two, ... pairs captured by the viewer, by the opponent.
-* `first` (1,), `to_move` (1,): the viewer is the first player; is to move.
+* `first` (1,), `to_move` (1,): the viewer is the first player; the viewer is to move.
 
 ## Rewards
 
-At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 before. A match of two games that each
-side won once goes to whoever captured more stones.
+At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 before. If each side won one game of a
+match of two, the match goes to the side that captured more stones.
 
 ## Starting State
 
@@ -39,14 +39,14 @@ An empty board.
 
 ## Episode End
 
-* A five that stands after the opponent's reply wins; so does one that the opponent's own capture has made of a longer
-  line. With `five="perfect"` it wins at once where no legal capture can break it (and none reaches the goal), with
-  `five="at_once"`, and where nothing is captured, at once.
-* `capture_goal` captured stones win at once. Who makes them while a five stands against him wins too
-  (`against_five="captor"`); with `"five"` the five wins, with `"draw"` nobody.
+* A five that stands after the opponent's reply wins; so does a five that the opponent's own capture has made out of a
+  longer line. With `five="perfect"` a five wins at once if no legal capture can break it (and none reaches the goal);
+  with `five="at_once"`, and in games without captures, it always wins at once.
+* `capture_goal` captured stones win at once. If a five stands against the captor at that moment, he wins all the same
+  (`against_five="captor"`); with `"five"` the five wins, with `"draw"` nobody does.
 * A player who has no legal move draws the game (`no_move="draw"`) or loses it (`"loses"`), unless a five stands against
-  him, which wins. Only a full board leaves no legal move: an open three needs empty points on both sides, so the empty
-  point nearest to a corner is never forbidden.
+  him; then the five wins. Only a full board leaves no legal move: an open three needs empty points on both sides, so
+  the empty point nearest to a corner is never forbidden.
 * Truncation after `max_steps` moves, by default the most that a game can have.
 
 ## Arguments
@@ -95,7 +95,7 @@ from asobiba.envs.gogo.layout import layout
 
 
 def stones_captured(ruleset, state):
-    """Stones that each player has captured: what decides a match of two games that each side won once."""
+    """The stones that each player has captured; they decide a match of two games of which each side won one."""
     return tuple(int(stones) for stones in state["captured"])
 
 

@@ -3,36 +3,37 @@
 ## Description
 
 A mini 4WD car has a motor, two AA cells, and no steering: rollers guide it along the fence of its lane. An AI car adds
-a microcontroller, an inertial sensor and an H-bridge, and may choose only how hard the motor pulls. Too fast, and it
-leaves the course: over the fence of the lane changer's bridge, nose first off a slope, by climbing a curve's wall.
+a microcontroller, an inertial sensor and an H-bridge; it controls only how hard the motor pulls. A car that drives too
+fast leaves the course: over the fence of the lane changer's bridge, nose first off a slope, or by climbing a curve's
+wall.
 
 This package declares four games on one simulator:
 
 * `mini4wd` (`asobiba/Mini4WD-v2`): time attack, one car, `laps` laps against the clock;
 * `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v2`): the same with discrete actions;
 * `mini4wd_position` (`asobiba/Mini4WDPosition-v2`): drive to a mark and stop there;
-* `mini4wd_race` (`asobiba/Mini4WDRace-v2`): two cars, each in a lane of its own, both acting at once
+* `mini4wd_race` (`asobiba/Mini4WDRace-v2`): two cars in separate lanes, both acting at once
   (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v2")`).
 
 The simulator: 1 ms substeps; motor with back-EMF, winding and battery resistance, gear friction; tyres that slip at
 their limit of grip; rolling, roller and wall drag; grade, hollows and crests; lift-off, ballistic flight with pitch
 (wheels that spin up lift the nose, braked ones drop it), landing test, bounce; roll about the outer wheels in curves.
 Every constant of the car stands in `car.CAR_FIELDS`, every one of its electronics in `profile.SENSOR_FIELDS`, with its unit
-and legal range. A profile (`profiles/*.yaml`) says what a car can sense and do; the hardware environment, the car's
-program and system identification read the same file, so that one policy runs on both sides.
+and legal range. A profile (`profiles/*.yaml`) describes the sensors and commands of a car; the hardware environment,
+the car's program and system identification read the same file, so that one policy runs in the simulator and on the car.
 
-The two cars of a race cannot touch: fences part their lanes, in the lane changer one lane crosses the others on a
-bridge, no two lanes ever lead into one, and a car that comes down outside its lane ends the race. What one car does to
-the other is the contest's rule: whoever has a follower within 2 m is out.
+The two cars of a race cannot touch: fences separate their lanes, in the lane changer one lane crosses the others on a
+bridge, lanes never merge, and a car that comes down outside its lane ends the race. The cars affect each other only by
+the contest's rule: a car whose follower comes within 2 m is out.
 
 ## Action Space
 
 `Box(-1, 1, (2,))`: duty, and a selector of the drive mode: from 0 up drive (the sign of the duty is the direction), from
 -0.5 to 0 short-circuit brake, below -0.5 free. With `actions="duty"` the duty alone. `mini4wd_discrete`: `Discrete(14)`:
 free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVELS`). A command acts after the profile's
-`action_delay`, or is lost. The car's own program stands above it: a reverse pulse ends after the profile's `reverse_limit`
-in short-brake, a battery that stays below `battery_limit` brakes it for good. Between the pulses of a duty below 1 the
-bridge shorts the motor or leaves it free, as `slow_decay` says.
+`action_delay`, or is lost. The car's own program may override it: a reverse pulse ends in short-circuit brake after the
+profile's `reverse_limit`, and a battery that stays below `battery_limit` brakes the car for good. Between the pulses of
+a duty below 1 the bridge shorts the motor or leaves it free, as `slow_decay` says.
 
 In the race PettingZoo's `agent_selection` goes from the first car to the second in every step; neither sees the other's
 action before its own is chosen.
@@ -43,17 +44,18 @@ A flat `float32` vector of what a real car senses, in this order: `imu` (window,
 ahead, y left, z up; (0, 0, 1) at rest) and rate (rad/s, right-handed: nose down and left turn are positive), oldest
 first; `voltage` (V); `duty` and `mode` selector of the last action; `time` (s); `frame_age` (s), how old the newest
 sample is; `actions` (history, 2), newest first; with `tachometer=True` `wheel_speed` (m/s at the tyre, measured from the
-pulses of a mark or more a turn, so late, never negative, and 0 only after a while); in the position match `target` (m from the start). All lie within -64 and 64. The simulator's state is never in it: it stands in `info`
-(`progress`, `speed`, `lap`, `lane`, `airborne`, `height`, `pitch`, `roll`, `current`, `energy`, `cause`, `finish_time`).
+pulses of a mark or more a turn, so late, never negative, and 0 only after a while); in the position match `target` (m
+from the start). All lie within -64 and 64. The simulator's state is not observed; it stands in `info` (`progress`,
+`speed`, `lap`, `lane`, `airborne`, `height`, `pitch`, `roll`, `current`, `energy`, `cause`, `finish_time`).
 
 ## Rewards
 
-Named terms, each in `info`, whose sum is the reward.
+The reward is the sum of named terms, each of which stands in `info`.
 
 * Time attack: `reward_progress`, the share of the whole distance driven in the step; `reward_finish`, at the finish the
   time at 3 m/s over the time needed; `reward_course_out`, -1 when the car leaves the course or stops for good. The sum
-  over a run is the points by which controllers are ranked: whoever leaves the course ends below 0 unless it has driven
-  all of the distance, whoever finishes above 1.
+  over a run is the score by which controllers are ranked: a car that leaves the course ends below 0 unless it has
+  driven the whole distance, a car that finishes ends above 1.
 * Position match: `reward_approach`, 0.1 per metre nearer to the mark; `reward_stop`, at standstill 1 minus the distance
   to the mark in metres, not below -1; `reward_course_out`, -1.
 * Race: +1 for the winner, -1 for the loser, `reward_result`.
@@ -67,17 +69,17 @@ always drawn.
 ## Episode End
 
 The finish (`finish_time`, interpolated within the step); a course-out, with its cause (`lane changer`, `landing`,
-`corner`); a stop of 3 s once the car has moved (`stopped`); in the race also the car whose follower comes within 2 m
-(`caught`). A race is won by the first to finish, or when the other is out; both out in one step is a draw. The position
-match ends when the car has stood for 1 s. Truncation after `max_seconds`.
+`corner`); a stop of 3 s once the car has moved (`stopped`); in the race also a follower within 2 m (`caught`: the car
+in front is out). A race is won by the first to finish, or when the other is out; both out in one step is a draw. The
+position match ends when the car has stood for 1 s. Truncation after `max_seconds`.
 
 ## State
 
 One row a car in every field but the header and the generator; the last axes are given in brackets.
 
 * On its lane: `piece`, `lane`, `lap` (integers), `kind` and `launch` (index into `course.KINDS`: where it is, and where it
-  took off), `u` (m into the piece), `v`, `w` (m/s of car and tyres), `progress` (m along the mean of the lanes), `still` (s
-  stood), `cause` (index into `physics.CAUSES`), `finish_time` (s, 0: not yet), `clock` (s).
+  took off), `u` (m into the piece), `v`, `w` (m/s of car and tyres), `progress` (m along the mean of the lanes),
+  `still` (s at standstill), `cause` (index into `physics.CAUSES`), `finish_time` (s, 0: not yet), `clock` (s).
 * In the air and leaning: `airborne` (0, 1), `z`, `y` (m), `vz`, `vy` (m/s), `pitch`, `roll` (rad), `pitch_rate`, `roll_rate`
   (rad/s); `knock_z`, `knock_y` (m/s2) and `knock_z_left`, `knock_y_left` (s): impacts still felt.
 * Electric: `duty`, `mode` (what the motor is told; index into `physics.MODES`), `delay`, `since` (s until a command acts,
@@ -87,7 +89,7 @@ One row a car in every field but the header and the generator; the last axes are
   `smoothed` (6; g, degrees/s), `ring` (frames, 9: six axes, V, m/s, turns), `ring_at`, `tick` (ms since the last frame),
   `turned` (m of tyre), `phase`, `mark`, `pulses`, `edge` (pulse, integers, s of the last one), `seen_pulses`, `seen_edge`,
   `measured` (m/s): the tachometer.
-* What the car has been told by them: `imu` (window, 6; g, rad/s), `voltage` (V), `wheel_speed` (m/s), `wheel_turns`,
+* Readings that the car has received: `imu` (window, 6; g, rad/s), `voltage` (V), `wheel_speed` (m/s), `wheel_turns`,
   `frame_age` (s), `actions` (history, 2), `target` (m, position match).
 * `car` and `sensor`: the values drawn for this episode, in the order of `car.CAR_FIELDS` and `profile.SENSOR_FIELDS`;
   `cell_speed` (128; m/s): the last speed in each part of a lap, for pictures; the terms of the last reward: `reward_progress`, `reward_finish`,
@@ -109,20 +111,22 @@ default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`.
 * GAT 2016 (Game AI Tournaments, The University of Electro-Communications), abstracts of mini 4WD AI cars (in Japanese):
   the controllers.
 * Tamiya: package data of the motors, regulations, items 69506 (Japan Cup Junior Circuit) and 69539 (Oval Home Circuit).
-* Lap times on the Junior Circuit: nomano.shiwaza.com, T-noma, entry 6980 (Normal 7.0 s, Torque-Tuned PRO 5.8 s for three
-  laps; Hyper-Dash PRO out after the lane changer each time).
-* Logs of a running RT AI chip (github.com/KobaTaii/mini4wd-env-recg, no licence: figures alone): the profile `rt_ai_chip`.
-* The contest "AI & mini4WD": position match, race, and when a car is out. https://sites.google.com/site/ai4wdcar
+* Lap times on the Junior Circuit: nomano.shiwaza.com, T-noma, entry 6980 (Normal 7.0 s, Torque-Tuned PRO 5.8 s for
+  three laps; Hyper-Dash PRO left the course after the lane changer each time).
+* Logs of a running RT AI chip (github.com/KobaTaii/mini4wd-env-recg; it has no licence, so only figures are taken): the
+  profile `rt_ai_chip`.
+* The contest "AI & mini4WD": position match, race, and the rule for a car being out.
+  https://sites.google.com/site/ai4wdcar
 * Sensors: data sheets of MPU-6050, MPU-9150, LIS3DH, KXR94-2050, LSM6DS3.
-* The height and profile of the lane changer's bridge and of the jump are published nowhere: they are chosen so that the
-  published outcomes come out, with a clearance above 75 mm under the bridge.
+* The height and profile of the lane changer's bridge and of the jump are not published. They are chosen to reproduce
+  the published outcomes, with a clearance above 75 mm under the bridge.
 
 ## Version History
 
-* v2 (2026-11-23), all four games: elementary functions of the core's own, so that every machine gives the same bytes;
+* v2 (2026-11-23), all four games: elementary functions come from the core, so that every machine gives the same bytes;
   states differ from v1 in the last bits.
 * v1 (2026-11-22), all four games: the electronics are a profile (command loss, limits in the car, drive against
-  short-brake, frames on a grid of their own); the tachometer counts pulses; `slow_decay` and `action_delay` are the
+  short-brake, frames on a separate time grid); the tachometer counts pulses; `slow_decay` and `action_delay` are the
   profile's, no longer the car's.
 * v0 (2026-11-21): first version.
 """
@@ -139,7 +143,7 @@ _COURSES = ("junior_clockwise", "junior_short", "junior_hill", "junior_bank", "h
 
 
 def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
-    """Distance that each car came, m."""
+    """The distance that each car covered, m."""
     return [float(metres) for metres in state["progress"]]
 
 

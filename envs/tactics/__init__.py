@@ -4,40 +4,41 @@
 
 Two armies on a map of square cells, red and blue. In a turn a side moves each of its units once, in any order, and may
 end the turn before all have moved. Units move orthogonally by movement points that terrain costs; they pass through
-their own side's units but not through the other's, and end on an empty cell or where they were. A unit may attack a
-neighbouring enemy after its move; the cannon attacks at a distance of 2 or 3 instead of moving. Nothing is hidden and
-nothing is left to chance but the choice of the map.
+units of their own side but not through the other's, and end on an empty cell or stay where they were. A unit may attack
+a neighbouring enemy after its move; the cannon attacks at a distance of 2 or 3 instead of moving. Nothing is hidden,
+and only the choice of the map is left to chance.
 
 Unit types: fighter F and attacker A fly; panzer P, cannon U and anti-air R drive; infantry I walks. Terrains: plain,
-sea, wood, mountain, road, fortress, with 1, 0, 3, 4, 0, 4 stars of defence (none for aircraft). Movement, costs and
-attack powers stand in `units.yml`.
+sea, wood, mountain, road, fortress, with 1, 0, 3, 4, 0, 4 stars of defence (none for aircraft). Movement points,
+terrain costs and attack powers stand in `units.yml`.
 
 An attack takes `floor((power * attacker's hit points + 70) / (100 + stars * defender's hit points))` hit points. If the
-defender survives and neither is a cannon, it strikes back with the hit points it has left. Units without hit points
-vanish.
+defender survives and neither is a cannon, it strikes back with the hit points it has left. A unit without hit points is
+removed.
 
-`tactics` is the game for searches: an action is all that a unit does. `tactics_steps` is the same game in words, for
-learners: the same player chooses a unit, then its destination, then a target. `orders` turns positions and actions
-of the one into those of the other.
+`tactics` is the form for search: one action is the whole order of a unit. `tactics_steps` is the same game in smaller
+actions, for learning: the player chooses a unit, then its destination, then a target. The module `orders` converts
+positions and actions of one form into those of the other.
 
 ## Action Space
 
 A board of `size` n has n * n cells, cell `n * y + x`, and U units a side: 6 on the board of 8, 10 on those of 10 and 14.
 
-* `tactics`: `Discrete(U * (5 * n * n + 20) + 1)`, 2,041, 5,201 or 10,001 actions. Unit `u`'s begin at
+* `tactics`: `Discrete(U * (5 * n * n + 20) + 1)`, 2,041, 5,201 or 10,001 actions. Those of unit `u` begin at
   `u * (5 * n * n + 20)`: `5 * cell` goes to a cell, `5 * cell + 1 + d` goes there and attacks the cell above, right of,
   below or left of it, `5 * n * n + k` fires the cannon at the `k`-th of the 20 cells 2 or 3 away, row by row. The last
   action ends the turn. A turn whose units have all moved ends by itself.
 * `tactics_steps`: `Discrete(n * n + 2)`: a cell (of a unit, then of its destination, then of its target; the third
   decision comes only where there is something to attack), then wait (no attack) and end the turn.
 
-With `resign` one more action, the last one, resigns.
+With `resign` there is one more action, the last one, which resigns.
 
 ## Observation Space
 
 A flat `int8` vector of zeros and ones, own and other from the viewer's side; planes are `(n, n)`, rows from the top:
 
-* `terrain` (6): plain, sea, wood, mountain, road, fortress; no-entry and what is beyond a smaller map is all zero.
+* `terrain` (6): plain, sea, wood, mountain, road, fortress; cells that nobody may enter, and cells beyond a smaller
+  map, are all zero.
 * `own` (6), `other` (6): the viewer's units and the other side's by type, in the order F, A, P, U, R, I.
 * `hit_points` (10): plane `k` marks units of more than `k` hit points. `ready` (1): units that may still move.
 * `turns_left` (32,), `threshold` (20,): entry `k` is 1 where it is more than `k`. `red` (1,): the viewer is red.
@@ -56,9 +57,9 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 
 ## Starting State
 
-The map's units; red moves first. Of several maps one is drawn. Units that the map marks as having moved cannot act in
-their side's first turn. Where the armies of a shipped map stand so close that the first strike would decide, some of
-red's units have moved, and hit points are not quite alike.
+The map's units; red moves first. If there are several maps, one is drawn. Units that the map marks as having moved
+cannot act in their side's first turn. On shipped maps where the armies stand so close that the first strike would
+decide, some of red's units are marked as having moved, and hit points differ slightly.
 
 ## Episode End
 
@@ -104,7 +105,7 @@ def _steps(map: str = "all", size: int = 0, map_seed: int = 0, resign: bool = Fa
 
 
 def hit_points(ruleset, state):
-    """The sums of both sides' hit points: what decides a match of two games that each side won once."""
+    """The sums of both sides' hit points; they decide a match of two games of which each side won one."""
     return tuple(int(state["hp"][side].sum()) for side in (0, 1))
 
 

@@ -2,58 +2,62 @@
 
 ## Description
 
-A village of 5 to 15 players talks by day and votes for whom to execute; at night the werewolves kill. Only the wolves
-know each other. The seer learns every night whether a player is a human or a werewolf, the medium whether the executed
-was, the bodyguard saves whom he guards. The possessed looks human and wins with the wolves. The villagers win when
-the wolves are dead, the wolves when the humans are no more than they.
+A village of 5 to 15 players talks by day and votes on whom to execute; at night the werewolves kill one player. Only
+the werewolves know each other. Every night the seer learns whether one player is a human or a werewolf, the medium
+learns the same of the player executed that day, and the bodyguard guards one player against the attack. The possessed
+appears human but wins with the werewolves. The villagers win when all werewolves are dead; the werewolves win when the
+humans no longer outnumber them.
 
 Two generations of the platform are played (`rules`):
 
-* `2016`, the engine of the papers. Day 0 has talk and a divination. Every day: up to 10 rounds of talk, and after each
-  of them up to 10 rounds of whispers among the wolves; one ballot, ties drawn by lot; the seer, the bodyguard and the
-  wolves choose before they know who is executed. Whoever said `Over` is not asked again before somebody says something
-  else than `Over`; a round without anything else ends the talk. Then the execution, then the attack: it fails if
-  its victim is guarded by a bodyguard who was not executed, or was executed himself.
+* `2016`, the engine of the papers. Day 0 has talk and a divination. Every day has up to 10 rounds of talk, each
+  followed by up to 10 rounds of whispers among the wolves. A player who said `Over` is not asked again until somebody
+  says something other than `Over`; a round of nothing but `Over` ends the talk. Then one ballot is held; ties are drawn
+  by lot. The seer, the bodyguard and the wolves choose before they know who is executed. The execution follows, then
+  the attack. It fails if its victim is guarded by a bodyguard who was not executed, or if the victim himself was
+  executed.
 * `0.6`, the contest engine since 2020. No talk on day 0, but whispers and a divination. Every day: up to 20 turns of
   talk with 10 utterances a player (`Skip` and `Over` are free, more than two `Skip` in a row count as `Over`), a vote
   with one ballot more after a tie, the execution, whispers if two wolves or more are alive, and the choices of the
   night, with one ballot more among the wolves after a tie.
 
 In both, a wolf's ballot counts if its target is human, and every living human has one ballot more (in 2016 also who was
-executed that day), so that somebody is attacked even if the wolves are silent. There is no attack after the last wolf was executed.
+executed that day), so that somebody is attacked even if the wolves do not vote. There is no attack after the last wolf
+was executed.
 
-The players who act in a step act at once: in a round of talk everybody decides before anybody hears the others
-(`talk="round"`), and they are then heard in random order. With `talk="turn"` they speak one after the other in that
-order, as the platform's engines of 2016 and since 2019 do.
+All players who act in a step act simultaneously. In a round of talk (`talk="round"`) everybody decides before anybody
+hears the others, and the utterances are then heard in random order. With `talk="turn"` the players speak one after the
+other in that order, as in the platform's engines of 2016 and since 2019.
 
-No view tells who acts at night or how much was whispered. Who is not asked sees the phase "wait", and no counter that
-goes on meanwhile. At the end everything is shown. `resample` draws roles and a past that agree with what a seat was
-told. PettingZoo's `agent_selection` is for who runs the game, not for its players: in every step it goes through those who
-act, in the order of their seats, so that at night it names the wolves, the seer and the bodyguard.
+No view tells who acts at night or how much was whispered. A player who is not asked sees the phase "wait" and none of
+the counters that advance meanwhile. At the end everything is shown. `resample` draws roles and a past that agree with
+everything a seat was told. PettingZoo's `agent_selection` is for the program that runs the game, not for the players:
+in every step it goes through the players who act, in the order of their seats, so at night it reveals the wolves, the
+seer and the bodyguard.
 
 ## Action Space
 
-`Discrete(8 + 19 n)` for arrays of n seats (293 for 15): Over, Skip, COMINGOUT as one of six roles, then blocks of one
-action a target: ESTIMATE (six roles), DIVINED and IDENTIFIED (human, werewolf), GUARDED, VOTE, ATTACK, AGREE,
-DISAGREE (with the target's latest utterance today), DIVINATION, GUARD, VOTED, ATTACKED. The last four exist since 2017
-and are words of talk in `0.6` only. Votes are cast with VOTE, choices of the night made with DIVINATION, GUARD and
-ATTACK; there Skip chooses nobody.
+`Discrete(8 + 19 n)` for arrays of n seats (293 for 15): Over, Skip, COMINGOUT as one of six roles, then blocks with one
+action for each target: ESTIMATE (six roles), DIVINED and IDENTIFIED (human, werewolf), GUARDED, VOTE, ATTACK, AGREE,
+DISAGREE (with the target's latest utterance today), DIVINATION, GUARD, VOTED, ATTACKED. The last four were added to the
+platform in 2017 and are words of talk in `0.6` only. Votes are cast with VOTE, choices of the night made with
+DIVINATION, GUARD and ATTACK; there Skip chooses nobody.
 
 With `operators`, sentences of protocol 3.6 are composed word by word, each word one decision, the operator first:
 REQUEST and INQUIRE with a target, BECAUSE, NOT, AND, OR, XOR, and DAY with a day, nested at most twice; AND and OR and
 XOR take two sentences. `Discrete(13 + 21 n + days)`.
 
-An action outside the mask is replaced (`faults="replace"`) as the platform does it: silence, a vote for a random living
-other, nobody at night.
+An action outside the mask is replaced (`faults="replace"`) as on the platform: by silence in talk, by a vote for a
+random other living player in a ballot, by no choice at night.
 
 ## Observation Space
 
 One flat int8 vector of these channels; n seats in the arrays, d = n - 1 days, of which day 0 is the first. Players
-count from 1 where a channel holds a number, and 0 means nobody. What the seat is not told is 0.
+count from 1 where a channel holds a number, and 0 means nobody. Everything that the seat is not told is 0.
 
 | channel | shape | content |
 |---|---|---|
-| seat, players, alive | (n,) | the own seat, the seats in play, who is alive |
+| seat, players, alive | (n,) | the own seat, the seats in play, the living players |
 | phase | (5,) | wait, talk, whisper, vote, night |
 | time | (3,) | day, turn of the talk or whispers, ballot |
 | role, known_roles | (6,), (n, 6) | villager, seer, medium, bodyguard, possessed, werewolf |
@@ -61,21 +65,21 @@ count from 1 where a channel holds a number, and 0 means nobody. What the seat i
 | claims | (n, 6) | the role that each player claims |
 | reports, identifications | (n, n, 2) | what each player said to have divined, or identified as a medium |
 | declared | (n, n) | for whom each player said today that he will vote |
-| over, remaining | (n,) | who said Over last, utterances left today |
+| over, remaining | (n,) | players whose last word is Over, utterances left today |
 | draft | (7, 3) | the words of the own sentence so far |
-| executed, victims | (d,) | who died by day and by night |
+| executed, victims | (d,) | the players who died by day and by night |
 | divined, medium, guarded, attacks | (d, 2), (d,), ... | the own abilities' history |
 | votes, attack_votes | (d, 2, n) | every ballot |
 | talk, whispers | (rows, 6) | day, turn, speaker, act, target, role, species or day; a word a row |
 
-`Skip` and `Over` fill no row. The channel `claims` and its like are what the talk says, put in order.
+`Skip` and `Over` fill no row. `claims` and the channels like it only summarise the talk.
 
 ## Rewards
 
-+1 for every player of the winning team, -1 for the others. Options: `survival`, for every living player when a day
-begins, and `execution`, plus for the other team and minus for the own when somebody is executed; whoever is paid that
-learns from it which team the executed was of, as no player of the platform does. The terms stand in `info` as `win`,
-`survival`, `execution`.
++1 for every player of the winning team, -1 for the others. Two options add to this: `survival` is paid to every living
+player when a day begins; `execution` is paid when somebody is executed, plus for a member of the other team and minus
+for one of the own. The latter reveals the team of the executed player, which no player of the platform is told. The
+terms stand in `info` as `win`, `survival`, `execution`.
 
 ## Starting State
 
@@ -83,7 +87,7 @@ Roles are dealt at random, or as `deal` says.
 
 ## Episode End
 
-When a day begins and no wolf is alive, or the humans are no more than the wolves.
+The game ends when a day begins and no wolf is alive, or the humans do not outnumber the wolves.
 
 ## Arguments
 

@@ -1,4 +1,4 @@
-"""Many games at once in the compiled engine: what the environments, training, evaluation and leagues stand on."""
+"""Many games at once in the compiled engine: the base of the environments, training, evaluation and leagues."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MODES = {"disabled": DISABLED, "next_step": NEXT_STEP, "same_step": SAME_STEP}
 _RECYCLED, _WORTH_THREADS = 8, 256
 _RECYCLED_FIELDS = ("masks", "new_masks", "observations", "outcomes")
 _LOOSE = tuple(1 + Games._fields.index(name) for name in _RECYCLED_FIELDS)
-"""Which arrays of a call, counted from `select`, may be others in each step."""
+"""The arrays of a call, counted from `select`, that may be different ones in each step."""
 _forked = False
 
 
@@ -59,7 +59,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def require_threads() -> None:
-    """To be called before compiled code that runs threads.
+    """Checks that this process may run threads; to be called before compiled code that does.
 
     Raises:
         RuntimeError: in a process that was forked from one that had already run compiled threads: GNU OpenMP would
@@ -114,7 +114,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def checked_count(num_envs: Any) -> int:
-    """A number of games. Raises `GameParameterError` for what is no whole number from 1."""
+    """A number of games. Raises `GameParameterError` for anything but a whole number from 1."""
     if not _is_whole(num_envs) or num_envs < 1:
         raise GameParameterError(f"num_envs must be a whole number of at least 1, not {num_envs!r}")
     return int(num_envs)
@@ -132,7 +132,7 @@ def checked_select(select: Any, count: int) -> np.ndarray:
 
 
 class Recycler:
-    """Hands out arrays of one shape; one is written again only when nobody else holds it any more."""
+    """Hands out arrays of one shape; an array is written again only when nobody else holds it."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any):
         self._shape, self._dtype = shape, np.dtype(dtype)
@@ -153,7 +153,7 @@ class Recycler:
         return array
 
     def address(self, array: np.ndarray) -> int:
-        """Where an array lies that may be one of these."""
+        """The address of an array that may be one of these."""
         for k, one in enumerate(self._arrays):
             if one is array:
                 return self._addresses[k]
@@ -167,7 +167,7 @@ class Recycler:
 
 
 class Batch:
-    """`num_envs` games of one ruleset, stepped together; whoever is to move in each game acts.
+    """`num_envs` games of one ruleset, stepped together; in each game the player to move acts.
 
     Every array is allocated once and written in place by each call; copy what you keep, or set `recycle`.
     A step is one call of compiled code.
@@ -181,18 +181,18 @@ class Batch:
         params: parameter records, `(1,)` for all games or `(num_envs,)`, one for each (domain randomisation); by
             default the ruleset's.
         strict: whether an illegal action raises `IllegalAction` instead of ending its game.
-        recycle: `observations`, `masks` and what is told of a step become other arrays where somebody else holds them,
-            so that what a caller keeps is never overwritten, without copying.
+        recycle: `observations`, `masks` and the results of a step become new arrays where a caller still holds the old
+            ones, so that arrays a caller keeps are never overwritten, without copying.
 
     Attributes:
         states: `(n,)` records.
         masks: `(n, num_actions)` int8, the mover's legal actions; `(n, seats, num_actions)` where several may act at once.
         observations: `(n, observation_size)`, the mover's view; `(n, seats, size)` where several may act at once (the
             rows of those who do not act are old).
-        outcomes: `(n,)` records of what follows, which are views of its fields:
+        outcomes: `(n,)` records; the attributes that follow are views of their fields:
         rewards: `(n, players)` float32 of the last step.
         gains: `(n,)` float32, the reward of the player who acted in the last step (player 0's in joint games).
-        movers: `(n,)` int8, who acted in the last step.
+        movers: `(n,)` int8, the player who acted in the last step.
         terminated, truncated: `(n,)` bool of the last step.
         reasons: `(n,)` uint8, index into `asobiba.core.record.END_REASONS`.
         finals: like `observations`; after a step with `autoreset="same_step"`, the rows of games that ended hold
@@ -355,7 +355,8 @@ class Batch:
             return
         kept = (self.masks, self.observations, self.outcomes) if keep else None
         self.masks = self._mask_arrays.take()
-        # Arrays that nobody else holds are let go first, so that they are taken again while the processor's cache has it.
+        # Arrays that nobody else holds are released first, so that they are reused while they are in the processor's
+        # cache.
         self.observations = self.outcomes = None
         self.observations = self._observation_arrays.take()
         self.outcomes = self._outcome_arrays.take()
@@ -442,13 +443,13 @@ class Batch:
                 array = getattr(games, name)
                 handover.point(k, self._recyclers[name].address(array))
             if COMPILES:
-                handover.parts = (parts[0], None, table)  # who else holds an array is what tells whether it is free
+                handover.parts = (parts[0], None, table)  # an array is free if nobody else holds it
         return loop(op, mode, handover)
 
     def direct(self, op: int) -> Callable[[], int]:
-        """`run(op)` for adaptors that step one game at a time, with nothing in between: a function that returns the summary.
+        """A direct form of `run(op)` for adaptors that step one game at a time: a function that returns the summary.
 
-        It is for one thread and arrays that stay (`recycle` is off).
+        It needs one thread and arrays that are not replaced (`recycle` is off).
         """
         engine, table = self._played_by()
         handover = Handover((self._everywhere, self.games(), table))
@@ -456,7 +457,7 @@ class Batch:
         return partial(loop, op, self.mode, handover)
 
     def _played_by(self) -> tuple[Any, Table]:
-        """The loops that `run` calls, and who sits at their table."""
+        """The loops that `run` calls, and the agents that play in them."""
         return self.engine, NO_AGENTS
 
     def sample_actions(self) -> np.ndarray:
@@ -490,14 +491,14 @@ class Batch:
 
         Raises:
             StateBytesError: if one of them is no state of these rules.
-            GameParameterError: if there are fewer or more records than games that are meant.
+            GameParameterError: if the number of records differs from the number of selected games.
         """
         where, records = self._checked_states(states, select)
         self._put(where, records)
         self._look(where)
 
     def _checked_states(self, states: Any, select: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The games that `select` means, `(k,)` numbers, and the record for each: a state of that game's parameters."""
+        """The games that `select` names, `(k,)` numbers, and the record for each: a state of that game's parameters."""
         try:
             where = np.atleast_1d(np.arange(self.num_envs)[select])
         except IndexError as error:
@@ -505,13 +506,13 @@ class Batch:
         count = np.size(states)
         if count not in (1, len(where)):
             raise GameParameterError(f"{count} states were given for {len(where)} games")
-        if len(self.params) > 1 and count == 1:  # every game has its own idea of what is a state
+        if len(self.params) > 1 and count == 1:  # every game checks its states itself
             states = np.repeat(np.atleast_1d(np.asarray(states)), len(where))
         params = self.params if len(self.params) == 1 else self.params[where]
         return where, require_valid(self.ruleset, states, params)
 
     def _look(self, where: np.ndarray) -> None:
-        # After records were put into these games: what there is to see, and no rewards yet.
+        # After records were put into these games: observations and masks, and no rewards yet.
         self.exchange(keep=True)
         self.refresh()
         self.outcomes[where] = 0

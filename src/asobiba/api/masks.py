@@ -1,7 +1,7 @@
-"""Masks as a part of the observation, for learners that look for them there.
+"""Observations that contain the action mask, for learners that look for it there.
 
-Where an episode is over no action is legal. A step that only begins the next episode (`autoreset_mode` "NextStep", after
-the end) ignores its action, but most learners sample one: so masks of ended episodes are all ones here.
+When an episode is over, no action is legal. The step that only begins the next episode (`autoreset_mode` "NextStep")
+ignores its action, but most learners sample one. Therefore the masks of ended episodes are all ones here.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class MaskedObservation(gymnasium.Wrapper):
 
 
 class VectorMaskedObservation(gymnasium.vector.VectorWrapper):
-    """The same for a vector environment: `{"observation": (n, size), "action_mask": (n, num_actions) int8}`; what
-    `infos["final_obs"]` holds is of this form too.
+    """The same for a vector environment: `{"observation": (n, size), "action_mask": (n, num_actions) int8}`.
+    `infos["final_obs"]` has this form too.
 
     Raises:
         GameParameterError: for continuous actions.

@@ -6,19 +6,19 @@
     openspiel.register()
     game = pyspiel.load_game("asobiba_battleship(height=3,width=3,fleet=2;1)")
 
-The parameters of a game are OpenSpiel game parameters: numbers, booleans and text as they are, sequences as text with
-semicolons (commas too, where the parameters are given as a dictionary), and `none` where the default is `None`. Three
-more are the adaptor's own:
+The parameters of a game become OpenSpiel game parameters: numbers, booleans and text unchanged, sequences as text with
+semicolons (or commas, if the parameters are given as a dictionary), and `none` where the default is `None`. The adaptor
+adds:
 
-* `chance_outcomes`: where the start or a step draws random numbers, there is a chance node of so many equally likely
-  outcomes, each of which seeds the generator anew for that one event: chance is sampled that often, and nobody who
-  holds a state knows the draws to come.
-* `horizon`: the game is broken off after so many steps, with what was won until then (0: at its own longest). With it
-  trees become small enough to be walked through whole.
+* `chance_outcomes`: where the start or a step draws random numbers, a chance node has this many equally likely
+  outcomes, each of which reseeds the generator for that one event. So chance is sampled, and a state does not reveal
+  the draws to come.
+* `horizon`: the game is cut off after so many steps, with the rewards paid until then (0: at its own greatest length).
+  A short horizon makes trees small enough for a full traversal.
 
 Where all rewards are paid at the end (the greatest return is that of one step) the reward model says so, as OpenSpiel's
-Monte-Carlo tree search requires. Where several players act at once there is a simultaneous node; players who do not
-act have no legal actions there, and what is given for them is ignored.
+Monte-Carlo tree search requires. Where several players act at once there is a simultaneous node; players who do not act
+have no legal actions there, and actions given for them are ignored.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _spiel_parameters(game: Game) -> dict[str, Any]:
 
 
 def _pays_at_the_end(ruleset: Ruleset) -> bool:
-    """Whether no player can be paid more than once: then it is at the end."""
+    """Whether no player can be rewarded more than once; then the reward comes at the end."""
     return ruleset.return_range == tuple(ruleset.game.reward_range)
 
 
@@ -138,7 +138,7 @@ def _game_type(ruleset: Ruleset, tensor_size: int) -> pyspiel.GameType:
 
 
 def _game_class(game: Game) -> type[SpielGame]:
-    # OpenSpiel's registry frees what is registered after Python has ended, which only a class survives.
+    # OpenSpiel's registry frees its entries after Python has ended; only a class survives that.
     return type(f"Spiel{game.camel_name}", (SpielGame,), {"declaration": game})
 
 
@@ -185,7 +185,7 @@ class SpielGame(pyspiel.Game):
 
 
 class SpielState(pyspiel.State):
-    """A state record, and the way to it, as an OpenSpiel state."""
+    """A state record, with its history, as an OpenSpiel state."""
 
     def __init__(self, game: SpielGame):
         super().__init__(game)
@@ -209,7 +209,7 @@ class SpielState(pyspiel.State):
 
     @property
     def moment(self) -> Moment | None:
-        """The position and how it came about; `None` before the start is drawn."""
+        """The position with its history; `None` before the start is drawn."""
         return self._moment
 
     def _actors(self) -> list[int]:
@@ -302,14 +302,14 @@ class SpielState(pyspiel.State):
         return self._returns.tolist()
 
     def information_state_string(self, player: int | None = None) -> str:
-        """Everything that a player has seen and done: a digest of its views and actions, in order."""
+        """A digest of all views and actions of a player, in order."""
         player = states.require_seat(self._ruleset, self.current_player() if player is None else player)
         return f"player {player}: {'' if self._moment is None else self._moment.knows[player].hex()}"
 
     def resample_from_infostate(self, player: int, random: Any) -> SpielState:
-        """A state that `player` cannot tell from this one: what is hidden from him is drawn anew by the rules.
+        """A state that `player` cannot tell from this one: the rules draw anew all that is hidden from him.
 
-        The history stays that of this state, so that what was drawn must not be serialised.
+        The history stays that of this state, so the result must not be serialised.
         """
         player = states.require_seat(self._ruleset, player)
         drawn = self.clone()

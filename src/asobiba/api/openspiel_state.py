@@ -1,4 +1,4 @@
-"""History of a position as each player saw it: the basis of OpenSpiel's information states."""
+"""The history of a position as each player saw it: the basis of OpenSpiel's information states."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from asobiba.core.game import Ruleset
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A position, and the moments before it. Never changed, and therefore shared by all states that come from it.
+    """A position, and the moments before it. It never changes, so all states that follow from it share it.
 
     Args:
         record: the state record.
         before: the moment before; `None` at the start.
-        done: what was done in it: player -> action.
-        views: per player, the bytes of what he sees.
-        knows: per player, a digest of all that he has seen and done.
-        imagined_by: the player from whose knowledge the position was drawn; what the others saw before is not known.
+        done: the actions taken in it: player -> action.
+        views: per player, the bytes of his view.
+        knows: per player, a digest of all his views and actions.
+        imagined_by: the player from whose knowledge the position was drawn; earlier views of the others are not known.
     """
 
     record: np.void
@@ -49,7 +49,7 @@ class Moment:
         return Moment(record, self, dict(done), views, tuple(knows))
 
     def imagined(self, ruleset: Ruleset, player: int, record: np.void) -> Moment:
-        """The same moment for `player`, with what is hidden from him drawn anew."""
+        """The same moment for `player`, with everything hidden from him drawn anew."""
         views = list(_views(ruleset, record))
         knows = [self.knows[k] if k == player else _digest(b"imagined", view) for k, view in enumerate(views)]
         views[player] = self.views[player]
@@ -101,7 +101,7 @@ class SpielObserver:
     Args:
         ruleset: the game.
         horizon: the longest game, for perfect recall; `None` shows the present observation only.
-        params: none are known.
+        params: must be empty.
     """
 
     def __init__(self, ruleset: Ruleset, horizon: int | None = None, params: dict[str, Any] | None = None):

@@ -1,4 +1,4 @@
-"""Values of `opponent=` and `seat=`, made into agents and seat numbers."""
+"""Converts values of `opponent=` and `seat=` into agents and seat numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Player = str | Agent | Callable[[np.void, np.ndarray], Any]
 """The text of a registered agent (`name` or `name:parameter=value`), an agent, or a function `(view, legal) -> action`."""
 
 Opponent = Player | Mapping[str | int, Player] | tuple[Player, ...]
-"""Players of the seats that the learner does not take: one for all of them, or one for each seat, by name or in order."""
+"""The agents of the seats that the learner does not take: one for all of them, or one for each seat, by name or in
+order."""
 
 
 class FunctionAgent(Agent):
@@ -35,10 +36,10 @@ class FunctionAgent(Agent):
 
 
 def as_agent(ruleset: Ruleset, player: Player) -> Agent:
-    """The agent that is meant: a registered one by its text, an `Agent` (copied), or a function.
+    """Returns the agent given by the text of a registered one, an `Agent` (copied), or a function.
 
     Raises:
-        UnknownAgent, GameParameterError: for text that names none.
+        UnknownAgent, GameParameterError: for text that names no agent.
         TypeError: for anything else.
     """
     if isinstance(player, str):
@@ -79,12 +80,12 @@ def seat_number(ruleset: Ruleset, seat: str | int) -> int:
 
 
 def at_each_seat(ruleset: Ruleset, opponent: Opponent, learner: int) -> list[Player | None]:
-    """Player of each seat where the learner does not sit; `None` at a seat that only the learner (`learner`) takes.
+    """Returns the agent of each seat where the learner does not sit; `None` at a seat that only `learner` takes.
 
-    One for all seats plays the learner's too, when a state that is put into the game has the learner elsewhere.
+    An agent given for all seats also plays the learner's seat when a state that is put into the game moves the learner.
 
     Raises:
-        GameParameterError: if a seat has nobody, or is no seat of the game.
+        GameParameterError: if a seat has no agent, or the game has no such seat.
     """
     players = ruleset.num_players
     if isinstance(opponent, Mapping):
@@ -118,7 +119,7 @@ def in_each_game(ruleset: Ruleset, count: int, opponent: Opponent | Sequence[Opp
     """The opponent of each of `count` games; a list is one for each.
 
     Raises:
-        GameParameterError: if their number is another.
+        GameParameterError: if a list has another length.
     """
     if isinstance(opponent, Sequence) and not isinstance(opponent, (str, tuple)):
         if len(opponent) != count:

@@ -24,7 +24,7 @@ _INT64 = np.int64
 
 
 class _PettingZooGame(SingleGame):
-    """Shared by both forms: agents, spaces, masks, observations, pictures."""
+    """The base of both forms: agents, spaces, masks, observations, pictures."""
 
     metadata: dict[str, Any]
 
@@ -73,7 +73,7 @@ class _PettingZooGame(SingleGame):
 
     def _bind(self) -> None:
         super()._bind()
-        # Bound methods, which save every step their look-up.
+        # Bound methods: they save a look-up in every step.
         self._copied_observation, self._copied_mask = self._observation.copy, self._mask.copy
 
     def _observe(self, agent: str) -> Any:
@@ -100,14 +100,14 @@ class _PettingZooGame(SingleGame):
         return turns == "simultaneous" or seat == (self._summary & SUMMARY_MOVER) - 1
 
     def _actors(self) -> list[str]:
-        """The agents who act now, in the order of their seats."""
+        """The agents that act now, in the order of their seats."""
         return [self.possible_agents[k] for k in self.ruleset.actors(self._states[0])]
 
     def _gone(self, agent: str) -> bool:
         return self._leaves and bool(self._states["left"][0, self._seats[agent]])
 
     def _present(self) -> list[str]:
-        """The agents who have not left."""
+        """The agents that have not left."""
         return [agent for agent in self.possible_agents if not self._gone(agent)]
 
     def _everybody_reports(self) -> dict[str, dict[str, Any]]:
@@ -162,7 +162,7 @@ class AEC(_PettingZooGame, AECEnv):
         self._integer = ruleset.discrete and ruleset.actions_shape == ()
         self._joint = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
         self._decisions_left = -1
-        self._waiting: list[str] = []  # who else acts in this step of a joint game
+        self._waiting: list[str] = []  # the other agents that act in this step of a joint game
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begins a new game. Without a seed the generator of the last game goes on."""
@@ -291,7 +291,7 @@ class AEC(_PettingZooGame, AECEnv):
             self._count()
 
     def _remove_gone(self) -> None:
-        # As PettingZoo prescribes: who has left takes the step None before anybody else acts.
+        # As PettingZoo prescribes: an agent that has left takes the step None before any other acts.
         for agent in self.agents:
             if self._gone(agent):
                 self.terminations[agent] = True

@@ -1,7 +1,7 @@
 """Pixels of SVG pictures.
 
-ThorVG fills and strokes; its C functions are called directly, which makes a frame of two milliseconds. Text becomes
-outlines of one font here, so the same letters stand at the same place on every machine, without its own fonts.
+ThorVG fills and strokes; its C functions are called directly, so that a frame takes two milliseconds. Text is converted
+to the outlines of one font here, so that the same letters stand at the same place on every machine, whatever its fonts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def rasterise(picture: str, width: int | None = None) -> np.ndarray:
         width: of the result in pixels; `None` takes the picture's own.
 
     Raises:
-        GameParameterError: for what is no SVG picture.
+        GameParameterError: for text that is no SVG picture.
         MissingExtra: without the extra `render`.
     """
     thorvg = _thorvg()
@@ -55,8 +55,9 @@ def _number(text: str) -> float:
 
 
 def _plain(element: ElementTree.Element, inherited: dict[str, str]) -> None:
-    """Takes the namespace from the names, makes attributes of styles, splits colours with opacity in two attributes, and
-    makes outlines of text."""
+    """Removes the namespace from the names, turns styles into attributes, splits colours with opacity into two
+    attributes, and turns text into outlines.
+    """
     for declaration in element.attrib.pop("style", "").split(";"):
         name, _, value = declaration.partition(":")
         if value:

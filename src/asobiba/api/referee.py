@@ -1,4 +1,4 @@
-"""The referee asks agents that are not compiled, and makes of their answers what the loops over games take."""
+"""The referee asks agents that are not compiled, and converts their answers into the form that the loops take."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from asobiba.core.states import as_action, numbers_of
 
 
 class Referee:
-    """Asks agents at a `Seating`. Whatever does not run in the compiled loops is asked here and nowhere else.
+    """Asks the agents of a `Seating` that do not run in the compiled loops; they are asked nowhere else.
 
-    This one is that of environments: what an agent raises, and an answer that has not the form of an action, is raised to
-    the caller. An action of the right form is judged by the loops themselves, as a learner's is. The league's referee
-    (`asobiba.arena.referee`) puts all of it on record instead.
+    This is the referee of environments: an agent's exception, and an answer that does not have the form of an action,
+    is raised to the caller. An action of the right form is judged by the loops themselves, as a learner's is. The
+    league's referee (`asobiba.arena.referee`) records all of it instead.
     """
 
     def begin(self, agent: Agent, ruleset: Ruleset, seats: Sequence[int], seeds: Sequence[int]) -> None:
@@ -29,7 +29,7 @@ class Referee:
         """One player's action in one game.
 
         Raises:
-            IllegalAction: if the answer has not the form of one.
+            IllegalAction: if the answer does not have the form of an action.
         """
         return one_action(ruleset, agent.act(view, legal))
 
@@ -39,7 +39,7 @@ class Referee:
 
 
 def one_action(ruleset: Ruleset, answer: Any) -> Any:
-    """An agent's answer as one player's action. Raises `IllegalAction` if it has not the form of one."""
+    """An agent's answer as one player's action. Raises `IllegalAction` if it does not have the form of one."""
     if not ruleset.simultaneous:
         return as_action(ruleset, answer)
     array = numbers_of(ruleset, answer)

@@ -1,10 +1,10 @@
 """Enters the games into Gymnasium's and PettingZoo's registries, without importing any of them.
 
-Neither library is imported for it: where one is there already, the games are entered at once, else as soon as it is
-imported. So `import asobiba` and the command line start without them. PettingZoo has a registry from 1.27 on; with an
-older one the games are made by `asobiba.envs.GAME.env(...)`.
+If a library is already imported, the games are entered at once, otherwise as soon as it is imported. So
+`import asobiba` and the command line start without them. PettingZoo has a registry from 1.27 on; with an older one,
+make a game by `asobiba.envs.GAME.env(...)`.
 
-Environments that are no game in the engine, such as real hardware, are entry points of the group
+Environments that are not games in the engine, such as real hardware, are entry points of the group
 `asobiba.environments`: the name is the Gymnasium id after `asobiba/`, the value a class.
 """
 
@@ -22,14 +22,14 @@ ENVIRONMENTS = "asobiba.environments"
 def register() -> None:
     """Enters every game that is not entered yet, in those of the two libraries that are imported."""
     if "asobiba.core" in sys.modules and _REGISTRY not in sys.modules:
-        return  # the core is being imported, and imports a library itself; it tells when its registry is there
+        return  # the core is being imported, and itself imports a library; it reports when its registry is ready
     for library, enter in _LIBRARIES.items():
         if library in sys.modules:
             enter()
 
 
 def register_when_imported() -> None:
-    """The same now, and for a library that is imported later, then."""
+    """Registers now, and for a library that is imported later, at its import."""
     if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Watcher())
     register()
@@ -58,7 +58,7 @@ def _enter_gymnasium() -> None:
                 entry_point="asobiba.api.seat:SeatEnv",
                 vector_entry_point="asobiba.api.vector:VectorEnv",
                 kwargs={"game": name},
-                order_enforce=False,  # the environments see to both themselves
+                order_enforce=False,  # the environments do both themselves
                 disable_env_checker=True,
             )
 
@@ -82,7 +82,7 @@ _REGISTRY = "asobiba.core.registry"
 
 
 class _Watcher:
-    """A finder that finds nothing of its own; enters the games when a library, or the core's registry, has been loaded."""
+    """An import finder that finds no module; it enters the games when a library, or the core's registry, is loaded."""
 
     def __init__(self) -> None:
         self._asking: set[str] = set()

@@ -31,7 +31,7 @@ _NAMES_OF_HEADER = ("rng_key", "rng_counter")
 
 
 class NoDisplay(AsobibaError, RuntimeError):
-    """A window was asked for where none can be opened."""
+    """Raised when a window is asked for and none can be opened."""
 
 
 def check_mode(mode: str | None, modes: Sequence[str] = MODES) -> None:
@@ -41,7 +41,7 @@ def check_mode(mode: str | None, modes: Sequence[str] = MODES) -> None:
 
 
 def ansi(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
-    """The position as text: everything, or what `seat` knows."""
+    """The position as text: the full state, or the knowledge of `seat`."""
     if seat is not None:
         state = view_of(ruleset, state, seat)
     if ruleset.game.notation is not None:
@@ -53,16 +53,17 @@ def ansi(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
 
 
 def picture_seat(ruleset: Ruleset, seat: int | None) -> int | None:
-    """Player whose knowledge a picture for `seat` shows; `None`: everything.
+    """The seat whose knowledge a picture for `seat` shows; `None`: the full state.
 
-    A game whose drawing module says `SPECTATOR = True` is played before its players' eyes, whatever their agents sense.
+    A game whose drawing module says `SPECTATOR = True` is played in full view of its players, whatever their agents
+    sense.
     """
     drawing = ruleset.draw if ruleset.game.draw is not None else None
     return None if getattr(drawing, "SPECTATOR", False) else seat
 
 
 def svg(ruleset: Ruleset, state: np.void, seat: int | None = None, last_action: Any = None) -> str:
-    """The position as a standalone SVG picture: everything, or what `seat` knows."""
+    """The position as a standalone SVG picture: the full state, or the knowledge of `seat`."""
     if seat is not None:
         state = view_of(ruleset, state, seat)
     if ruleset.game.draw is not None:
@@ -134,8 +135,9 @@ class Renderer:
 
 
 def step_fps(ruleset: Ruleset, otherwise: float) -> float:
-    """Pictures per second where every step is drawn: the steps of a second, if the drawing module's
-    `steps_per_second(ruleset)` says that the game runs in real time, else `otherwise`."""
+    """Pictures per second where every step is drawn: `steps_per_second(ruleset)` of the drawing module, if it says that
+    the game runs in real time, else `otherwise`.
+    """
     drawing = ruleset.draw if ruleset.game.draw is not None else None
     found = getattr(drawing, "steps_per_second", None)
     return otherwise if found is None else float(found(ruleset))
@@ -215,7 +217,7 @@ def save_replay(
     """Writes a game as a film, `.gif` or `.mp4`; the game begins from `seed`, or from the state `start`.
 
     Args:
-        seat: shows what this seat knew; `None` shows everything.
+        seat: the seat whose knowledge is shown; `None` shows everything.
         fps: pictures per second; `None` takes the game's own.
         width: of the film in pixels; `None` takes the pictures' own.
     """

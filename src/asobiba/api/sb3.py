@@ -31,7 +31,7 @@ except ImportError:
 
 @contextlib.contextmanager
 def torch_threads_kept() -> Iterator[None]:
-    """PyTorch's number of threads stays as it is: Numba's threads would set it to their own, both being OpenMP's."""
+    """Keeps PyTorch's number of threads; Numba's threads would overwrite it, since both use OpenMP."""
     threads = torch.get_num_threads()
     try:
         yield
@@ -41,7 +41,7 @@ def torch_threads_kept() -> Iterator[None]:
 
 
 class _Rows(np.ndarray):
-    """Masks with a row a game, which `np.stack`, as sb3-contrib calls it, takes as they are."""
+    """Masks with one row per game, which `np.stack`, as sb3-contrib calls it, returns unchanged."""
 
     def __array_function__(self, function: Callable, types: Iterable, args: Any, kwargs: Any) -> Any:
         if function is np.stack and len(args) == 1 and args[0] is self and not kwargs:
@@ -50,12 +50,13 @@ class _Rows(np.ndarray):
 
 
 class SB3VecEnv(VecEnv):
-    """`num_envs` games from a learner's seat against agents, as Stable-Baselines3 wants them.
+    """`num_envs` games from a learner's seat against agents, as a Stable-Baselines3 `VecEnv`.
 
     Games are reset in the step in which they end; `infos[i]` then holds `terminal_observation`,
-    `TimeLimit.truncated`, `end_reason`, what the game reports (`Layout.info`) and `episode` (return `r`, length `l`, seconds `t`), as SB3's Monitor reports
-    it. `env_method("action_masks")` gives all masks at once, `(n, num_actions)` bool, so MaskablePPO collects without a
-    loop over games. Returned arrays are never overwritten while somebody holds them.
+    `TimeLimit.truncated`, `end_reason`, the game's own entries (`Layout.info`) and `episode` (return `r`, length `l`,
+    seconds `t`), as SB3's Monitor reports it. `env_method("action_masks")` gives all masks at once, `(n, num_actions)`
+    bool, so MaskablePPO collects without a loop over games. Returned arrays are never overwritten while somebody holds
+    them.
 
     Args:
         game, opponent, seat, threads, params, strict, parameters: as in `asobiba.api.VectorEnv`.
@@ -78,7 +79,7 @@ class SB3VecEnv(VecEnv):
         **parameters: Any,
     ):
         ruleset = as_ruleset(game, parameters)
-        seat_number(ruleset, seat)  # somebody learns, or it is no environment
+        seat_number(ruleset, seat)  # without a learner it is no environment
         check_mode(render_mode)
         self.ruleset = ruleset
         self.games = Seating(
@@ -137,7 +138,7 @@ class SB3VecEnv(VecEnv):
         dones = games.terminated | games.truncated
         self._returns += rewards
         self._lengths += 1
-        if self._nothing:  # somebody wrote into it
+        if self._nothing:  # a caller wrote into it
             self._nothing = {}
         infos = [self._nothing] * self.num_envs
         if dones.any():
@@ -192,7 +193,7 @@ class SB3VecEnv(VecEnv):
         ]
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """`render_mode`, or what `set_attr` set."""
+        """`render_mode`, or a value that `set_attr` set."""
         where = list(self._get_indices(indices))
         if attr_name == "render_mode":
             return [self._mode for _ in where]
@@ -209,7 +210,7 @@ class SB3VecEnv(VecEnv):
             values[i] = value
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """As wrapped in SB3's Monitor, whose episode statistics the infos hold; in nothing else."""
+        """True for SB3's Monitor, since the infos hold its episode statistics; false for all other wrappers."""
         from stable_baselines3.common.monitor import Monitor
 
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]

@@ -25,25 +25,25 @@ _INT64 = np.int64
 
 
 class SeatEnv(SingleGame, gymnasium.Env):
-    """One player's game: the others are played by agents. A view of `asobiba.api.Seating` with one game.
+    """A game as one player sees it; agents play the other seats. A view of `asobiba.api.Seating` with one game.
 
-    The learner sees only its own decision points, from its own point of view. The reward of a step is what the learner
-    got from its action up to its next decision, so the reward for the end of the game arrives on the learner's own
-    last step, whichever side ended it. `info` holds `action_mask` (`(num_actions,)` int8; games of discrete actions),
-    what the game reports (`Layout.info`) and `end_reason` ("running" until the end). An illegal action ends the game with
-    the game's illegal-action reward, or is replaced, as the game declares.
+    The learner sees only its own decision points, from its own point of view. The reward of a step is the sum of the
+    learner's rewards from its action to its next decision, so the reward for the end of the game arrives with the
+    learner's last step, whichever side ended it. `info` holds `action_mask` (`(num_actions,)` int8; games of discrete
+    actions), the game's own entries (`Layout.info`) and `end_reason` ("running" until the end). An illegal action ends
+    the game with the game's illegal-action reward, or is replaced, as the game declares.
 
     Args:
         game: a game, its name, or a ruleset.
-        opponent: who plays the other seats: the text of a registered agent (`name` or `name:parameter=value`), an
+        opponent: the player of the other seats: the text of a registered agent (`name` or `name:parameter=value`), an
             `asobiba.core.Agent`, or a function `(view, legal) -> action`; or a mapping from seats to these, or a tuple
             with one for each seat (`None` at the learner's). Compiled agents play in the engine.
         seat: "first", "second", a seat's name or number, or "random": drawn anew for every episode.
-        render_mode: "human", "rgb_array", "ansi", "svg" or `None`; pictures show what the learner knows
-            (a car is shown as seen from beside the course).
+        render_mode: "human", "rgb_array", "ansi", "svg" or `None`; pictures show the learner's knowledge (for a car:
+            the view from beside the course).
         strict: an illegal action raises `IllegalAction` instead.
-        dtype: of the observations: the game's own, or one of floating-point numbers, such as "float32", for libraries that
-            take nothing else.
+        dtype: of the observations: the game's own, or a floating-point type such as "float32" for libraries that take
+            nothing else.
         parameters: of the game.
     """
 
@@ -62,7 +62,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
     ):
         ruleset = as_ruleset(game, parameters)
         check_mode(render_mode)
-        seat_number(ruleset, seat)  # somebody learns, or it is no environment
+        seat_number(ruleset, seat)  # without a learner it is no environment
         opponent = tuple(opponent) if isinstance(opponent, list) else opponent
         self._integer = ruleset.discrete
         self._reports = bool(ruleset.layout.info)
@@ -80,7 +80,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
 
     def _bind(self) -> None:
         super()._bind()
-        # Bound methods, which save every step their look-up.
+        # Bound methods: they save a look-up in every step.
         copied: Callable[[], np.ndarray] = self._observation.copy
         self._seen = copied if self._dtype is None else partial(self._observation.astype, self._dtype)
         self._find_mask()
@@ -115,7 +115,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
 
     @property
     def opponent(self) -> Agent | None:
-        """The agent that plays the other seats, where it is one."""
+        """The agent that plays the other seats, where there is only one."""
         agents = self._batch.opponents
         return agents[0] if agents else None
 

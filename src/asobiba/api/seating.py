@@ -1,4 +1,4 @@
-"""Many games at once, some seats played by agents: the one thing below every environment from a seat, and the league."""
+"""Many games at once, some seats played by agents: the base of every environment from a seat, and of the league."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ def _begin_controls(control, where, players, seeds):
 class Seating(Batch):
     """`num_envs` games in which agents play some seats and learners the rest.
 
-    There is one learner a game, at one seat (or none: the agents play everything; `Batch` is the case in which learners
-    play everything). Game `i` with seed `s` goes like a single environment with seed `s + i`. Where compiled agents play
-    all other seats, a step is one compiled call; otherwise agents with `act_batch` (such as learned policies) are asked
-    once for all games in which they act, others one game at a time. Players who do not act are not asked. Arrays are
-    written in place, or recycled, as in `Batch`.
+    Each game has one learner, at one seat, or none (then agents play every seat; in `Batch` learners play every seat).
+    Game `i` with seed `s` is the game of a single environment with seed `s + i`. Where compiled agents play all other
+    seats, a step is one compiled call; otherwise agents with `act_batch` (such as learned policies) are asked once for
+    all games in which they act, others one game at a time. Players who do not act are not asked. Arrays are written in
+    place, or recycled, as in `Batch`.
 
     Args:
         ruleset, num_envs, autoreset, threads, params, strict, recycle: as in `Batch`.
-        opponent: who plays the other seats: one agent for all of them, a mapping from seats to agents, a tuple with one
-            for each seat (`None` at the learner's); or a list of `num_envs` of these, one for each game. An agent is
-            given as the text of a registered one, an `asobiba.core.Agent`, or a function `(view, legal) -> action`.
+        opponent: the players of the other seats: one agent for all of them, a mapping from seats to agents, a tuple
+            with one for each seat (`None` at the learner's); or a list of `num_envs` of these, one for each game. An
+            agent is given as the text of a registered one, an `asobiba.core.Agent`, or a function
+            `(view, legal) -> action`.
         seat: the learner's: "first", "second", a seat's name or number, "random" (drawn anew for every episode), or
-            `None`, where nobody learns.
-        referee: asks agents that are not compiled; if not given, mistakes of theirs are raised to the caller.
+            `None` if nobody learns.
+        referee: asks agents that are not compiled; if not given, their mistakes are raised to the caller.
 
     Attributes:
         observations, finals: `(n, size)`, always of the learner.
         masks: as in `Batch`; `learner_masks` are those of the learners, `(n, num_actions)`.
-        gains: `(n,)` float32, what the learner got since its last decision; `rewards` likewise of all players.
+        gains: `(n,)` float32, the learner's rewards since its last decision; `rewards` likewise of all players.
         learners: `(n,)` integers, the learner's seat in each game; `final_learners` in the games that ended.
     """
 
@@ -218,13 +219,13 @@ class Seating(Batch):
             if self.acts(seat)[i]:
                 self._require_legal_at(int(i), seat)
 
-    # The path in which opponents think in Python.
+    # The path for opponents that think in Python.
 
     def _over(self) -> np.ndarray:
         return (self.states["terminated"] | self.states["truncated"]) != 0
 
     def acts(self, seat: int | np.ndarray) -> np.ndarray:
-        """In which games the player at `seat` (one number, or one for each game) acts: `(n,)` bool."""
+        """The games in which the player at `seat` (one number, or one for each game) acts: `(n,)` bool."""
         turns = self.ruleset.game.turns
         if turns == "some":
             return (self.states["acting"][self._all, np.maximum(seat, 0)] != 0) & (np.asarray(seat) >= 0)
@@ -258,7 +259,7 @@ class Seating(Batch):
         # The loop without agents, in the games of `select`.
         games = self.games()
         if self.ruleset.simultaneous:
-            # It observes for all who act; learners are observed for apart.
+            # It writes the observations of all who act; those of learners are written separately.
             if self._rows is None:
                 shape = (self.num_envs, *self.ruleset.observations_shape)
                 self._rows = np.zeros(shape, self.observations.dtype)
@@ -266,9 +267,10 @@ class Seating(Batch):
         self._call(op, select.view(np.uint8), DISABLED, games, self.engine, NO_AGENTS)
 
     def turn(self, seat: int, select: np.ndarray) -> np.ndarray:
-        """In which of the games `select` (`(n,)` bool) the agent at `seat` is to be asked: `(n,)` bool.
+        """The games among `select` (`(n,)` bool) in which the agent at `seat` is to be asked: `(n,)` bool.
 
-        It is not where that seat does not act, is the learner's, or is replaced for good (`Game.fault_limit`).
+        An agent is not asked where its seat does not act, is the learner's, or is replaced for good
+        (`Game.fault_limit`).
         """
         return select & self.acts(seat) & (self.learners != seat) & ~self.replaced_for_good()[:, seat]
 
@@ -287,11 +289,11 @@ class Seating(Batch):
             group.decide(seat, turn)
 
     def advance(self, select: np.ndarray) -> None:
-        """Applies `actions` in the games where `select` is set, and nothing else."""
+        """Applies `actions` in the games where `select` is set, and does nothing else."""
         self._plain(STEP_BLIND, select)
 
     def _reply(self, active: np.ndarray) -> np.ndarray:
-        """The others play until it is the learners' turn; returns what all players got, `(n, players)` float32."""
+        """The others play until the learners' turn; returns the rewards of all players, `(n, players)` float32."""
         gained = np.zeros((self.num_envs, self.players), np.float32)
         while True:
             waiting = active & ~self._over() & ~self.acts(self.learners)
@@ -336,8 +338,8 @@ class Seating(Batch):
         """Puts copies of state records into the games; each learner takes the seat that is to move (in joint games the
         first of those who act, if its own does not).
 
-        Agents begin anew. Raises as `Batch.set_states`, and `GameParameterError` where nobody plays the seat that a
-        learner leaves.
+        Agents begin anew. Raises the errors of `Batch.set_states`, and `GameParameterError` if no agent plays the seat
+        that a learner leaves.
         """
         where, records = self._checked_states(states, select)
         learners = self._learners_of(where, np.broadcast_to(records, where.shape))
@@ -378,7 +380,7 @@ class Seating(Batch):
         return learners
 
     def begin_games(self, seeds: np.ndarray, agent_seeds: np.ndarray) -> None:
-        """Deals all games, without a move: game `i` from `seeds[i]`, its agents with `agent_seeds[i]`, one a seat."""
+        """Deals all games, without a move: game `i` from `seeds[i]`, its agents with `agent_seeds[i]`, one per seat."""
         self._seed(seeds, slice(None))
         self._plain(BEGIN, np.ones(self.num_envs, bool))
         for k in range(self.players):
@@ -388,7 +390,7 @@ class Seating(Batch):
                 group.begin(self._all, k, agent_seeds[:, k])
 
     def take_over(self, other: Seating, rows: np.ndarray) -> None:
-        """Goes on with the games `rows` of another seating of the same compiled agents."""
+        """Continues the games `rows` of another seating of the same compiled agents."""
         self.states[...], self.masks[...] = other.states[rows], other.masks[rows]
         if self._hand is None or other._hand is None:
             raise TypeError("games of agents that are not compiled cannot be moved")
@@ -405,7 +407,7 @@ class Seating(Batch):
             self._observe()
 
     def reported(self, final: bool = False) -> dict[str, np.ndarray]:
-        """Values that `Layout.info` names, of the learners: name -> `(n, ...)`; of the ended games if `final`."""
+        """The learners' values named by `Layout.info`: name -> `(n, ...)`; of the ended games if `final`."""
         states = self.final_states if final else self.states
         learners = self.final_learners if final else self.learners
         return {name: states[field][self._all, learners] for name, field in self.ruleset.layout.info.items()}
@@ -425,9 +427,9 @@ class _Group:
     """The seats that one agent plays in Python, or up to four compiled ones.
 
     Args:
-        seating: where they sit.
+        seating: the seating they belong to.
         occupants: `(n, seats)` int8: 0 or greater where one of them sits.
-        agent: plays one game at a time, each with a copy of its own, or many together (`act_batch`).
+        agent: plays one game at a time, each with a separate copy, or many together (`act_batch`).
         hand: the compiled agents.
         own: the agent plays the one game at its one seat itself, and is prepared when it begins.
     """
@@ -445,7 +447,7 @@ class _Group:
         self.hand = hand
         self.agent = agent
         self.batched = agent is not None and not own and plays_batches(agent)
-        self.numbered = hasattr(agent, "act_in")  # it is told which of the games it is in (asobiba.learn.pool)
+        self.numbered = hasattr(agent, "act_in")  # it is told the numbers of its games (asobiba.learn.pool)
         self.singles: dict[tuple[int, int], Agent] = {}
         self._seeds: dict[tuple[int, int], int] = {}  # of the games that the singles play
         self._forgotten: set[tuple[int, int]] = set()
@@ -458,7 +460,7 @@ class _Group:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Searchers and programs are not copied: an agent that leaves such things behind, and does not itself get them
         # again, has lost its game and begins it anew when it is asked.
-        self.__dict__.update({"_seeds": {}, "numbered": False, **state})  # checkpoints of older runs have none
+        self.__dict__.update({"_seeds": {}, "numbered": False, **state})  # checkpoints of older runs do not have it
         kinds = {key: type(player) for key, player in self.singles.items()}
         self._forgotten = {
             key for key, kind in kinds.items() if _own(kind, "__getstate__") and not _own(kind, "__setstate__")

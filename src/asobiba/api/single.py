@@ -1,4 +1,4 @@
-"""One game in the compiled engine, as the environments of one game at a time hold it: a batch of one."""
+"""One game in the compiled engine, as the single-game environments hold it: a batch of one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from asobiba.core.registry import game as find_game
 
 
 def as_ruleset(game: Game | Ruleset | str, parameters: Mapping[str, Any] | None = None) -> Ruleset:
-    """The ruleset that is meant by a game, its name, or a ruleset.
+    """Returns the ruleset for a game, its name, or a ruleset.
 
     Raises:
         UnknownGame, GameParameterError: with the nearest names.
@@ -47,7 +47,7 @@ class SingleGame:
     _batch: Batch
 
     def _allocate(self, batch: Batch) -> None:
-        """Takes the batch of one game that holds the state."""
+        """Sets the batch of one game that holds the state."""
         self.ruleset = batch.ruleset
         self._batch = batch
         self._seeded = False
@@ -55,14 +55,14 @@ class SingleGame:
         self._bind()
 
     def _bind(self) -> None:
-        # Views, which are not copied or pickled.
+        # Views; they are not copied or pickled.
         batch = self._batch
         self._states, self._masks, self._observations = batch.states, batch.masks, batch.observations
         self._mask = batch.masks[0]
         self._observation = batch.observations[0]
         self._rewards = batch.outcomes["rewards"][0]
         self._outcome_bytes = batch.outcomes.view(np.uint8)
-        # Python numbers go in and out of a memoryview three times as fast as of an array.
+        # A memoryview reads and writes Python numbers three times as fast as an array.
         whole = self.ruleset.discrete and not self.ruleset.simultaneous
         actions: Any = batch.actions
         self._number = memoryview(actions) if whole else None
@@ -110,7 +110,7 @@ class SingleGame:
         return self._states[0].copy()
 
     def _reported(self, seat: int) -> dict[str, Any]:
-        # What `Layout.info` names, of one seat.
+        # The values named by `Layout.info`, of one seat.
         return {name: self._states[field][0][seat].copy() for name, field in self.ruleset.layout.info.items()}
 
     def set_state(self, state: np.void) -> None:
@@ -124,7 +124,7 @@ class SingleGame:
         self._look()
 
     def _look(self) -> None:
-        # What `run` returns, after the state was changed otherwise.
+        # The summary that `run` returns, after the state was changed in another way.
         state = self._states[0]
         self._summary = (
             (int(state["to_move"]) + 1)
@@ -139,7 +139,7 @@ class SingleGame:
         return states.state_bytes(self.ruleset, self._states[0])
 
     def load_bytes(self, data: bytes) -> None:
-        """Continues from what `state_bytes` wrote.
+        """Continues from the bytes that `state_bytes` returned.
 
         Raises:
             StateBytesError: if these bytes are no state of these rules.
@@ -147,11 +147,11 @@ class SingleGame:
         self.set_state(states.from_bytes(self.ruleset, data))
 
     def view(self, seat: int) -> np.void:
-        """The state as `seat` may see it; what it may not know is blank."""
+        """The state as `seat` may see it; hidden fields are blank."""
         return states.view_of(self.ruleset, self._states[0], seat)
 
     def resample(self, seat: int, seed: int) -> np.void:
-        """A full state consistent with what `seat` knows; nothing else of the true state is in it."""
+        """A full state consistent with the knowledge of `seat`; it holds nothing else of the true state."""
         return states.resample(self.ruleset, self._states[0], seat, seed)
 
     def clone(self) -> Any:

@@ -20,7 +20,7 @@ class LegalDiscrete(spaces.Discrete):
         if mask is None or probability is not None:
             return super().sample(mask, probability)
         if not isinstance(mask, np.ndarray) or mask.shape != (self.n,) or mask.dtype not in (np.int8, np.bool_):
-            return super().sample(mask)  # which says what is wrong with it
+            return super().sample(mask)  # it says what is wrong with the mask
         legal = mask.nonzero()[0]
         count = len(legal)
         if count == 0:
@@ -29,10 +29,10 @@ class LegalDiscrete(spaces.Discrete):
 
 
 def observation_space(ruleset: Ruleset, dtype: Any = None) -> tuple[spaces.Box, np.dtype | None]:
-    """One player's observations: the space, and the dtype that they are turned to (`None`: they stay as the game has them).
+    """The space of one player's observations, and the dtype to cast them to (`None`: they keep the game's dtype).
 
     Raises:
-        GameParameterError: if `dtype` is not the game's own and no type of floating-point numbers.
+        GameParameterError: if `dtype` is neither the game's own nor a floating-point type.
     """
     box = deepcopy(ruleset.observation_space)
     try:

@@ -34,16 +34,16 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     With `opponent="self"` every step moves the side to move in each game: observation, mask and reward are the
     mover's, so the reward for the end of a game is that of the player who made the last move; `infos["rewards"]` holds
-    those of all players and `infos["mover"]` who moved. Otherwise each game is `SeatEnv`'s: a learner against agents,
-    and the reward is what the learner got since its last decision. Game `i` with seed `s` goes like the single
-    environment with seed `s + i`.
+    the rewards of all players, `infos["mover"]` the player who moved. Otherwise each game is like a `SeatEnv`: a
+    learner plays against agents, and the reward is the sum that the learner got since its last decision. Game `i` with
+    seed `s` is the game of the single environment with seed `s + i`.
 
-    What `reset` and `step` return is never overwritten while somebody holds it; arrays that nobody holds are used
-    again, so nothing is copied. `infos["action_mask"]` is `(n, num_actions)` int8, `infos["end_reason"]` `(n,)` uint8
-    indexes `asobiba.core.record.END_REASONS` (0 while a game runs); against agents it also holds what the game reports
-    (`Layout.info`). Auto-reset is as in Gymnasium, all three modes:
-    with "SameStep" `infos["final_obs"]` and `infos["final_info"]` hold what the finished games ended with; with
-    "Disabled" `reset(options={"reset_mask": mask})` begins the games of a `(n,)` boolean mask anew.
+    Arrays that `reset` and `step` return are never overwritten while the caller holds them; arrays that nobody holds
+    are reused, so nothing is copied. `infos["action_mask"]` is `(n, num_actions)` int8, `infos["end_reason"]` `(n,)`
+    uint8 indexes `asobiba.core.record.END_REASONS` (0 while a game runs); against agents it also holds the game's own
+    entries (`Layout.info`). All three auto-reset modes of Gymnasium are there: with "SameStep" `infos["final_obs"]` and
+    `infos["final_info"]` hold the last observations and infos of the finished games; with "Disabled"
+    `reset(options={"reset_mask": mask})` begins the games of a `(n,)` boolean mask anew.
 
     Args:
         game: a game, its name, or a ruleset.
@@ -110,7 +110,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 raise GameParameterError('seat has no meaning with opponent="self"')
             self.games = Batch(ruleset, num_envs, **shared)
         else:
-            seat_number(ruleset, seat)  # somebody learns, or it is no environment
+            seat_number(ruleset, seat)  # without a learner it is no environment
             self.games = Seating(ruleset, num_envs, opponent=opponent, seat=seat, **shared)
         self.single_observation_space, self._dtype = observation_space(ruleset, dtype)
         self.single_action_space = action_space(ruleset)
@@ -234,7 +234,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     @property
     def states(self) -> np.ndarray:
-        """The state records, `(n,)`; see `asobiba.core.states` for what can be done with them."""
+        """The state records, `(n,)`; see `asobiba.core.states` for their use."""
         return self.games.states
 
     def set_states(self, states: np.ndarray) -> None:

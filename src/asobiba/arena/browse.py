@@ -1,4 +1,4 @@
-"""The list of all matches inside the report: packed in pieces, of which the page unpacks the ones that are looked at."""
+"""The list of all matches inside the report, packed in pieces; the page unpacks only the pieces in view."""
 
 from __future__ import annotations
 

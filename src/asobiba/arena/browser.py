@@ -1,16 +1,17 @@
 """A person against agents on a page of the local browser, for every game.
 
-The picture is the game's SVG; a game without one is shown as text. The legal moves stand beside it as buttons, word by
-word where they are many; where actions are continuous they are written, as the game's notation says or in numbers.
-The game's drawing module may offer more, each of it optional:
+The picture is the game's SVG; a game without one is shown as text. Legal moves are buttons beside it, chosen word by
+word where there are many; continuous actions are typed, in the game's notation or as numbers. The game's drawing module
+may have these optional hooks:
 
 * `clicks(ruleset, state) -> {action: [name, ...]}`: the parts of the picture that one clicks to play a move. A part is an
   element with that `data-name`, or one of
 * `targets(ruleset) -> {name: (x, y, width, height)}`: rectangles in the picture's units, which the page lays over it.
-* `controls(ruleset) -> dict`: how an action is put together. `fields`, whose values joined by blanks are its text: each has
-  a `name` and either `choices` or `low`, `high`, `step`; `value`, where it begins; and, where a click on the picture sets
-  it, `axis` ("x" or "y"), `origin` and `scale`, by which a place in the picture becomes a value. `lead`: words in front.
-  `suggestions`: whole texts, as buttons. `hint`: a line of help. `seconds`: of one step, where one wants to keep an action.
+* `controls(ruleset) -> dict`: input fields for an action. `fields`, whose values joined by blanks are its text: each
+  has a `name` and either `choices` or `low`, `high`, `step`; `value`, where it begins; and, where a click on the
+  picture sets it, `axis` ("x" or "y"), `origin` and `scale`, by which a place in the picture becomes a value. `lead`:
+  words in front. `suggestions`: whole texts, as buttons. `hint`: a line of help. `seconds`: of one step, if an action
+  may be held for several.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _LARGEST_REQUEST = 10_000
 _MOST_STEPS = 1000
 _IDLE_SECONDS = 20.0
 _PATIENCE = 2.0
-"""s that a new game, or a move taken back, waits for an agent in thought."""
+"""Seconds that a new game, or an undo, waits for an agent that is thinking."""
 
 
 @dataclass
@@ -46,13 +47,14 @@ class PageGame:
     """One game in progress between a person and an agent, which has all other seats.
 
     Args:
-        ruleset: the game. Where several act at once, the others answer when the person has chosen, without knowing what.
+        ruleset: the game. Where several act at once, the others answer after the person has chosen, without knowing the
+            choice.
         agent: the agent's name with parameters, or an `Agent`.
-        seat: the person's seat, or -1 if he moves for all seats (in games of sequential turns).
-        position: where to begin, in the game's notation; `None` is a starting position.
+        seat: the person's seat, or -1 if the person moves for all seats (in games of sequential turns).
+        position: the position to begin with, in the game's notation; `None` is a starting position.
         ponder: whether the agent is told to think while the person does.
         seed: of the game's chance and of the agent; each new game takes the next one.
-        build: makes the agent of its text; another one may contain it.
+        build: makes an agent from its text; another function may make it contained.
 
     All methods may be called from several threads.
     """
@@ -92,7 +94,7 @@ class PageGame:
                 state = self.ruleset.notation.text_to_state(self.ruleset, self.position)
             self.past: list[tuple[np.void, Any]] = []
             self.state = state
-            self._chosen: list[int] = []  # the plies at which the person chose
+            self._chosen: list[int] = []  # plies of the person's choices
             self._trouble = ""
             for seat, agent in self._agents.items():
                 agent.begin(self.ruleset, (seat,), (agent_seed(self.seed, seat),))
@@ -100,11 +102,12 @@ class PageGame:
         self._answer()
 
     def play(self, action: int | str, ply: int | None = None, times: int = 1) -> None:
-        """The person's move. With `ply` it must be the number of moves played so far, so that no click counts twice.
+        """The person's move. With `ply` it must be the number of moves played so far, so that a click never counts
+        twice.
 
         Args:
             action: its number or its text.
-            times: in how many steps it is played, one after the other, where the person is asked again at once.
+            times: number of successive steps in which it is played, while the person is asked again at once.
 
         Raises:
             IllegalAction: if it is not the person's turn, or the move is not legal.
@@ -137,11 +140,11 @@ class PageGame:
             self._answer()
 
     def _mover(self) -> int:
-        """The seat that the person moves for now."""
+        """The seat for which the person moves now."""
         return self.seat if self.ruleset.simultaneous else int(self.state["to_move"])
 
     def _asked(self) -> bool:
-        """Whether it is the person who acts now, alone or among others."""
+        """Whether the person acts now, alone or among others."""
         return any(int(k) not in self._agents for k in self.ruleset.actors(self.state))
 
     def _view(self, seat: int) -> np.void:
@@ -152,7 +155,7 @@ class PageGame:
         return masks[seat] if self.ruleset.simultaneous else masks
 
     def _checked(self, action: int | str, seat: int) -> Any:
-        """The person's action, if it is one that he may play."""
+        """The person's action, if it is allowed."""
         found = read_action(self.ruleset, self._view(seat), action) if isinstance(action, str) else action
         move, remark = read_answer(self.ruleset, found)
         if remark:
@@ -177,10 +180,10 @@ class PageGame:
             self.state = after
 
     def undo(self) -> None:
-        """Takes back what the person chose last, and all that followed.
+        """Takes back the person's last choice and everything after it.
 
         Raises:
-            IllegalAction: in games of hidden information, where one would have learned something.
+            IllegalAction: in games of hidden information, where an undo would reveal something.
         """
         if self._secret():
             raise IllegalAction("nothing is taken back in a game of hidden information")
@@ -194,7 +197,7 @@ class PageGame:
         self._answer()
 
     def _secret(self) -> bool:
-        """Whether the person is shown less than there is."""
+        """Whether the person sees less than the full state."""
         return self.ruleset.hidden and self.seat >= 0 and picture_seat(self.ruleset, self.seat) is not None
 
     def wait(self) -> None:
@@ -212,10 +215,10 @@ class PageGame:
             agent.close()
 
     def _settle(self) -> None:
-        """Nobody thinks any more. An agent that does not answer in time is left alone, and a new one takes its place.
+        """Ends all thinking. An agent that does not answer in time is abandoned, and a new one takes its place.
 
         Raises:
-            IllegalAction: if that agent was given as such, and there is no other.
+            IllegalAction: if that agent was given as an object, so that no new one can be made.
         """
         for agent in self._agents.values():
             agent.stop_pondering()
@@ -238,8 +241,9 @@ class PageGame:
                 self._agents[seat].begin(self.ruleset, (seat,), (agent_seed(self.seed - 1, seat),))
 
     def _answer(self, move: Any = None, times: int = 0) -> None:
-        """Lets the agents act until it is the person's turn, in a thread of its own; first, where all act at once, beside
-        the person's move."""
+        """Lets the agents act until it is the person's turn, in a separate thread; first, where all act at once,
+        together with the person's move.
+        """
         with self._lock:
             if move is None and (is_over(self.state) or self._asked()):
                 self._ponder()
@@ -281,7 +285,7 @@ class PageGame:
             answer, remark = read_answer(self.ruleset, agent.act(self._view(seat), self._mask(seat)))
             if not remark and self.ruleset.discrete and not self._mask(seat)[answer]:
                 remark = f"answered {answer}, which is not legal"
-        except Exception as error:  # whatever an agent raises must reach the page
+        except Exception as error:  # any exception of an agent must reach the page
             raise _Trouble(f"{agent.name} failed: {type(error).__name__}: {error}") from None
         if remark and self.ruleset.game.faults == "end":
             raise _Trouble(f"{agent.name} failed: it {remark}")
@@ -319,7 +323,7 @@ class PageGame:
         return result
 
     def _picture(self, state: np.void, past: list[tuple[np.void, Any]]) -> dict[str, Any]:
-        """The picture, or the text, that the person sees: everything when the game is over."""
+        """The picture or text for the person: everything when the game is over."""
         ruleset = self.ruleset
         seat = None if self.seat < 0 or is_over(state) else picture_seat(ruleset, self.seat)
         shown = state if seat is None else agent_views(ruleset, np.array([state]), np.array([seat]))[0]
@@ -354,7 +358,7 @@ class PageGame:
         return result
 
     def _record(self, past: list[tuple[np.void, Any]]) -> list[str]:
-        """The moves as text. Where all act at once: what the person did, equal things in a row once."""
+        """The moves as text. Where all act at once, only the person's actions, with repetitions merged."""
         ruleset = self.ruleset
         if not ruleset.simultaneous and ruleset.num_players > 1:
             return [self._told(before, action) for before, action in past]
@@ -392,17 +396,17 @@ class PageGame:
 
 
 class _LeftAlone(Exception):
-    """An answer that came when nobody waited for it any more."""
+    """An answer that arrived after the agent was abandoned."""
 
 
 class _Trouble(Exception):
-    """An agent that did not answer with an action."""
+    """Raised for an agent that did not answer with an action."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
     timeout = _IDLE_SECONDS
-    """After which a connection that says nothing is closed."""
+    """Seconds after which a silent connection is closed."""
 
     def handle_one_request(self) -> None:
         try:
@@ -447,7 +451,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length") or "0"
         if not (length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= _LARGEST_REQUEST):
-            self.close_connection = True  # what was not read is no further request
+            self.close_connection = True  # the unread rest must not be taken for another request
             raise ValueError(f"a request has at most {_LARGEST_REQUEST} bytes; Content-Length is {length[:40]!r}")
         asked = json.loads(self.rfile.read(int(length)) or b"{}", parse_constant=_no_number)
         if not isinstance(asked, dict):
@@ -478,7 +482,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        pass  # the terminal belongs to the person
+        pass  # keep the terminal free for the person
 
 
 def _no_number(text: str) -> Any:

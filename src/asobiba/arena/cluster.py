@@ -1,4 +1,4 @@
-"""The league on more machines, through Ray."""
+"""Runs a league on several machines, through Ray."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _POLL = 0.05
 
 
 class RayExecutor(Executor):
-    """Ray, for more machines: every actor runs a process of its own as `LocalExecutor` does. Needs the extra `ray`.
+    """Plays on several machines through Ray: every actor runs a process, as `LocalExecutor` does. Needs the extra
+    `ray`.
 
     Args:
         jobs: how many actors; `None`: one per CPU of the cluster.
@@ -92,7 +93,7 @@ class _RayPlayer:
         self._pool = Pool(self._source, 1, terms)
 
     def play(self, unit: Unit) -> list[tuple[list[MatchRecord], float]]:
-        """Result of the unit: records, and the seconds that they took."""
+        """Returns the records of the unit, and the seconds that they took."""
         self._source.again([unit])
         for records in self._pool.run():
             self._source.records.append(records)
@@ -100,7 +101,7 @@ class _RayPlayer:
 
 
 class _Once(UnitList):
-    """Units that are played, and what came of them."""
+    """Units in play, and their results."""
 
     def __init__(self) -> None:
         super().__init__(())

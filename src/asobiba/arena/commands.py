@@ -1,4 +1,4 @@
-"""`asobiba match`, `asobiba league`, `asobiba play`, `asobiba replay`. What they need is imported when they run."""
+"""`asobiba match`, `asobiba league`, `asobiba play`, `asobiba replay`. They import their dependencies when they run."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def ruleset_of(game: str, parameters: list[str] | None) -> Ruleset:
         except yaml.YAMLError:
             read = value
         if isinstance(found.parameters.get(key), str) and isinstance(read, (int, float)):
-            read = value  # a text that looks like a number, such as rules=0.6
+            read = value  # text that looks like a number, such as rules=0.6
         values[key] = _tuples(read)
     return found.ruleset(**values)
 
@@ -246,7 +246,7 @@ def league_run(
         with LeagueProgress(ruleset, kept.results(ruleset)) as progress:
             until = None if minutes is None else started + 60 * minutes
             state = run_league(ruleset, names, kept, runner, games, given, gauntlet or (), until, progress.advance)
-            # On a busy machine compiling alone may take the time; a table that lacks agents shows less than a demo should.
+            # On a busy machine compiling alone may use up the time; a demo's table should have all agents.
             for _ in range(_EXTENSIONS):
                 if not demo or not state.left or set(names) <= set(kept.results(ruleset).agents):
                     break

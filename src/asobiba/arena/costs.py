@@ -1,11 +1,12 @@
-"""Choice of the next games: by how much they narrow the ratings' intervals for the time that they cost.
+"""Chooses the next games: those that narrow the ratings' intervals most for the time that they cost.
 
 The variance of an agent's rating falls with the information of its games, `p (1 - p)` for a game that it wins with
-probability p. A pairing's next game is worth what it takes off the sum of the variances of its agents, and it is played
-if that is most per second of what such games have taken so far. Slow agents so play fewer games than fast ones, and
-whenever a league is stopped its intervals are about as narrow as the time allowed. Before that every agent plays a pair
-of games, and then every pairing, the cheapest first, so that nobody is missing where the time is short. A league that goes
-on begins with what its store knows of every pairing: the results, and how long the agents thought.
+probability p. The worth of a pairing's next game is the decrease in the sum of its agents' variances. The pairing with
+the greatest worth per second, by the time that its games have taken so far, plays next. So slow agents play fewer games
+than fast ones, and whenever a league is stopped its intervals are about as narrow as the time allowed. Before that
+every agent plays a pair of games, and then every pairing, the cheapest first, so that no agent is missing if time is
+short. A league that is resumed begins with its store's figures of every pairing: the results, and how long the agents
+thought.
 """
 
 from __future__ import annotations
@@ -90,15 +91,15 @@ class _Pairing:
 
 
 class Workload:
-    """The matches that are to be played, handed out in units.
+    """The matches to play, handed out in units.
 
     Args:
         matches: of one or more rulesets.
-        jobs: how many play at the same time.
-        before: what is known of pairings (the agents of their seats, sorted) that have played already.
-        trust: which agents may play inside the workers; those of them that are kernels play in lockstep.
-        kernels: agents of strangers that somebody has vouched for and that are known to be kernels. Others are not built
-            here: their constructors may do anything.
+        jobs: number of units played at the same time.
+        before: figures of pairings (the agents of their seats, sorted) that have played already.
+        trust: the agents that may play inside the workers; kernels among them play in lockstep.
+        kernels: third-party agents that the user trusts and that are known to be kernels. Other third-party agents are
+            not built here: their constructors may do anything.
     """
 
     def __init__(
@@ -163,13 +164,13 @@ class Workload:
                     self._missing.add(engine)
                     self.compiling.append(text)
                     alone = Match(match.game, match.version, match.parameters, (text,) * len(match.seats), 0)
-                    # The first of a game compiles its rules too; the others need not do that again.
+                    # The first agent of a game compiles its rules too; the others do not.
                     (self._rest if self._first else self._first).append(Unit((alone,), "warm", engine))
             agent.close()
         return known[key]
 
     def __bool__(self) -> bool:
-        """Whether anything is left to be taken, now or when a unit that runs is finished."""
+        """Whether any unit is left, now or when a running unit is finished."""
         return bool(self._first or self._rest or self._again or any(p.waiting for p in self._pairings))
 
     def take(self) -> Unit | None:
@@ -215,10 +216,10 @@ class Workload:
                 pairing.score += first if record.match.seats[0] == pairing.agents[0] else 1 - first
 
     def _worth(self, ready: list[int]) -> list[tuple[int, float]]:
-        """For each of these pairings how urgent its next game is, and of equally urgent ones how much it is worth.
+        """The urgency of the next game of each of these pairings, and its worth among equally urgent ones.
 
-        Most urgent is who has agents that have not played, then who has not met. Worth is what a game takes off the
-        variances for every second that it costs; of those who have not met, the cheapest goes first.
+        Pairings with agents that have not played are most urgent, then pairings that have not met. The worth is the
+        decrease of the variances per second of the game; of pairings that have not met, the cheapest goes first.
         """
         information, games = np.full(self._agents, 1e-6), np.zeros(self._agents)
         least = np.full(self._agents, np.inf)

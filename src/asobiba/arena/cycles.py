@@ -1,7 +1,7 @@
-"""Cycles: where A beats B, B beats C and C beats A, no single number ranks the agents.
+"""Cycles: if A beats B, B beats C and C beats A, no single number ranks the agents.
 
 alpha-Rank (Omidshafiei et al., "alpha-Rank: Multi-Agent Evaluation by Evolution", Scientific Reports 9, 2019), through
-OpenSpiel: how much of the time an evolving population plays each agent. Agents in a cycle at the top share it.
+OpenSpiel: the share of time in which an evolving population plays each agent. Agents in a cycle at the top share it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from asobiba.arena.results import Result, Results
 from asobiba.core import MissingExtra
 
 MOST_AGENTS = 60
-"""Cycles of three are looked for among so many."""
+"""Number of agents among which cycles of three are searched."""
 
 
 @dataclass(frozen=True)

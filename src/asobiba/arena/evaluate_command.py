@@ -72,7 +72,7 @@ def evaluate(
         [(names[0], other) for other in others] if single else [*combinations(names, 2)]
     )
     if ruleset.num_players > 2 and not single:
-        pairs = [*permutations(names, 2)]  # one among the others is something else than the other way round
+        pairs = [*permutations(names, 2)]  # an agent among the others differs from the reverse
     if alone:
         pairs = [(name, None) for name in names]
     results = []
@@ -99,7 +99,7 @@ def evaluate(
 
 
 def _tables(title: str, ruleset: Ruleset, results: list[Evaluation]) -> Iterator[Table]:
-    """What was scored, then how it was played; both fit into 80 columns."""
+    """The table of scores, then that of the play; both fit into 80 columns."""
     alone = ruleset.num_players == 1
     texts = ("agent",) if alone else ("agent", "opponent")
     told = [((r.agent,) if alone else (r.agent, r.opponent), r) for r in results]

@@ -1,9 +1,9 @@
-"""Strength of an agent, from games that differ: every deal from every seat, the group of these games as the unit.
+"""The strength of an agent, measured in games that differ: every deal from every seat, with the group of these games as
+the unit.
 
-Two players who always choose the same moves play one game from each seat, however often they are asked. So games whose
-course depends on the players alone begin with random plies (`Ruleset.usual_opening`), and intervals are those of the
-groups that do not repeat another, move by move. This is the one evaluation: training curves, `run.json` and `asobiba evaluate` show
-its figures.
+Two deterministic players repeat the same game from each seat. So games without chance begin with random plies
+(`Ruleset.usual_opening`), and intervals count only the groups that do not repeat another, move by move. All evaluations
+go through this module: training curves, `run.json` and `asobiba evaluate` show its figures.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class Evaluation:
     Attributes:
         agent, opponent: as they were named; "-" where nobody else plays.
         opening_plies: random plies before the first move.
-        games: how many were played.
-        distinct: how many of them differ by their moves (and by what was dealt).
-        groups: how many groups, of one game from each seat, differ; intervals are those of so many.
-        wins, draws: games that brought the agent more than nothing, and nothing.
+        games: number of games played.
+        distinct: how many of them differ by their moves (or by the deal).
+        groups: number of different groups (of one game from each seat); intervals count these.
+        wins, draws: games with a return above 0, and of 0.
         score: mean of 1 for a win, 1/2 for a draw.
         low, high: its 95 % interval, with the group as the unit (`asobiba.arena.pairs`).
         seats: the score in each seat.
         mean_return: mean sum of rewards; `return_half_width`: half of its 95 % interval (Student's, over groups).
         length: mean number of steps, opening included.
         milliseconds: mean time of a decision of the agent; compiled agents and networks decide for many games at once.
-        illegal: which share of its decisions would be illegal if no mask forbade them; `None` for agents without a mask.
+        illegal: share of its decisions that would be illegal without the mask; `None` for agents without a mask.
     """
 
     agent: str
@@ -88,7 +88,7 @@ class Played:
         identity: equal in games that do not differ.
         steps: how long it was.
         seconds, decisions: of the agent.
-        checked, illegal: decisions that were looked at without the mask, and those of them that would have been illegal.
+        checked, illegal: decisions examined without the mask, and how many of them would have been illegal.
     """
 
     gain: float
@@ -173,7 +173,7 @@ def _mixed_actions(numbers: np.ndarray, actions: np.ndarray) -> np.ndarray:
 
 
 class _Beside(Seating):
-    """Each agent has its own loops, so that whoever meets many opponents is compiled once."""
+    """Compiled agents side by side; each has its own loops, so that it is compiled once for all opponents."""
 
     def _set_opponents(self, opponent: Any, learner: int) -> None:
         for agent, occupants in opponent:
@@ -251,7 +251,7 @@ def _ask_rows(table: Seating, agent: Any, seat: int, where: np.ndarray) -> np.nd
 
 
 class _Unforgiving(Clock):
-    """What goes wrong in an agent is told instead of losing it the game."""
+    """A referee that raises an agent's error instead of letting the agent lose the game."""
 
     faults = ()
 
@@ -274,12 +274,12 @@ def _play(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: Any) -> 
 
 
 def differing(groups: Groups) -> int:
-    """How many of the groups do not repeat another."""
+    """The number of groups that do not repeat another."""
     return len({tuple(game.identity for game in group) for group in groups})
 
 
 def score_of(groups: Groups) -> Score:
-    """The points of these games, with the interval of those that differ."""
+    """The points of these games, with the interval from the games that differ."""
     return Score(tuple(tuple(g.points for g in group) for group in groups), repeats=len(groups) / differing(groups))
 
 

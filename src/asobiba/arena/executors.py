@@ -37,7 +37,7 @@ def available_cores() -> int:
 
 
 class Source(Protocol):
-    """Source of units: a `Workload`, or a list of units that were made elsewhere."""
+    """A source of units: a `Workload`, or a list of units that were made elsewhere."""
 
     def take(self) -> Unit | None: ...
     def finished(self, unit: Unit) -> None: ...
@@ -69,10 +69,10 @@ class UnitList:
 
 
 class Executor(ABC):
-    """Plays matches, in whatever order and place.
+    """Plays matches, in any order and place.
 
     Args:
-        jobs: how many play at the same time.
+        jobs: number of workers that play at the same time.
         terms: time limits, trust and containment.
     """
 
@@ -96,7 +96,7 @@ class Executor(ABC):
         """Agents that were checked and are kernels."""
 
     def hide(self, place: str) -> None:
-        """Contained agents shall not see this file or folder."""
+        """Hides this file or folder from contained agents."""
         beside = [place, f"{place}-wal", f"{place}-shm"]
         hidden = tuple(os.path.abspath(path) for path in beside)
         self.terms = replace(self.terms, containment=replace(self.terms.containment, hidden=hidden))
@@ -111,17 +111,17 @@ class Executor(ABC):
         """Plays the matches and yields their records as they come.
 
         Args:
-            matches: what to play.
+            matches: the matches to play.
             until: stop at this time of `time.monotonic()`, but not sooner than 20 s, or half of the time that there was,
-                after the first record, which compiling may delay; what is being played then is thrown away.
-            before: what is known of pairings (the agents of their seats, sorted) that have played already.
+                after the first record, which compiling may delay; games in progress are then discarded.
+            before: figures of pairings (the agents of their seats, sorted) that have played already.
 
         Raises:
-            WorkerError: if processes die though no agent was thinking.
+            WorkerError: if processes die while no agent is thinking.
         """
 
     def workload(self, matches: Sequence[Match], jobs: int, before: Mapping[tuple[str, ...], Past] | None) -> Workload:
-        """The matches as units, after saying what must be compiled."""
+        """The matches as units, after a message on what must be compiled."""
         work = Workload(matches, jobs, before, self.terms.trust, self.kernels)
         if work.compiling:
             self.compiling(work.compiling)
@@ -136,7 +136,7 @@ class Executor(ABC):
         self._check(matches, available_cores()).close()
 
     def _check(self, matches: Sequence[Match], jobs: int) -> Pool:
-        """The pool that has checked them, whose workers are idle."""
+        """The pool that has checked them; its workers are idle."""
         pool = Pool(UnitList([Unit((match,), "check") for match in matches]), jobs, self._terms(jobs))
         try:
             for _ in pool.run():
@@ -157,15 +157,15 @@ class Executor(ABC):
 
 
 class LocalExecutor(Executor):
-    """A pool of processes on this machine. They wait for more when all is checked or played, since what they have imported
-    and built costs seconds, and end with the executor; those of agents that must be contained end with their games.
+    """A pool of processes on this machine. The processes stay alive between units, since their imports and compiled
+    code cost seconds, and end with the executor; processes of contained agents end with their games.
 
     Args:
-        jobs: how many processes; `None`: one per core.
+        jobs: number of processes; `None`: one per core.
         time_limit: seconds per move; `None`: no limit.
         warm_up: seconds of processor time that an agent may take once per process before its time counts.
         trust: agents that need no containment.
-        containment: of the others; `None` for the strongest that works here.
+        containment: of the other agents; `None` for the strongest that works here.
     """
 
     def __init__(self, jobs: int | None = None, *arguments: Any, **options: Any):
@@ -207,7 +207,7 @@ class LocalExecutor(Executor):
 
 
 def _alike(ours: Terms, theirs: Terms) -> bool:
-    """Whether workers of the one may play for the other; who is suspected is told them with each unit."""
+    """Whether workers with the one terms may play under the other; suspects are passed with each unit."""
     return replace(ours, suspects=frozenset()) == replace(theirs, suspects=frozenset())
 
 
@@ -217,13 +217,13 @@ def _end(workers: list[Worker]) -> None:
 
 
 class Pool:
-    """Workers, and what they do; to be closed when nothing more is to be played.
+    """Workers and their units; to be closed when nothing is left to play.
 
     Args:
-        work: where units come from.
+        work: the source of units.
         jobs: how many workers at most.
         terms: of the workers that it starts.
-        workers: that wait for something to do.
+        workers: idle workers to use first.
     """
 
     def __init__(self, work: Source, jobs: int, terms: Terms, workers: Iterable[Worker] = ()):

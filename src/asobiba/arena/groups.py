@@ -1,4 +1,4 @@
-"""Results that belong together: the same agents under the same seed, seats swapped. What a bootstrap draws."""
+"""Groups of results: the same agents under the same seed, seats swapped. A bootstrap draws whole groups."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from asobiba.arena.results import Results
 from asobiba.arena.wwg import points_table, weighted_degree
 
 MOST_CUTS = 24
-"""Ratings are worked out at so many times."""
+"""Number of times at which ratings are computed."""
 
 
 @dataclass(frozen=True)

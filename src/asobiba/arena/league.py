@@ -1,4 +1,4 @@
-"""Plays a league: what the schedule wants and the store lacks goes to the executor, and every record to the store."""
+"""Plays a league: matches of the schedule that the store lacks go to the executor, and every record to the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from asobiba.sources import league_digest
 
 @dataclass(frozen=True)
 class LeagueRun:
-    """Summary of a call of `run_league`: matches that the schedule wants, had before, played now, and still lacks."""
+    """Summary of a call of `run_league`: numbers of matches scheduled, already there, played now, and still missing."""
 
     wanted: int
     before: int
@@ -31,7 +31,7 @@ class LeagueRun:
 
 
 def league_agents(game: Game) -> list[str]:
-    """The agents that a league includes unless told otherwise."""
+    """The agents that a league includes by default."""
     return [name for name, declaration in agent_declarations(game).items() if declaration.league]
 
 
@@ -41,8 +41,8 @@ def check_agents(ruleset: Ruleset, agents: Sequence[str], executor: Executor) ->
     Agents that are more than a kernel are built, and begin a game, in a worker, which their constructors cannot hang.
 
     Raises:
-        UnknownAgent, GameParameterError, RefusedAgent: for the first that cannot play.
-        GameMistake: for what the author of the game got wrong.
+        UnknownAgent, GameParameterError, RefusedAgent: for the first agent that cannot play.
+        GameMistake: for a mistake of the game's author.
     """
     ruleset.require_tried()
     trust = executor.terms.trust
@@ -70,19 +70,19 @@ def run_league(
     until: float | None = None,
     report: Callable[[LeagueRun, list[MatchRecord]], None] | None = None,
 ) -> LeagueRun:
-    """Plays what is missing and writes every record as it comes.
+    """Plays the missing matches and writes every record as it comes.
 
-    It may be stopped at any moment, by SIGKILL too: the next call plays the rest. A longer list of agents or more
-    games per pairing play only what they add.
+    It may be stopped at any moment, even by SIGKILL: the next call plays the rest. With more agents or more games per
+    pairing, only the added matches are played.
 
     Args:
         ruleset: the game and its parameters.
         agents: as text.
-        store: where the results are and go.
-        executor: who plays.
+        store: holds the results, and receives the new ones.
+        executor: plays the matches.
         games: per pairing (single agents: per agent), both seats together.
-        secret: that the seeds of the matches follow from; if none is given, the store's own, which nobody knows until
-            the league is published. With the one of a public seed the league is another than without.
+        secret: from which the seeds of the matches follow; by default the store's own, which is unknown to all until
+            the league is published. The secret of a public seed makes a different league.
         newcomers: if given, only matches with one of these are played (a gauntlet).
         until: stop at this time of `time.monotonic()`.
         report: called at the start and with the records that have just been written.

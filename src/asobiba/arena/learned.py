@@ -26,7 +26,7 @@ class Comparison:
         title: of the game, with the parameters that are not its usual ones.
         learned, classical: their lines in the league's results (see `asobiba.arena.standings.Standing`).
         pairing: their games against each other, seen from the learned one, or `None`.
-        alone: whether the game has one player, whose rating is the mean return.
+        alone: whether the game has one player; ratings are then mean returns.
     """
 
     folder: str
@@ -38,15 +38,17 @@ class Comparison:
 
     @property
     def difference(self) -> tuple[float, float]:
-        """Rating of the learned agent less that of the classical one, and half its interval as if they were independent."""
+        """Rating of the learned agent minus that of the classical one, and half its interval as if they were
+        independent.
+        """
         halves = [(line["high"] - line["low"]) / 2 for line in (self.learned, self.classical)]
         return self.learned["rating"] - self.classical["rating"], math.hypot(*halves)
 
 
 def comparisons(root: Path) -> Iterator[Comparison]:
-    """Those of the leagues in `leaderboards/` that have both kinds of agents, by the league's name.
+    """Comparisons for the leagues in `leaderboards/` that have both kinds of agents, by the league's name.
 
-    Agents that look answers up in a solved table are of neither kind.
+    Agents that look up answers in a solved table are of neither kind.
     """
     for file in sorted(root.glob("leaderboards/*/results.json")):
         results = json.loads(file.read_text(encoding="utf-8"))
@@ -58,7 +60,7 @@ def comparisons(root: Path) -> Iterator[Comparison]:
         if not {"learned", "classical"} <= best.keys():
             continue
         learned, classical = best["learned"], best["classical"]
-        usual = json.loads(json.dumps(played.parameters))  # with lists in the place of tuples
+        usual = json.loads(json.dumps(played.parameters))  # with lists instead of tuples
         changed = [f"{k}={v}" for k, v in results["parameters"].items() if v != usual[k]]
         both = learned["agent"], classical["agent"]
         pairing = next((p for p in results["pairings"] if (p["agent"], p["opponent"]) == both), None)
@@ -103,7 +105,7 @@ def page(root: Path) -> str:
 
 
 def write(root: Path) -> list[Path]:
-    """Writes the page, and the table into the README where it has the marks for it; returns what was written."""
+    """Writes the page, and the table into the README between its marks; returns the files written."""
     (root / PAGE).write_text(page(root), encoding="utf-8")
     written, readme = [root / PAGE], root / "README.md"
     text = readme.read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
-"""The part of a store that describes the list of a ruleset's matches: how many there are, the sum of their seals, and the secrets.
+"""The ledger of a store: for each ruleset the number of its matches, the sum of their seals, and the secrets.
 
-Every match has a place in the list (`matches.sequence`: 0, 1, 2, ...), which its seal covers. So a match that was deleted
-leaves a gap, one that was added by hand has no place, and one that was moved does not agree with its seal. Places are given
-within the transaction that writes the matches, one such transaction after another.
+Every match has a place in the list (`matches.sequence`: 0, 1, 2, ...), which its seal covers. So a deleted match leaves
+a gap, a match added by hand has no place, and a moved match does not agree with its seal. Places are assigned within
+the transaction that writes the matches; such transactions are serialised.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class ListSeal:
     total: int = 0
 
     def extended(self, seals: Sequence[int]) -> ListSeal:
-        """With further matches."""
+        """The seal of the list extended by further matches."""
         return ListSeal(self.count + len(seals), (self.total + sum(seals)) & _MASK)
 
     @classmethod
     def read(cls, connection: sa.Connection, ruleset: int) -> ListSeal:
-        """The one of this ruleset."""
+        """Reads the seal of this ruleset's list."""
         text = connection.execute(sa.select(META.c.value).where(META.c.name == _name(ruleset))).scalar()
         count, _, total = (text or "0 0").partition(" ")
         return cls(int(count), int(total))
 
     def write(self, connection: sa.Connection, ruleset: int) -> None:
-        """Puts it in the place of the one that was there."""
+        """Writes the seal in place of the previous one."""
         connection.execute(META.delete().where(META.c.name == _name(ruleset)))
         connection.execute(META.insert().values(name=_name(ruleset), value=f"{self.count} {self.total}"))
 
     def missing(self, sequences: np.ndarray) -> list[str]:
-        """Which places of the list are empty, given the places `(n,)` of all matches that are there."""
+        """The empty places of the list, given the places `(n,)` of all its matches."""
         present = np.zeros(self.count, bool)
         present[sequences[(sequences >= 0) & (sequences < self.count)]] = True
         missing = np.flatnonzero(~present)
@@ -58,7 +58,7 @@ class ListSeal:
         return found
 
     def disagreement(self, seals: np.ndarray) -> list[str]:
-        """Describes what is wrong though every match agrees with its seal and none is missing: `(n,)` int64 seals."""
+        """A fault of the list when every match agrees with its seal and none is missing: `(n,)` int64 seals."""
         if sum(seals.tolist()) & _MASK == self.total:
             return []
         return ["the list of matches does not agree with its digest: a match was put in the place of another"]
@@ -69,7 +69,7 @@ def _name(ruleset: int) -> str:
 
 
 def out_of_place(sequences: np.ndarray, count: int) -> np.ndarray:
-    """Which matches have no place in a list of `count`, or one that another has: `(n,)` bool."""
+    """The matches without a place in a list of `count`, or with a duplicate place: `(n,)` bool."""
     wrong = (sequences < 0) | (sequences >= count)
     first = np.unique(sequences, return_index=True)[1]
     again = np.ones(len(sequences), bool)
@@ -78,7 +78,7 @@ def out_of_place(sequences: np.ndarray, count: int) -> np.ndarray:
 
 
 def now() -> str:
-    """The time as it stands on record."""
+    """The current time as text for the record."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -88,10 +88,10 @@ def read_secret(bits: str, seed: int | None) -> Secret:
 
 
 def secret_number(connection: sa.Connection, ruleset: int, secret: Secret, published: bool = False) -> int:
-    """The row of this secret, which is added if it is not there.
+    """The row of this secret, added if it is missing.
 
     Args:
-        published: whether it is told to anybody from now on.
+        published: whether the secret is public from now on.
     """
     where = (SECRETS.c.ruleset == ruleset) & (SECRETS.c.bits == secret.text)
     if published:
@@ -113,7 +113,7 @@ def open_secret(connection: sa.Connection, ruleset: int) -> Secret | None:
 
 
 def publish_secrets(connection: sa.Connection, ruleset: int) -> None:
-    """From now on nobody plays under the secrets of this ruleset any more."""
+    """Retires the secrets of this ruleset: no further match is played under them."""
     where = (SECRETS.c.ruleset == ruleset) & SECRETS.c.published_at.is_(None)
     connection.execute(SECRETS.update().where(where).values(published_at=now()))
 
@@ -123,8 +123,8 @@ class UsedSecret:
     """A secret that matches were played under; `secret` is `None` where it is not published, or there was none.
 
     Args:
-        games: that were played under it.
-        public: those that were played when it was public.
+        games: number of games played under it.
+        public: number of these that were played when it was public.
         commitment: SHA-256 of the secret.
     """
 
@@ -158,7 +158,7 @@ def used_secrets(connection: sa.Connection, ruleset: int) -> list[UsedSecret]:
 
 
 def seeds_note(used: Sequence[UsedSecret]) -> str:
-    """In words: where the seeds of these games come from, and for how many they were public while they were played."""
+    """A sentence on the origin of these games' seeds, and on how many of them were public during play."""
     told = []
     for one in used:
         games = f"{one.games} game{'s' if one.games != 1 else ''}"

@@ -22,7 +22,7 @@ from asobiba.core.game import OPENING
 
 
 def console() -> Console:
-    """A console for tables: as wide as the terminal, and wide enough for all of a table where there is none."""
+    """A console for tables: as wide as the terminal; without a terminal, wide enough for a whole table."""
     found = Console()
     if not found.is_terminal:
         found.width = 220
@@ -30,16 +30,16 @@ def console() -> Console:
 
 
 def plain(text: str) -> Text:
-    """A text that came from elsewhere (an agent's name, say) as it stands in a table: no markup, nothing unprintable."""
+    """External text (an agent's name, say) made safe for a table: no markup, nothing unprintable."""
     return Text(printable(text))
 
 
 _WIDE = 140
-"""Columns of a terminal in which every fact of an agent has its own."""
+"""Terminal width from which every fact of an agent has its own column."""
 
 
 def _load(name: str) -> Game | str:
-    """The game, or why it cannot be loaded."""
+    """The game, or the reason why it cannot be loaded."""
     try:
         found = game(name)
         found.ruleset()

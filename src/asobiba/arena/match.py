@@ -1,4 +1,4 @@
-"""One game between agents: what was to be played (`Match`), what happened (`MatchRecord`), and playing it again."""
+"""One game between agents: its setup (`Match`), its record (`MatchRecord`), and its replay."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["DRAW", "REASONS", "LiveGame", "Match", "MatchRecord", "ReplayError"]
 RULES, ILLEGAL, TRUNCATION = END_REASONS[1], END_REASONS[2], END_REASONS[3]
 CRASH, TIME_OUT = "crash", "time-out"
 REASONS = (RULES, ILLEGAL, CRASH, TIME_OUT, TRUNCATION)
-"""Why a game ended, as it stands on record."""
+"""Reasons for which a game ends, as they are recorded."""
 
 DRAW = -1
 """`MatchRecord.winner` of a game that nobody won."""
 
 
 class ReplayError(AsobibaError, ValueError):
-    """A record whose actions do not lead to what it says."""
+    """Raised for a record whose actions do not lead to its result."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Match:
         version: the game's version when the match was made.
         parameters: the value of every parameter of the game.
         seats: the agents as text (`name:key=value,...`), first seat first.
-        seed: 0 or greater, below 2**63: the number of the deal, which everybody may know.
+        seed: 0 or greater, below 2**63: the public number of the deal.
         seeds: of the game's chance, and of each agent (`asobiba.arena.secret`); if there are none, they follow from
             `seed`.
     """
@@ -68,7 +68,7 @@ class Match:
 
     @cached_property
     def key(self) -> str:
-        """32 hexadecimal digits that name this match and no other, whatever its seeds are."""
+        """A unique identifier of this match, independent of its seeds: 32 hexadecimal digits."""
         text = json.dumps([self.game, self.version, self.parameters_text, self.seats, self.seed])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -134,13 +134,14 @@ class MatchRecord:
 
     Args:
         match: what was played.
-        actions: the actions in order, the random plies of the opening first, as the bytes of an array of `action_dtype` (see `decode_actions`); an answer
-            that was no action at all stands as -1, or as not-a-number where actions are continuous.
+        actions: the actions in order, the random plies of the opening first, as the bytes of an array of `action_dtype`
+            (see `decode_actions`); an answer that was no action is recorded as -1, or as not-a-number where actions are
+            continuous.
         returns: each seat's sum of rewards.
         moves: actions that the game took, those of the opening included.
         reason: one of `REASONS`.
         culprit: the seat whose illegal action, crash or time-out ended the game, else `None`.
-        detail: what exactly went wrong, else ""; where the rules replace actions, whose and how many.
+        detail: details of the failure, else ""; where the rules replace actions, how many of each seat.
         decisions: how often each seat was asked.
         seconds: how long each seat thought, in all.
         tie_break: the game's tie-breaker for each seat, where it declares one.
@@ -166,8 +167,9 @@ class MatchRecord:
 
     @property
     def winner(self) -> int:
-        """The seat with the greatest return (the first of the team with the greatest mean return), or `DRAW` where
-        several share it, or nobody plays against anybody."""
+        """The seat with the greatest return (the first of the team with the greatest mean return), or `DRAW` if several
+        share it or there is only one side.
+        """
         return winner(self.returns, self.teams)
 
     @property
@@ -180,7 +182,7 @@ class MatchRecord:
         return tuple(seat for seat, team in enumerate(self.teams) if team == self.teams[self.winner])
 
     def same_play(self, other: MatchRecord) -> bool:
-        """Whether both tell of the same game; only the time that the agents took, and where, may differ."""
+        """Whether both record the same game; only the agents' times and containment may differ."""
         mine, yours = asdict(self), asdict(other)
         return all(mine[name] == yours[name] for name in mine if name not in ("seconds", "contained"))
 
@@ -188,7 +190,7 @@ class MatchRecord:
 def winner(returns: Sequence[float], teams: Sequence[int] | None = None) -> int:
     """The seat with the greatest return, or `DRAW` where several share it or there is one side only.
 
-    In teams it is the first seat of the team whose members' mean return is greatest.
+    With teams, it is the first seat of the team with the greatest mean return.
     """
     sides: dict[int, list[int]] = {}
     for seat in range(len(returns)):
@@ -231,7 +233,7 @@ def decode_actions(ruleset: Ruleset, data: bytes) -> np.ndarray:
 
 
 def agent_seed(seed: int, seat: int) -> int:
-    """The seed of the agent at `seat` in a match that has no other seeds than this."""
+    """The seed of the agent at `seat` in a match with only this one seed."""
     return int.from_bytes(hashlib.blake2b(f"{seed}/{seat}".encode(), digest_size=8).digest(), "big") >> 1
 
 
@@ -241,7 +243,7 @@ def digest(state: np.ndarray | np.void) -> str:
 
 
 class LiveGame:
-    """One game that is played move by move, or played again: a batch of one game."""
+    """One game, played or replayed move by move: a batch of one game."""
 
     def __init__(self, ruleset: Ruleset):
         self.ruleset = ruleset
@@ -263,7 +265,7 @@ class LiveGame:
         return self.ruleset.actors(self.states[0]).tolist()
 
     def begin(self, seed: int) -> None:
-        """Deals the game of this seed; `opening` holds the random plies that it begins with."""
+        """Deals the game of this seed; `opening` holds its opening's random plies."""
         self._batch.seed(seed)
         self._batch.run(BEGIN)
         self.opening = opened_state(self.ruleset, seed)[1] if self.ruleset.opening_plies else ()
@@ -285,7 +287,7 @@ class LiveGame:
 
 @dataclass(frozen=True)
 class Fault:
-    """The failure of the agent at `seat` to act: one of `REASONS`, and the details."""
+    """A failure of the agent at `seat` to act: one of `REASONS`, and the details."""
 
     seat: int
     reason: str
@@ -311,11 +313,11 @@ def finished_record(
         match, ruleset: what was played.
         state: the final one.
         actions: as `MatchRecord.actions`.
-        returns: `(players,)`, without what a fault costs.
+        returns: `(players,)`, without the penalty of a fault.
         decisions, seconds: as in `MatchRecord`.
-        remarks: what seats answered that was no action.
+        remarks: answers of seats that were no actions.
         failures: the last crash or time-out of each seat, where the rules replace actions.
-        fault: what ended the game, if it was not its rules, an illegal action or the step limit.
+        fault: the fault that ended the game, if it was not the rules, an illegal action or the step limit.
     """
     reason = END_REASONS[int(state["end_reason"])]
     culprit, detail = None, _replaced(ruleset, state, failures or {})

@@ -25,7 +25,7 @@ _HELP = """Commands:
 
 
 class Quit(BaseException):
-    """The person has had enough. Not an `Exception`: it is no fault of an agent."""
+    """Raised when the person quits. Not an `Exception`: it is no fault of an agent."""
 
 
 class Person(Agent):
@@ -78,7 +78,7 @@ class Person(Agent):
                     return action
 
     def _action(self, view: np.void, legal: np.ndarray, text: str) -> Any:
-        """The action that was typed, or `None` after saying what is wrong with it."""
+        """The typed action, or `None` after a message on its fault."""
         try:
             action = read_action(self._ruleset, view, text)
         except AsobibaError as error:
@@ -120,11 +120,11 @@ class Person(Agent):
 
 
 _MANY = 24
-"""More moves than this are listed by their first words."""
+"""With more moves than this, only their first words are listed."""
 
 
 def grouped(texts: Sequence[str]) -> str:
-    """Moves as text: in one line, or where they are many and share words, a line for each first word."""
+    """Moves as text: in one line, or, if there are many that share words, one line for each first word."""
     groups: dict[str, list[str]] = {}
     for text in texts:
         word, _, rest = text.partition(" ")
@@ -135,7 +135,7 @@ def grouped(texts: Sequence[str]) -> str:
 
 
 def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
-    """The question that a player is asked, if the game's notation words one (`status_text`); else an empty text."""
+    """The question to a player, if the game's notation provides one (`status_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "status_text")
     return str(ruleset.notation.status_text(ruleset, view, seat)) if known else ""
 
@@ -159,13 +159,13 @@ def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
 
 
 def why_not(ruleset: Ruleset, view: np.void, action: int) -> str:
-    """Why an action is not legal, if the game's notation says so (`why_not`); else an empty text."""
+    """The reason why an action is illegal, if the game's notation gives one (`why_not`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "why_not")
     return str(ruleset.notation.why_not(ruleset, view, action)) if known and 0 <= action < ruleset.num_actions else ""
 
 
 def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
-    """One player's action that a person wrote: in the game's notation, as numbers, or (discrete ones) as `#17`.
+    """One player's action as typed by a person: in the game's notation, as numbers, or (discrete ones) as `#17`.
 
     Returns:
         An `int`, or a float array of the action space's shape; legal or not.
@@ -191,7 +191,9 @@ def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
 
 
 class _Refusal(BaseException):
-    """An agent does not play these rules, or lacks a file: no crash that loses it the game, as leagues ask before."""
+    """Raised for an agent that does not play these rules, or lacks a file; leagues check this beforehand, so it is no
+    crash.
+    """
 
     def __init__(self, error: Exception):
         super().__init__(str(error))
@@ -199,7 +201,7 @@ class _Refusal(BaseException):
 
 
 class _Announced(Agent):
-    """Says what an agent plays; in games of hidden information only that it has played."""
+    """Prints the agent's move; in games of hidden information only the fact that it has moved."""
 
     def __init__(self, agent: Agent, say: Callable[[str], None]):
         self.agent, self.say, self.name = agent, say, agent.name
@@ -218,7 +220,7 @@ class _Announced(Agent):
         if not self._ruleset.hidden and not self._ruleset.simultaneous:
             try:
                 self.say(f"{self.name} plays {move_text(self._ruleset, view, action)}")
-            except Exception:  # an answer that is no move ends the game, which says so
+            except Exception:  # an answer that is no move ends the game, and the result reports it
                 self.say(f"{self.name} answers {action!r}")
         return action
 
@@ -231,17 +233,17 @@ def play_person(
     secret: Secret,
     names: Sequence[str] | None = None,
 ) -> MatchRecord:
-    """A game of a person against agents, told move by move.
+    """Plays a person against agents, and prints the game move by move.
 
     Args:
         seat: the person's.
         opponents: the other seats' agents, in order of the seats.
-        secret: that the seeds follow from.
+        secret: from which the seeds follow.
         names: of all seats on record; those of the agents if not given.
 
     Raises:
         Quit: if the person ends the game.
-        AsobibaError, FileNotFoundError: what an agent says that refuses these rules, or lacks a file.
+        AsobibaError, FileNotFoundError: from an agent that refuses these rules, or lacks a file.
     """
     if not ruleset.hidden:
         person.opponents = opponents

@@ -1,4 +1,5 @@
-"""Work inside a worker process: agents are built and play, and shared memory tells who thinks since when."""
+"""The work inside a worker process: it builds agents, plays, and reports through shared memory who is thinking since
+when."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ the last sign of life; pauses before the present thinking."""
 _WALL_PER_CPU = 3
 """A warm-up may take this many seconds by the clock for every second of processor time that it is allowed."""
 MOST_STRIKES = 3
-"""Number of tries of a game whose end cannot be decided; then the agent that thought each time is to blame."""
+"""Number of attempts at a game whose end cannot be decided; after them the agent that was thinking each time gets the
+blame."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,11 @@ class Unit:
     """Task of a worker.
 
     Args:
-        matches: what to play.
+        matches: the matches to play.
         kind: "batch": matches of equal seats between kernels, played in lockstep; "single": one after another; "warm":
             nothing is played, the kernels of the first seat are compiled and put into the disk cache; "check": nothing
             is played, the agents are built, and begin a game.
-        compiles: names the kernel that a "warm" unit compiles.
+        compiles: name of the kernel that a "warm" unit compiles.
         strikes: how often the first match has been played without a decision.
     """
 
@@ -54,14 +56,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Terms:
-    """On what terms workers play.
+    """The terms under which workers play.
 
     Args:
         limit: seconds per move, or `None`.
         warm_up: seconds of processor time that an agent may take once before its time counts.
-        trust: which agents need no containment.
-        containment: of the others.
-        threads: that each worker may use.
+        trust: the agents that need no containment.
+        containment: of the other agents.
+        threads: number that each worker may use.
         suspects: agents that have overstepped `warm_up` before, and get `limit` instead.
     """
 
@@ -75,7 +77,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Late:
-    """An agent whose program did not start in the time that it has for that once."""
+    """An agent whose program did not start within its warm-up."""
 
     agent: str
 
@@ -118,7 +120,7 @@ class SharedClock(Clock):
         self._fields[STARTED] = self._began
 
     def stop(self) -> float:
-        if os.getpid() != self._pid:  # an agent has forked, and its child has come back too
+        if os.getpid() != self._pid:  # an agent has forked, and its child has returned here too
             os._exit(0)
         self._fields[STARTED] = 0.0
         passed = time.monotonic() - self._began
@@ -153,19 +155,19 @@ class Player:
         self._told: frozenset[str] = terms.suspects
 
     def suspect(self, agents: frozenset[str]) -> None:
-        """These agents have overstepped their warm-up, here or elsewhere: they have no more time than for a move."""
+        """Notes agents that have overstepped their warm-up, here or elsewhere: their limit is now that of a move."""
         self.clock.suspects |= agents
         self._told |= agents
 
     def _late(self) -> Iterator[Late]:
-        """Agents of programs that did not start in time, told once."""
+        """Agents whose programs did not start in time, each reported once."""
         for agent in [*self._agents.values(), *self._checked.values()]:
             if getattr(agent, "started_late", False) and agent.name not in self._told:
                 self.suspect(frozenset({agent.name}))
                 yield Late(agent.name)
 
     def play(self, unit: Unit) -> Iterator[Any]:
-        """Yields lists of records, `Unit`s that are to be played again, and agents that are `Late`."""
+        """Yields lists of records, `Unit`s to be played again, and `Late` agents."""
         for found in self._play(unit):
             yield found
             yield from self._late()
@@ -229,7 +231,7 @@ class Player:
         return agent
 
     def _check(self, match: Match) -> bool:
-        """Builds the agent of the first seat and begins a game with it; returns whether it is a kernel that did.
+        """Builds the agent of the first seat and begins a game with it; returns whether it is a kernel.
 
         Raises:
             AsobibaError, FileNotFoundError: if it cannot play this game at all. Other faults lose it its games.
@@ -250,7 +252,7 @@ class Player:
             pass
         except (AsobibaError, FileNotFoundError):
             raise
-        except BaseException:  # its games will show it, and put it on record
+        except BaseException:  # its games will show it, and record it
             pass
         finally:
             self.clock.stop()
@@ -274,7 +276,7 @@ def containment_of(match: Match, terms: Terms) -> str:
 
 
 def _warm(match: Match, agent: Agent, seat: int, kind: str) -> None:
-    """One decision in the starting position, so that what is compiled or loaded late does not count as thinking."""
+    """One decision in the starting position, so that late compiling or loading does not count as thinking."""
     with contextlib.suppress(BaseException):  # a game will show it, and put it on record
         if kind == "single":
             ruleset = match.ruleset()

@@ -1,7 +1,7 @@
-"""Plays matches: one game under the clock, or thousands at once where every agent is a kernel. Both give the same records.
+"""Plays matches: one game under the clock, or thousands at once if every agent is a kernel. The records are the same.
 
-Both are a `Seating` in which nobody learns: `Seating.turn` says who is asked, `Seating.decide` asks, `Seating.advance`
-moves, and what goes on record is worked out here.
+Both are a `Seating` without learners: `Seating.turn` selects the agents to ask, `Seating.decide` asks them,
+`Seating.advance` moves, and this module makes the records.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ __all__ = ["play_match"]
 def play_match(match: Match, agents: Sequence[Agent], clock: Clock | None = None) -> MatchRecord:
     """Plays one match, asking one agent after another.
 
-    An agent that raises, takes longer than the time limit, or answers what is no legal action loses this game.
+    An agent that raises, exceeds the time limit, or gives an illegal answer loses this game.
 
     Args:
-        match: what to play.
+        match: the match to play.
         agents: one agent per seat; the same object must not sit twice.
         clock: enforces the time limit of a move; `None` for none.
 
     Raises:
-        Undecided: where `clock.patience` asks for it.
+        Undecided: if `clock.patience` is set and the blame cannot be decided.
     """
     clock = clock or Clock()
     referee = MatchReferee(match, clock)
@@ -105,10 +105,10 @@ def play_lockstep(
 
 
 class _LeagueSeating(Seating):
-    """Games of the league: nobody learns, and every seat's agent is asked apart.
+    """Games of the league: there are no learners, and every seat's agent is asked separately.
 
-    Compiled agents have loops of their own, so that a league of n policies compiles n of them, not every pair. With a
-    referee there is one game, and the agents play it themselves.
+    Every compiled agent has its own loops, so that a league of n policies compiles n of them, not every pair. With a
+    referee there is one game, and the agent objects themselves play it.
     """
 
     def _set_opponents(self, opponent: Opponent | Sequence[Opponent], learner: int) -> None:
@@ -176,7 +176,7 @@ class _Games:
         self.decisions[turn, seat] += 1
 
     def step(self, clock: Clock | None = None) -> list[MatchRecord]:
-        """Moves every running game and returns the records of those that end; a clock is told the move of one game."""
+        """Advances every running game and returns the records of those that end; a clock is told one game's move."""
         games = self.seating
         rows = np.flatnonzero(self.running)
         steps = games.states["steps"][rows]
@@ -197,8 +197,8 @@ class _Games:
         return records
 
     def _mark_bad(self) -> np.ndarray:
-        # Answers that are no action go on record as -1 (or not-a-number), and so do those of players who are replaced for
-        # good, who are not asked; players who do not act, as 0.
+        # Answers that are no action are recorded as -1 (or not-a-number), and so are players who are replaced for good
+        # and not asked; players who do not act are recorded as 0.
         games, ruleset = self.seating, self.ruleset
         actions, replaced = games.actions, games.replaced_for_good()
         if ruleset.simultaneous:
@@ -225,7 +225,7 @@ class _Games:
         return self._finished(i, remarks)
 
     def forfeited(self, fault: Fault) -> MatchRecord:
-        """The record of the one game, which a crash or a time-out has ended."""
+        """The record of the single game, which a crash or a time-out has ended."""
         return self._finished(0, {}, fault)
 
     def _finished(self, i: int, remarks: dict[int, str], fault: Fault | None = None) -> MatchRecord:

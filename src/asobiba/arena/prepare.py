@@ -1,4 +1,4 @@
-"""`asobiba compile`: machine code made before it is needed."""
+"""`asobiba compile`: compiles machine code ahead of time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compile_games(
     loaded. The code is kept in ASOBIBA_CACHE_DIR, or the user's cache folder; it serves this kind of processor, and these
     versions of Python, NumPy and Numba. An edited rule is compiled anew by itself.
     """
-    os.environ.setdefault("ASOBIBA_QUIET", "1")  # this command says more
+    os.environ.setdefault("ASOBIBA_QUIET", "1")  # this command reports more
     from asobiba.core import game, game_names
     from asobiba.core.folders import cache_folder
 
@@ -40,7 +40,7 @@ def compile_games(
 
 
 def compile_game(game: Game) -> None:
-    """Compiles what steps one game, and many games on all threads, with the game's defaults."""
+    """Compiles the steps of one game, and of many games on all threads, with the game's defaults."""
     from asobiba.api.batch import Batch
     from asobiba.core.targets import most_threads
 
@@ -52,7 +52,7 @@ def compile_game(game: Game) -> None:
 
 
 def _compile_agents(game: Game) -> bool:
-    """Compiles the loops with each compiled agent, as leagues and environments use them; whether one failed.
+    """Compiles the loops of each compiled agent, as leagues and environments use them; returns whether one failed.
 
     Agents of packages that are not trusted are left out: building one runs its code.
     """

@@ -1,4 +1,4 @@
-"""A league written for others: a folder with a table, the figures, and a page to look at."""
+"""Publishes a league: a folder with a table, the figures, and a page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from asobiba.pages import stamped
 def publish(ruleset: Ruleset, store: Store, results: Sequence[Result], folder: Path) -> Path:
     """Writes README.md, results.csv, results.json, records.xz and report.html into `folder`; returns the path of the page.
 
-    The secret that the games' seeds follow from is in them; further games of the store are played under a new one.
+    These files contain the secret from which the games' seeds follow; further games of the store use a new one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     store.publish_secrets(ruleset)

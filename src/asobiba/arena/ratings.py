@@ -21,7 +21,8 @@ from asobiba.arena.results import Result, Results
 ELO = 400 / math.log(10)
 """Elo points per unit of log-strength."""
 PRIOR_ELO = 1000.0
-"""Standard deviation of the normal prior on a strength, in Elo; it keeps the rating of an agent that won all finite."""
+"""Standard deviation of the normal prior on a strength, in Elo; it keeps the rating of an agent that won every game
+finite."""
 ANCHOR = "random"
 """The agent that stands at 0 where it plays."""
 
@@ -48,8 +49,7 @@ class Rating:
 @dataclass(frozen=True)
 class Outcomes:
     """Results as pairwise counts. `wins[i, j]`: how often agent i, seated before j, finished above it; `losses` the
-    other way round, `draws` level. A match of more players counts for every two of its seats that are in no common
-    team."""
+    other way round, `draws` level. A match of more players counts for every two of its seats in different teams."""
 
     agents: tuple[str, ...]
     wins: np.ndarray

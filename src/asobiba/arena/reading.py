@@ -16,8 +16,8 @@ from asobiba.arena.seals import content, seals, text_hash
 
 _NONE = -(1 << 31)
 _NO_NUMBER = -1e300
-"""Stands for what is not there while rows are read."""
-# Keys have 32 letters and times 25; what is longer must not be taken for what it begins with.
+"""Placeholder for missing values while rows are read."""
+# Keys have 32 letters and times 25; a longer text must not be mistaken for its beginning.
 _MATCH = np.dtype(
     [
         ("id", np.int64), ("key", "S33"), ("seed", np.int64), ("winner", np.int64), ("moves", np.int64),
@@ -38,9 +38,9 @@ class Examined:
     """The contents of a store for one ruleset.
 
     Args:
-        results: of the matches that are sound, in the order of their list.
-        damaged: the numbers of the others.
-        faults: of the list: what is missing, or was put in another's place.
+        results: of the sound matches, in the order of their list.
+        damaged: the numbers of the other matches.
+        faults: of the list: missing or displaced entries.
     """
 
     results: Results
@@ -70,7 +70,7 @@ def changed_contents(connection: sa.Connection, ruleset: int) -> set[int]:
 def read_results(connection: sa.Connection, ruleset: int, seats: int) -> Examined:
     """The results under a ruleset of so many seats.
 
-    A match is damaged if it misses a seat, holds text where a number belongs, names a winner that its returns do not, has no
+    A match is damaged if it lacks a seat, holds text where a number belongs, names a winner against its returns, has no
     place in the list, or does not agree with its seal.
     """
     reasons = sa.case({name: k for k, name in enumerate(REASONS)}, value=MATCHES.c.reason, else_=_NONE)

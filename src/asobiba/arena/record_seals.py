@@ -1,4 +1,4 @@
-"""The seals of records (see `asobiba.arena.seals`), and what of their entry in a list they cover."""
+"""The seals of records (see `asobiba.arena.seals`), and the parts of a list's entry that they cover."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A match on record: its number, what happened, its entry in the list, and the seal it has."""
+    """A match on record: its number, its record, its entry in the list, and its seal."""
 
     number: int
     record: MatchRecord

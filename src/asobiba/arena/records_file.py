@@ -1,8 +1,9 @@
-"""The matches of a league in one compact file, from which everybody can play them all again.
+"""The matches of a league in one compact file, from which anybody can replay them all.
 
-`records.xz` is XZ over one line of JSON and columns of numbers. The header says what was played (game, version, parameters,
-agents, secrets, which code) and lists the columns with their dtypes and shapes; columns are little-endian, byte by byte of
-all entries (all first bytes, then all second ones, ...), which compresses better. `lzma` and `numpy` are enough to read it.
+`records.xz` is XZ over one line of JSON and columns of numbers. The header describes the league (game, version,
+parameters, agents, secrets, code) and lists the columns with their dtypes and shapes; columns are little-endian, byte
+by byte of all entries (all first bytes, then all second ones, ...), which compresses better. `lzma` and `numpy` are
+enough to read it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from asobiba.core import AsobibaError, Ruleset
 NAME = "records.xz"
 FORMAT = 1
 _MOST_BYTES = 4 << 30
-"""Of an unpacked file; nobody's league is larger, and a bomb is not unpacked."""
+"""Limit of an unpacked file: above any league, and a protection against decompression bombs."""
 
 
 class RecordsError(AsobibaError, ValueError):
@@ -40,12 +41,12 @@ class RecordsError(AsobibaError, ValueError):
 def write_records(
     path: Path, ruleset: Ruleset, listed: Sequence[Listed], total: ListSeal, about: dict[str, Any]
 ) -> str:
-    """Writes the matches of a league; returns the SHA-256 of what was packed (`RecordsFile.sha256`).
+    """Writes the matches of a league; returns the SHA-256 of the unpacked contents (`RecordsFile.sha256`).
 
     Args:
         listed: in the order of their list.
         total: the seal of the list.
-        about: further entries of the header, such as which code played.
+        about: further entries of the header, such as the digest of the code.
     """
     columns, tables = _columns(ruleset, listed)
     header = {
@@ -67,7 +68,7 @@ def _planes(column: np.ndarray) -> bytes:
 
 
 def _numbered(values: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
-    """The different values, and for each which of them it is."""
+    """The distinct values, and the index of each given value among them."""
     found: dict[Any, int] = {}
     where = [found.setdefault(value, len(found)) for value in values]
     return list(found), np.array(where, np.uint32)
@@ -113,12 +114,12 @@ class RecordsFile:
         path: of the file.
 
     Attributes:
-        header: what it says of itself.
+        header: the header's entries.
         ruleset: the game and its parameters.
-        sha256: of what is packed in it: 64 hexadecimal digits.
+        sha256: of its unpacked contents: 64 hexadecimal digits.
 
     Raises:
-        RecordsError: if it is no such file, or damaged.
+        RecordsError: if it is not a file of records, or is damaged.
     """
 
     def __init__(self, path: Path):
@@ -198,7 +199,7 @@ class RecordsFile:
             yield Listed(entry.sequence + 1, record, entry, int(columns["seal"][row]))
 
     def faults(self) -> list[tuple[str, str]]:
-        """The entries that do not agree with the seals, without playing anything: their names and what is wrong."""
+        """The entries that do not agree with the seals, without replaying: their names and faults."""
         columns = self._columns
         total = ListSeal(*self.header["list"])
         places = columns["sequence"].astype(np.int64)

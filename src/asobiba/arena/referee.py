@@ -1,4 +1,4 @@
-"""The league's referee: what agents do wrong costs them the game, or is replaced, and stands on record."""
+"""The league's referee: an agent's fault costs it the game, or is replaced, and is recorded."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Clock:
     """
 
     faults: tuple[type[BaseException], ...] = (Exception, SystemExit, GeneratorExit)
-    """Exceptions of an agent that are its own fault; where no person sits at the keyboard, all are."""
+    """Exceptions that count as an agent's own fault; without a person at the keyboard, all do."""
     patience = False
-    """Whether what cannot be decided raises `Undecided` instead of being the agent's fault."""
+    """Whether an undecidable case raises `Undecided` instead of counting as the agent's fault."""
 
     def __init__(self, limit: float | None = None):
         self.limit = limit
         self._started = 0.0
 
     def start(self, seat: int, agent: str, moves: int = 1, slack: float = 0.0) -> None:
-        """`seat` begins to think about this many moves; nobody interferes for `slack` seconds after its limit."""
+        """`seat` begins to think about this many moves; it is not stopped until `slack` seconds after its limit."""
         self._started = time.perf_counter()
 
     def warm(self, seat: int, agent: str) -> None:
@@ -49,7 +49,7 @@ class Clock:
 
 
 class Undecided(Exception):
-    """Nobody can say who is to blame for the end of a game: it is to be played again."""
+    """Raised when it cannot be decided whose fault ended a game; the game is to be played again."""
 
     def __init__(self, seat: int, detail: str):
         super().__init__(detail)
@@ -57,21 +57,21 @@ class Undecided(Exception):
 
 
 _SLACK = 5.0
-"""Seconds that an agent in a process of its own, which watches that process itself, has to say that it is late."""
+"""Seconds that an agent which watches its own process has to report that it is late."""
 
 
 class MatchReferee(Referee):
     """Asks the agents of one match, under the clock.
 
     Args:
-        match: what is played.
+        match: the match being played.
         clock: enforces the time limit of a move.
 
     Attributes:
-        ending: the crash or time-out that has ended the game; nobody is asked after it.
-        seconds: that each seat's last answer took.
-        remarks: of each seat whose answer was no action: what it answered.
-        failures: of each seat whose crash or time-out did not end the game: the last one.
+        ending: the crash or time-out that has ended the game; no agent is asked after it.
+        seconds: time of each seat's last answer.
+        remarks: for each seat whose answer was no action: the answer.
+        failures: for each seat whose crash or time-out did not end the game: the last one.
     """
 
     def __init__(self, match: Match, clock: Clock):
@@ -99,7 +99,7 @@ class MatchReferee(Referee):
             action, remark = no_action(ruleset), ""
             if ruleset.game.faults == "end":
                 self.ending = found
-            else:  # the rules say what is played instead
+            else:  # the rules choose the action instead
                 self.failures[seat] = f"{found.reason}: {found.detail}"
         if remark:
             self.remarks[seat] = remark
@@ -108,7 +108,7 @@ class MatchReferee(Referee):
     def _timed(self, seat: int, agent: Agent, think: Callable[[], Any]) -> tuple[Any, float]:
         """The result of an agent's thinking, or its fault; and the seconds that it took.
 
-        An answer may be anything; reading it may run its own code, and is part of the thinking.
+        An answer may be any object; reading it may run its own code, so this counts as thinking.
         """
         clock, name = self.clock, self.match.seats[seat]
         outside = getattr(agent, "thinks_outside", False)

@@ -22,13 +22,13 @@ LEVELS = {
     "high": "strong",
     "champion": "strong",
 }
-"""Class -> level: what is handed out at the start, what everybody should beat, what is to be reached, the best of before,
-and the champion of before."""
+"""Class -> level, from the agents handed out at the start, those that everybody should beat and those to be reached, up
+to the best of earlier contests and their champion."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An agent of known strength: its text, its class, and the level of that."""
+    """An agent of known strength: its text, its class, and the level of its class."""
 
     agent: str
     kind: str
@@ -36,10 +36,10 @@ class Reference:
 
 
 def references(game: Game) -> tuple[Reference, ...]:
-    """The reference agents of a game, weakest first; none where it declares none.
+    """The reference agents of a game, weakest first; empty if it declares none.
 
     Raises:
-        AsobibaError: for a file that names another class.
+        AsobibaError: for a file that names an unknown class.
     """
     found = []
     for package in trusted_packages(game):

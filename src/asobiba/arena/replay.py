@@ -1,4 +1,4 @@
-"""Playing a record again, and comparing what comes out with what it says."""
+"""Replays a record and compares the result with it."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def replay(record: MatchRecord) -> Iterator[tuple[np.void, Any]]:
 
 
 def check_record(record: MatchRecord) -> None:
-    """Replays a record and compares all that the rules decide.
+    """Replays a record and compares everything that the rules decide.
 
     Raises:
-        ReplayError: naming what differs.
+        ReplayError: names the difference.
     """
     ruleset = record.match.ruleset()
     returns = np.zeros(ruleset.num_players)

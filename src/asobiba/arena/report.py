@@ -27,11 +27,11 @@ from asobiba.core.answers import printable
 _SAMPLES = 6
 _FRAMES = 300
 _PACKED_BYTES = 200_000
-"""Of the pictures of one game; where they are more, every second one is left out until they fit."""
+"""Limit for the pictures of one game; beyond it every second one is dropped until they fit."""
 
 
 def _shown(value: Any) -> Any:
-    # A text as it stands on the page, with nothing unprintable in it; markup stays markup.
+    # A text for the page, without anything unprintable; markup stays markup.
     return type(value)(printable(value)) if isinstance(value, str) else value
 
 
@@ -41,7 +41,7 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
     Args:
         path: of the `.html` file; its folder is made if need be.
         table: the standings of `results`.
-        results: all results, from which games to look at are chosen.
+        results: all results; the games to show are chosen from them.
         store: holds their records.
     """
     template = files("asobiba.arena").joinpath("report.html").read_text(encoding="utf-8")
@@ -143,7 +143,7 @@ def _duration(milliseconds: float) -> str:
 
 
 def _chosen(table: Standings, results: Results) -> list[Result]:
-    """Games to look at: the best agents among themselves, and one for every way to go wrong."""
+    """Games to show: the best agents among themselves, and one for every kind of failure."""
     rank = {line.agent: line.rank for line in table.lines}
     ranks = np.array([rank[name] for name in results.agents])
     chosen: dict[tuple, Result] = {}

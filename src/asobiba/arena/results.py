@@ -1,4 +1,4 @@
-"""Results of a league as columns: what ratings and tables read, for a million matches at once."""
+"""Results of a league as columns, read by ratings and tables for a million matches at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asobiba.arena.match import REASONS
 
 @dataclass(frozen=True)
 class Result:
-    """Part of a match that ratings and tables need.
+    """The part of a match that ratings and tables need.
 
     Args:
         number: its number in the store, for `asobiba replay`.
@@ -124,13 +124,13 @@ class Results(Sequence[Result]):
         )
 
     def take(self, rows: np.ndarray) -> Results:
-        """The results of these rows (indices or a mask); the agents stay as they are."""
+        """The results of these rows (indices or a mask); the list of agents is unchanged."""
         columns = {name: getattr(self, name)[rows] for name in self.__dataclass_fields__ if name != "agents"}
         return Results(self.agents, **columns)
 
     @property
     def values(self) -> np.ndarray:
-        """Value by which each seat is ranked: its return, in teams the mean of its team's. `(n, k)`."""
+        """The value by which each seat is ranked: its return, or its team's mean return: `(n, k)`."""
         k = self.seats.shape[1]
         if (self.teams == np.arange(k)).all():
             return self.returns
@@ -154,7 +154,8 @@ class Results(Sequence[Result]):
 
     def pairs(self) -> Iterable[tuple[int, int, np.ndarray, np.ndarray]]:
         """Every two seats `a < b` with the rows in which different agents of different teams sit there, and the sign of
-        who finished above: `(a, b, rows, sign)`, sign +1 for `a`."""
+        the result: `(a, b, rows, sign)`, sign +1 where `a` finished above `b`.
+        """
         values = self.values
         for a in range(self.seats.shape[1]):
             for b in range(a + 1, self.seats.shape[1]):

@@ -1,6 +1,6 @@
 """Pairings and seatings: matches in groups that share a seed, every agent equally often in every seat.
 
-Nothing here depends on the order in which agents are named.
+The schedule does not depend on the order in which agents are named.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from asobiba.arena.trust import contained
 from asobiba.core import AsobibaError, Game, Ruleset
 
 MOST_GROUPS = 2000
-"""Largest number of groups of agents that all play; of more, a balanced sample plays."""
+"""The most groups of agents that all play; if there are more, a balanced sample plays."""
 MOST_SEATS_PERMUTED = 4
-"""Up to so many seats, a seed is played in all permutations of the agents (24 of four); with more, in drawn ones."""
+"""Up to this many seats, a seed is played in all permutations of the agents (24 of four); with more, in drawn ones."""
 
 
 def pairings(ruleset: Ruleset, agents: Sequence[str]) -> list[tuple[str, ...]]:
     """The groups of agents that fill the seats: all pairs where two play, single agents where one does.
 
-    Where the agents are too few to fill the seats, some sit twice, but never one everywhere. Where more than two play
-    and there are more than `MOST_GROUPS` groups, a sample of them in which every agent comes equally often.
+    If there are fewer agents than seats, some sit twice, but no agent takes all seats. If more than two play and there
+    are more than `MOST_GROUPS` groups, the result is a sample in which every agent comes equally often.
 
     Raises:
         AsobibaError: if no group can be made.
@@ -50,7 +50,7 @@ def _how_many(agents: int, seats: int) -> int:
 
 
 def balanced_groups(agents: Sequence[str], seats: int, rounds: int, seed: int = 0) -> list[tuple[str, ...]]:
-    """Groups of `seats` agents in which everybody comes equally often, in a random mixture.
+    """Groups of `seats` agents, mixed at random, in which every agent comes equally often.
 
     Decks of all agents are shuffled and dealt one after another; `rounds` times as many decks as it takes for the last
     group to be full. With the `seatings` of each group, each agent sits equally often in each seat, and under each seed
@@ -62,7 +62,7 @@ def balanced_groups(agents: Sequence[str], seats: int, rounds: int, seed: int = 
     dealt: list[str] = []
     for _ in range(decks):
         deck = [names[k] for k in generator.permutation(len(names))]
-        # Nobody meets himself while there are enough agents: who sits in the group that is being dealt comes later.
+        # No agent meets itself while there are enough agents: members of the group being dealt come later.
         sitting = dealt[len(dealt) - len(dealt) % seats :]
         free = seats - len(sitting)
         if len(names) >= seats and free < seats:
@@ -72,12 +72,12 @@ def balanced_groups(agents: Sequence[str], seats: int, rounds: int, seed: int = 
 
 
 def group_seed(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: int | str) -> int:
-    """The number (below 2**48) of a group's deal `index`; it does not depend on who else is in the league.
+    """The number (below 2**48) of a group's deal `index`; it does not depend on the other agents of the league.
 
-    Agents that play alone all get the same deals, so that their results differ by what they do.
+    In games of one player all agents get the same deals, so that their results differ only by their play.
 
     Args:
-        seed: of a league whose seed is public; `None` where a secret decides what is dealt (`asobiba.arena.secret`).
+        seed: of a league whose seed is public; `None` where a secret decides the deals (`asobiba.arena.secret`).
     """
     text = json.dumps([ruleset.game.name, sorted(group) if len(group) > 1 else [], seed, index])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
@@ -88,7 +88,7 @@ def seatings(ruleset: Ruleset, group: Sequence[str], seed: int | None, index: in
 
     Up to `MOST_SEATS_PERMUTED` seats these are all permutations. With more, an order round the table is drawn from the
     seed and turned through all seats. Successive seeds change the neighbours: in `neighbour_orders(len(group))`
-    seeds everybody follows everybody else.
+    seeds every agent follows every other.
     """
     members = sorted(group)
     if len(members) <= MOST_SEATS_PERMUTED:
@@ -114,9 +114,9 @@ def neighbour_orders(seats: int) -> list[list[int]]:
 
 
 def strangers(game: Game, agents: Iterable[str]) -> frozenset[str]:
-    """The agents whose code is not ours: who meets them gets another deal in every seating.
+    """The third-party agents; their opponents get another deal in every seating.
 
-    They may remember the first game of a deal when they sit at the other seat, and know then what is hidden.
+    They may remember the first game of a deal when they sit at another seat, and then know hidden information.
     """
     return frozenset(name for name in dict.fromkeys(agents) if contained(game, name))
 

@@ -1,4 +1,4 @@
-"""The tables of a store, how they are made, and how older ones are brought up to date (with Alembic).
+"""The tables of a store, their creation, and their upgrade from older formats (with Alembic).
 
 `matches.content` and `matches.seal` are digests of a match (`asobiba.arena.seals`), `matches.sequence` is its place in the
 list of its ruleset's matches (`asobiba.arena.ledger`).
@@ -79,13 +79,13 @@ SEATS = sa.Table(
 
 
 def create(connection: sa.Connection) -> None:
-    """Makes the tables, inside a transaction that keeps others out."""
+    """Creates the tables, inside an exclusive transaction."""
     TABLES.create_all(connection)
     connection.execute(META.insert().values(name="format", value=FORMAT))
 
 
 def lock(connection: sa.Connection) -> None:
-    """Waits until nobody else writes (a writing transaction of SQLite is alone anyway)."""
+    """Waits until no other process writes (SQLite's write transactions are exclusive anyway)."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(742837460)"))
 
@@ -98,7 +98,7 @@ def format_of(connection: sa.Connection) -> str | None:
 
 
 def missing_tables(found: str | None, present: set[str]) -> set[str]:
-    """The tables that a store of this format should have and has not."""
+    """The tables that a store of this format lacks."""
     return set(TABLES.tables) - present - (set() if found == FORMAT else _SINCE_3)
 
 

@@ -1,9 +1,9 @@
-"""Digests of matches, worked out for a million of them at once.
+"""Digests of matches, computed for a million of them at once.
 
-A match's seal is a 63-bit hash over all that its rows in the tables `matches` and `seats` say, and over `content`, the
+A match's seal is a 63-bit hash over its rows in the tables `matches` and `seats`, and over `content`, the
 digest of its texts and bytes (actions, detail, final state, containment), which ratings do not read. So a table of results can be compared
-with its seals in a moment, and a match with its content when it is shown or verified. A seal finds what was changed; who
-changes the seal too is found by playing the match again (`asobiba league verify`).
+with its seals in a moment, and a match with its content when it is shown or verified. A seal reveals a change; a change
+of the seal too is found by playing the match again (`asobiba league verify`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def text_hash(text: str | bytes) -> int:
 
 
 def content(actions: bytes, detail: str, digest: str, contained: str) -> int:
-    """The digest of what ratings do not read of a match."""
+    """The digest of the parts of a match that ratings do not read."""
     return text_hash(b"\0".join([detail.encode(), digest.encode(), contained.encode(), bytes(actions)]))
 
 
@@ -34,7 +34,7 @@ def seals(keys: Sequence[str] | np.ndarray, numbers: Sequence[np.ndarray]) -> np
 
     Args:
         keys: `Match.key` of each, 32 hexadecimal digits: text, or `(n,)` bytes.
-        numbers: arrays `(n,)` or `(n, k)` of integers and floats, in an order that everybody keeps to.
+        numbers: arrays `(n,)` or `(n, k)` of integers and floats, in a fixed order.
     """
     n = len(keys)
     digits = (

@@ -1,9 +1,9 @@
-"""The secret that a league's randomness follows from, until it is published.
+"""The secret from which a league's randomness follows, until it is published.
 
-A `Match` is public: who plays, and the number of the deal. The seeds of its game and of its agents are HMAC-SHA256 of that,
-under 128 bits that nobody knows who plays: the numbers tell nothing about each other. When a league is published, its
-secret is, and everybody can play all its games again. Whoever saw the commitment (SHA-256 of the secret) before knows that
-it is the same.
+A `Match` is public: the agents, and the number of the deal. The seeds of its game and of its agents are HMAC-SHA256 of
+that, under 128 bits that no player knows, so no seed reveals another. When a league is published, its secret is
+published too, and everybody can play all its games again. The commitment (SHA-256 of the secret), announced before,
+proves that the secret is the same.
 
 Source: Krawczyk, Bellare, Canetti, "HMAC: Keyed-Hashing for Message Authentication", RFC 2104, 1997.
 """
@@ -26,11 +26,11 @@ BYTES = 16
 
 @dataclass(frozen=True)
 class Secret:
-    """The secret that the seeds of many matches follow from.
+    """The secret from which the seeds of many matches follow.
 
     Args:
         bits: 16 random bytes.
-        seed: the seed that `bits` follow from, if they do: then nothing is secret.
+        seed: the seed from which `bits` follow, if there is one: then nothing is secret.
     """
 
     bits: bytes = field(repr=False)
@@ -38,17 +38,17 @@ class Secret:
 
     @classmethod
     def draw(cls) -> Secret:
-        """A new one, from the operating system's generator."""
+        """Draws a new secret from the operating system's generator."""
         return cls(secrets.token_bytes(BYTES))
 
     @classmethod
     def of_seed(cls, seed: int) -> Secret:
-        """The one that everybody can derive from a seed: for games that shall come out the same again."""
+        """The secret that everybody can derive from a seed: for reproducible games."""
         return cls(hashlib.sha256(f"asobiba public seed {seed}".encode()).digest()[:BYTES], seed)
 
     @classmethod
     def of_text(cls, text: str) -> Secret:
-        """A published one.
+        """Reads a published secret.
 
         Raises:
             AsobibaError: if the text is not 32 hexadecimal digits.
@@ -60,7 +60,7 @@ class Secret:
 
     @classmethod
     def chosen(cls, seed: int | None = None, text: str | None = None) -> Secret:
-        """Of a seed, of the text of a published secret, or a new one if neither is given."""
+        """The secret of a seed or of a published secret's text; a new one if neither is given."""
         if seed is not None and text is not None:
             raise AsobibaError("give --seed or --secret, not both")
         return cls.of_text(text) if text is not None else cls.draw() if seed is None else cls.of_seed(seed)
@@ -72,7 +72,7 @@ class Secret:
 
     @property
     def commitment(self) -> str:
-        """SHA-256 of `text`, 64 hexadecimal digits: tells nothing, and fits no other secret.
+        """SHA-256 of `text`, 64 hexadecimal digits: it reveals nothing, and fits no other secret.
 
         In a shell: `printf %s SECRET | sha256sum`.
         """
@@ -93,7 +93,7 @@ class Secret:
         return f"The seeds followed from --secret {self.text} (compare: printf %s {self.text} | sha256sum)"
 
     def number(self, *what: Any) -> int:
-        """63 bits for a purpose, such as `("game", ...)`: text and integers, in an encoding without ambiguity."""
+        """63 bits for a purpose, such as `("game", ...)`: text and integers, in an unambiguous encoding."""
         text = json.dumps(what, separators=(",", ":"))
         return int.from_bytes(hmac.digest(self.bits, text.encode(), "sha256")[:8], "big") >> 1
 

@@ -18,7 +18,7 @@ from asobiba.arena.secret import Secret
 from asobiba.core import AsobibaError, Ruleset
 
 LEAST_PAIRS = 20
-"""Before so many the variance of the pairs' scores is not known well enough to decide."""
+"""Least number of pairs before a decision; with fewer, the variance of their scores is not known well enough."""
 
 
 def expected_score(elo: float) -> float:
@@ -33,7 +33,7 @@ class SequentialTest:
     Args:
         elo0, elo1: the hypotheses, in Elo.
         alpha: the probability to accept `elo1` though `elo0` is true.
-        beta: the other way round.
+        beta: the probability of the opposite error.
     """
 
     elo0: float = 0.0
@@ -49,7 +49,7 @@ class SequentialTest:
         self.pairs = [0] * 5
 
     def add(self, score: float) -> None:
-        """A pair in which A scored 0 to 1, draws half."""
+        """Adds a pair in which A scored 0 to 1, with draws as one half."""
         self.pairs[round(4 * score)] += 1
 
     @property
@@ -109,10 +109,10 @@ def run_test(
     """Plays pairs until the test is decided or `most` games are played; yields the records of each batch.
 
     Args:
-        secret: that the seeds follow from; a new one if none is given.
+        secret: from which the seeds follow; by default a new one.
 
     Raises:
-        AsobibaError: if it is no game of two, or the agents are the same.
+        AsobibaError: if it is not a game of two players, or the agents are the same.
     """
     if ruleset.num_players != 2 or len(set(agents)) != 2:
         raise AsobibaError("a test is between two different agents in a game of two players")

@@ -1,4 +1,4 @@
-"""A match on record, shown again: text, film, picture."""
+"""Shows a recorded match as text, film or picture."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def headline(record: MatchRecord) -> str:
 
 
 def replay_text(record: MatchRecord, seat: int | None = None) -> str:
-    """Every position and move as text; `seat` shows what this seat knew, and no moves."""
+    """Every position and move as text; with `seat` only the knowledge of this seat, and no moves."""
     ruleset = record.match.ruleset()
     parts = [headline(record)]
     for state, action in replay(record):
@@ -45,9 +45,9 @@ def replay_text(record: MatchRecord, seat: int | None = None) -> str:
 
 
 def record_json(record: MatchRecord) -> dict[str, Any]:
-    """A record as plain data: what `Ruleset.replay` of the JavaScript package takes. Actions are in base 64.
+    """A record as plain data, for `Ruleset.replay` of the JavaScript package. Actions are in base 64.
 
-    The plies of an opening are actions as all others there, from the game's own start.
+    Opening plies are ordinary actions there, from the game's own start.
     """
     match = record.match
     plain = match.ruleset().unopened

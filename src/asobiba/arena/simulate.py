@@ -25,8 +25,9 @@ _DAYS = 20
 
 @dataclass(frozen=True)
 class Point:
-    """State after so many games per agent: the rank correlation of the ratings with the truth, of the agents
-    that have come so far (the thinned schedule has them come one day after another)."""
+    """A point of the curve: games per agent, and the rank correlation of the ratings with the truth, over the agents
+    that have entered so far (in the thinned schedule they enter on successive days).
+    """
 
     games: float
     correlation: float
@@ -134,7 +135,7 @@ def _thinned(field: _Field, budget: int) -> Iterator[None]:
     first, second = (side.ravel() for side in np.meshgrid(references, references))
     for _ in range(4):
         field.play(first[first < second], second[first < second])
-    # Each agent plays with those that it meets when it comes and with those that come later: budget games in the mean.
+    # Each agent plays those that it meets on entering and those that enter later: budget games on average.
     opponents = min(OPPONENTS, max(1, (budget - REFERENCES) // 2), n - 1)
     field.present = present = references
     for day in np.array_split(newcomers, min(_DAYS, max(1, len(newcomers)))):
@@ -143,7 +144,7 @@ def _thinned(field: _Field, budget: int) -> Iterator[None]:
         field.fit(10)
         pool = present if len(present) > opponents else np.concatenate([present, day])
         ranked = pool[np.argsort(field.ratings[pool])]
-        # Every newcomer has its own grid over the ratings, shifted at random, so that nobody defends against all.
+        # Every newcomer has its own grid over the ratings, shifted at random, so that no agent defends against all.
         lowest, highest = field.ratings[ranked[0]], field.ratings[ranked[-1]]
         for k in range(opponents):
             target = lowest + (highest - lowest) * (k + field.generator.random(len(day))) / opponents

@@ -34,8 +34,8 @@ class Standing:
         score: the share of opponents beaten, ties half, over all games (`None` for one player).
         seat_scores: the same from each seat.
         mean_return: the mean sum of rewards.
-        illegal, crashes, time_outs: games that this agent lost for that reason.
-        truncated: games of its that reached the longest length.
+        illegal, crashes, time_outs: games that the agent lost for each of these reasons.
+        truncated: its games that reached the greatest length.
         moves: mean length of its games.
         milliseconds: mean time that it takes for a move.
     """
@@ -77,8 +77,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Standings:
-    """A whole table: lines in order of rank, cells by pair of agents, how often games ended for which reason, and what the
-    seeds followed from, in words."""
+    """A whole table: lines in order of rank, cells by pair of agents, counts of the reasons for which games ended, and
+    the origin of the seeds, in words.
+    """
 
     ruleset: Ruleset
     level: float
@@ -109,7 +110,7 @@ def as_result(record: MatchRecord, number: int = 0) -> Result:
 
 
 def standings(ruleset: Ruleset, results: Sequence[Result], level: float = 0.95, seeds: str = "") -> Standings:
-    """The table of these results; `seeds` says what their seeds followed from."""
+    """The table of these results; `seeds` names the origin of their seeds."""
     found = Results.of(results)
     alone = ruleset.num_players == 1
     ratings = mean_return(found, level) if alone else bradley_terry(found, level)
@@ -218,8 +219,9 @@ _SUBMITTED = re.compile(r"\w+:(?:.*[/\\])?submissions[/\\][^/\\]+[/\\](.+)-([0-9
 
 
 def shown_names(agents: Sequence[str]) -> dict[str, str]:
-    """What tables call each of these agents: submitted ones by the name that they declare, which need not be its only
-    bearer's, so that two of one name are told apart by the digests of their files."""
+    """The names of these agents in tables. Submitted agents have the names that they declare; two agents of the same
+    name are told apart by the digests of their files.
+    """
     found = {text: match for text in agents if (match := _SUBMITTED.fullmatch(text))}
     taken = [*(match[1] for match in found.values()), *(text for text in agents if text not in found)]
     return {
@@ -293,7 +295,7 @@ def to_markdown(table: Standings) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as it stands in Markdown, whatever is in it: no markup, no HTML, no link, no new line, nothing unprintable."""
+    """A text escaped for Markdown: no markup, no HTML, no link, no line break, nothing unprintable."""
     shown = "".join(f"\\{c}" if c in "\\`*_[]<>|~!" else c for c in printable(text).replace("&", "&amp;"))
     return " ".join(shown.replace("://", ":\u200b//").split())
 

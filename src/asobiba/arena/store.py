@@ -1,4 +1,4 @@
-"""Store of results: a SQLite file by default, PostgreSQL by URL. Every match stands in it once."""
+"""Store of results: a SQLite file by default, PostgreSQL by URL. Every match is stored once."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ __all__ = ["MIXED", "DamagedStore", "Result", "Store", "StoreError", "chosen_sto
 _CHUNK = 1000
 """Records of one statement."""
 MIXED = "mixed"
-"""Instead of a digest, where a league's matches were played by more than one edition of the code."""
+"""Stands for the digest if a league's matches were played by more than one edition of the code."""
 
 
 class DamagedStore(StoreError):
-    """A store with matches that do not agree with themselves, or whose list is not whole.
+    """Raised for a store with matches that do not agree with their seals, or with an incomplete list.
 
     Args:
         numbers: of these matches.
@@ -120,7 +120,7 @@ class Store:
             copy.unlink()
 
     def _upgrade_aside(self, path: Path) -> None:
-        """An older store that is only read stays as it is: a copy of it is upgraded, and goes when this is closed."""
+        """Upgrades a copy of an older store that is only read; the copy is deleted when this store is closed."""
         self._engine.dispose()
         self._temporary = tempfile.TemporaryDirectory(prefix="asobiba-store-")
         copy = Path(self._temporary.name) / path.name
@@ -169,7 +169,7 @@ class Store:
 
     @property
     def _reader(self) -> sa.Engine:
-        """Shows one state of the store, whatever others write meanwhile."""
+        """A connection that sees one snapshot of the store, whatever others write meanwhile."""
         if self._engine.dialect.name == "postgresql":
             return self._engine.execution_options(isolation_level="REPEATABLE READ")
         return self._engine
@@ -190,10 +190,10 @@ class Store:
         return self._known[key]
 
     def write(self, records: Iterable[MatchRecord], secret: Secret | None = None) -> int:
-        """Adds records in one transaction and returns how many were new; a match that is there already stays as it is.
+        """Adds records in one transaction and returns how many were new; a match that is already there is not changed.
 
         Args:
-            secret: that the seeds of all these matches follow from.
+            secret: from which the seeds of all these matches follow.
 
         Raises:
             ValueError: if they do not.
@@ -201,7 +201,7 @@ class Store:
         known = dict(self._known)
         try:
             with self._connection(write=True) as connection:
-                schema.lock(connection)  # two that write the same matches do it one after the other
+                schema.lock(connection)  # writers of the same matches take turns
                 found = list(records)
                 _require_seeds(found, secret)
                 parts = [found[k : k + _CHUNK] for k in range(0, len(found), _CHUNK)]
@@ -293,7 +293,7 @@ class Store:
             return found
 
     def publish_secrets(self, ruleset: Ruleset) -> None:
-        """Ends the secrets of this ruleset: they are no secrets any more, and further matches get a new one."""
+        """Publishes the secrets of this ruleset; further matches get a new one."""
         if not any(one.secret is None and one.commitment for one in self.secrets(ruleset)):
             return
         with self._connection(write=True) as connection:
@@ -330,7 +330,8 @@ class Store:
 
     def code(self, ruleset: Ruleset) -> str | None:
         """The digest of the code that played the matches of this ruleset, `MIXED` if there was more than one, `None` if
-        it was not noted."""
+        unknown.
+        """
         with self._connection() as connection:
             number = self._number(connection, ruleset)
             return None if number is None else self._code(connection, number)
@@ -360,10 +361,11 @@ class Store:
 
         Args:
             undamaged: the sound ones, instead of refusing.
-            contents: whether to look at what ratings do not read too, such as actions; a few seconds for a million matches.
+            contents: whether to check also the parts that ratings do not read, such as actions; a few seconds for a
+                million matches.
 
         Raises:
-            DamagedStore: if there are matches that do not agree with their seals, or the list is not whole.
+            DamagedStore: if there are matches that do not agree with their seals, or the list is incomplete.
         """
         found = self.examine(ruleset)
         changed: set[int] = set()
@@ -377,7 +379,7 @@ class Store:
         return found.results if kept.all() else found.results.take(np.flatnonzero(kept))
 
     def examine(self, ruleset: Ruleset) -> Examined:
-        """The sound results under this ruleset, and what is wrong with the others and the list."""
+        """The sound results under this ruleset, and the faults of the others and of the list."""
         with self._connection() as connection:
             number = self._number(connection, ruleset)
             return Examined(Results.of([])) if number is None else read_results(connection, number, ruleset.num_players)
@@ -441,7 +443,7 @@ class Store:
             raise DamagedStore(self.place, [row.id]) from None
 
     def listed(self, ruleset: Ruleset, numbers: Sequence[int] | None = None) -> Iterator[Listed]:
-        """The matches of this ruleset (with these numbers) in the order of their list; what is damaged is left out."""
+        """The matches of this ruleset (with these numbers) in the order of their list, without damaged ones."""
         with self._connection() as connection:
             ruleset_number = self._number(connection, ruleset)
             here = MATCHES.c.ruleset == ruleset_number
@@ -508,7 +510,7 @@ def _record(row: Any, seats: Sequence[Any]) -> MatchRecord:
     """The record that these rows hold.
 
     Raises:
-        ValueError: if it does not agree with its digests, or has not all its seats.
+        ValueError: if it does not agree with its digests, or lacks a seat.
     """
     match = Match(row.game, row.version, json.loads(row.parameters), tuple(s.name for s in seats), row.seed)
     if row.bits is not None:

@@ -1,4 +1,4 @@
-"""Where a store of results lies, and connections to it: a SQLite file, or PostgreSQL by URL."""
+"""The place of a store of results, and connections to it: a SQLite file, or PostgreSQL by URL."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def connect(url: sa.URL, path: Path | None, *, writes: bool, frozen: bool = Fals
     Args:
         url, path: as `url_of` gives them.
         writes: whether it may be written.
-        frozen: it lies on a medium that nobody can write.
+        frozen: whether it lies on a read-only medium.
 
     Raises:
         StoreError: if there is no driver, or the URL is none.
@@ -118,7 +118,7 @@ def connect(url: sa.URL, path: Path | None, *, writes: bool, frozen: bool = Fals
             place = path.absolute().as_uri() + how
             engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(place, uri=True, timeout=30))
         else:
-            # A database without an encoding of its own gives bytes, unless it is told what text is.
+            # A database without an encoding returns bytes, unless the connection names one.
             text = {"client_encoding": "utf8"} if url.get_backend_name() == "postgresql" else {}
             engine = sa.create_engine(url, connect_args=text)
     except ModuleNotFoundError as error:
@@ -142,9 +142,9 @@ def _write_ahead(connection: Any, _: Any) -> None:
     _by_hand(connection, _)
     cursor = connection.cursor()
     cursor.execute("PRAGMA busy_timeout=30000")
-    # Readers do not wait for the writer, and a killed process leaves whole transactions.
+    # Readers do not wait for the writer, and a killed process leaves only whole transactions.
     deadline = time.monotonic() + 30
-    while True:  # another process may be doing the same with a new file; that is not waited for by the timeout
+    while True:  # another process may be doing the same with a new file; the timeout does not cover that
         try:
             cursor.execute("PRAGMA journal_mode=WAL")
             break

@@ -16,7 +16,7 @@ def load_agent(game: Game, argument: str) -> Agent:
     """The loader behind `rules:FILE` (entry point of the group `asobiba.agent_loaders`).
 
     Raises:
-        GameParameterError: if the game has no strategies of this kind, or the file is none (naming line and reason).
+        GameParameterError: if the game has no strategies of this kind, or the file is not one (with line and reason).
     """
     for package in agent_packages(game.name):
         read = getattr(importlib.import_module(package), "strategy_file", None)

@@ -1,7 +1,7 @@
-"""Entering an agent: it is checked, plays the reference agents at once, and gets its place.
+"""Enters an agent: checks it, plays it against the reference agents at once, and gives its place.
 
 The paper's thinned schedule: about 10 reference agents first (a provisional rating at once), then about 100 opponents
-spread evenly over the ratings, then defence against newcomers, which is those newcomers' entry.
+spread evenly over the ratings, then defence against newcomers, as part of those newcomers' entry.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ _WHAT = "a strategy (.py, .yaml), a policy (.safetensors, or a .zip of Stable-Ba
 
 
 def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
-    """The agent that a submitted file is: a strategy (`.py`; `.yaml`: rules), a policy (`.safetensors`, `.zip`), or a
+    """The agent for a submitted file: a strategy (`.py`; `.yaml`: rules), a policy (`.safetensors`, `.zip`), or a
     program.
 
-    The file is copied into `folder` under a name and a digest of its content, so that what played stays what it was. The name
-    is the file's own; with `game` a strategy is built first, in a contained process if it is code, and its own name is taken.
+    The file is copied into `folder` under a name and a digest of its content, so that the player cannot change later.
+    The name is the file's own; with `game` a strategy is built first (in a contained process if it is code), and the
+    name that it declares is taken.
 
     Raises:
-        AsobibaError: if there is no such file, or it is none of these.
+        AsobibaError: if there is no such file, or it is of another kind.
     """
     path = Path(file)
     if not path.is_file():
@@ -62,7 +63,7 @@ def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
         raise AsobibaError(f"{path} is none of what can be submitted, and not executable as a program; submit {_WHAT}")
     name = path.stem if game is None else _declared(game, kind, path) or path.stem
     digest = hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()
-    # The name becomes part of an agent's text, in which blanks, commas and quotes mean something.
+    # The name becomes part of an agent's text, where blanks, commas and quotes have a meaning.
     stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (name, path.suffix))
     place = folder / f"{stem}-{digest}{suffix}"
     if re.search(r"[\s,'\"=]", str(folder)):
@@ -77,7 +78,7 @@ def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
 
 
 def _declared(game: Game, kind: str, path: Path) -> str:
-    """The name that a strategy declares, or nothing. What is wrong with it is told of the file that was given."""
+    """The name that a strategy declares, or nothing. Errors name the file that was given."""
     if kind == "rules":
         with closing(load_agent(game, str(path))) as agent:
             return str(agent.name)
@@ -104,11 +105,11 @@ def submit(
         ruleset: the game and its parameters.
         text: the agent.
         store: of the league.
-        executor: who plays.
+        executor: plays the matches.
         games: against each opponent, seats swapped.
         opponents: of the second round, spread evenly over the ratings.
-        secret: that the seeds of the matches follow from; the store's own if none is given.
-        report: told which round it is, how many games it has, and the records as they come.
+        secret: from which the seeds of the matches follow; by default the store's own.
+        report: called with the round, its number of games, and the records as they come.
 
     Raises:
         RefusedAgent, UnknownAgent: if the agent cannot play this game.

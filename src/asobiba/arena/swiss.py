@@ -1,4 +1,4 @@
-"""A Swiss tournament: rounds in which those of about equal points meet."""
+"""A Swiss tournament: in every round agents of about equal points meet."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def play_swiss(
     play: Callable[[list[Match]], Iterable[list[MatchRecord]]],
     store: Store,
 ) -> Iterator[dict[str, float]]:
-    """Plays the rounds; what a round needs and the store holds is not played again.
+    """Plays the rounds; matches that the store holds are not played again.
 
     Args:
-        agents: who takes part.
-        rounds: how many.
+        agents: the participants.
+        rounds: number of rounds.
         games: of each meeting, seats swapped.
         seed: of the tournament, if it is public.
         play: plays matches, writes them to `store`, and yields their records.
-        store: where the results are.
+        store: holds the results.
 
     Yields:
-        After each round everybody's points so far: one for a win, half for a draw.
+        After each round every agent's points so far: one for a win, half for a draw.
 
     Raises:
-        AsobibaError: if it is no game of two.
+        AsobibaError: if it is not a game of two players.
     """
     if ruleset.num_players != 2:
         raise AsobibaError(

@@ -12,7 +12,7 @@ from asobiba.arena.ratings import Rating, agent_names, ranked
 from asobiba.arena.results import Result, Results
 
 MOST_MATCHES = 20_000
-"""The model takes one match after another; of more than these, so many are taken at even distances."""
+"""The most matches that the model takes, one after another; of more, it takes this many at even distances."""
 
 
 def plackett_luce(results: Sequence[Result], level: float = 0.95, seed: int = 0) -> list[Rating]:

@@ -1,9 +1,9 @@
 """Agents whose code may run inside the referee's process.
 
-The code of asobiba itself, and of the package that brings the game (its rules run there anyway), is trusted. Files,
-programs and agents of other packages are not, until somebody says so: each of them thinks in a contained process of its
-own (`asobiba.protocols`), so that none can read the opponent's state, the generator or the record that is being written.
-No module of an untrusted package is imported here.
+The code of asobiba itself, and of the package that provides the game (its rules run there anyway), is trusted. Files,
+programs and agents of other packages are untrusted by default: each of them runs in a separate contained process
+(`asobiba.protocols`), so that it cannot read the opponent's state, the generator or the record being written. No module
+of an untrusted package is imported here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OWN = "asobiba"
 
 
 class UncontainedProgram(AsobibaError, RuntimeError):
-    """A loader that says that it starts programs, and does not say how it contains them."""
+    """Raised for a loader that declares that it starts programs, but not how it contains them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ EVERYBODY = Trust(everybody=True)
 def trusted(game: Game, text: str, trust: Trust = NOBODY) -> bool:
     """Whether this agent may think inside the referee's process.
 
-    Of a program that a loader starts (`asobiba.core.agent_loader`), what thinks is outside in any case.
+    A program that a loader starts (`asobiba.core.agent_loader`) thinks outside in any case.
     """
     if trust.includes(text):
         return True
@@ -72,7 +72,7 @@ def trusted(game: Game, text: str, trust: Trust = NOBODY) -> bool:
 
 
 def contained(game: Game, text: str, trust: Trust = NOBODY) -> bool:
-    """Whether this agent, or the program that it speaks for, thinks in a contained process."""
+    """Whether this agent, or the program behind it, thinks in a contained process."""
     if trust.includes(text):
         return False
     loader = _loader(text)
@@ -100,7 +100,7 @@ def make_trusted(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
 
 
 def make_player(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
-    """The agent that sits at the table: the agent itself, or the one that speaks to its contained process."""
+    """The agent that takes the seat: the agent itself, or a proxy for its contained process."""
     if not trusted(game, text, trust):
         return HostedAgent(game, text)
     agent = make_trusted(game, text, trust)
@@ -115,7 +115,7 @@ def make_player(game: Game, text: str, trust: Trust = NOBODY) -> Agent:
 
 @cache
 def _starts(loader: EntryPoint) -> Starts:
-    """Programs that a loader starts: what it declares, if it is asobiba's own; others are not imported here to ask them."""
+    """A loader's declaration, if the loader is asobiba's own; others are not imported here."""
     return getattr(loader.load(), "starts", "code") if _distribution(loader) == _OWN else "code"
 
 
@@ -136,7 +136,7 @@ def _distribution(entry: EntryPoint) -> str:
 
 @cache
 def _home(game: str) -> str:
-    """The distribution that brings the game; one that is registered in this process comes from whoever runs it."""
+    """The distribution that provides the game; a game registered in this process belongs to the user who runs it."""
     for entry in entry_points(group="asobiba.games"):
         if entry.name.partition("-v")[0] == game:
             return _distribution(entry)

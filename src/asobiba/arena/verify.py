@@ -1,4 +1,4 @@
-"""Compares a store, or a published league, with what its games come to when they are played again."""
+"""Verifies a store, or a published league, by playing its games again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from asobiba.core import AsobibaError, Ruleset
 _PART = 50
 """Matches that a process gets at a time."""
 _ALONE = 1000
-"""So few matches need no other processes."""
+"""Up to this many matches are played without other processes."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ def verify_store(
     """Plays the matches of a ruleset again and compares all that the rules decide with what is on record.
 
     Args:
-        sample: only so many, drawn at random; matches that lack a part or do not agree with their digests are found
-            among all.
+        sample: number of matches to play, drawn at random; matches that lack a part or do not agree with their digests
+            are found among all.
         seed: of the sample.
-        report: told how many of how many have been played.
+        report: called with the number of matches played and the total.
         jobs: processes that play.
     """
     examined = store.examine(ruleset)
@@ -66,7 +66,7 @@ def verify_store(
 
 
 def _struck(listed: Iterable[Listed], waiting: dict[str, str]) -> Iterator[Listed]:
-    """The same matches; what has come is taken out of `waiting`."""
+    """The same matches; removes those that have come from `waiting`."""
     for one in listed:
         waiting.pop(f"match {one.number}", None)
         yield one
@@ -79,7 +79,7 @@ def verify_folder(
     report: Callable[[int, int], None] | None = None,
     jobs: int = 1,
 ) -> Verified:
-    """The same for a published league: its records are compared with the page, the table and the rules.
+    """Verifies a published league: compares its records with the page, the table and the rules.
 
     Args:
         folder: with `records.xz` and what `asobiba league publish` wrote beside it; or the file itself.
@@ -108,7 +108,7 @@ def _drawn(numbers: np.ndarray, sample: int | None, seed: int) -> np.ndarray:
 def play_again(
     listed: Iterable[Listed], total: int, jobs: int = 1, report: Callable[[int, int], None] | None = None
 ) -> list[tuple[str, str]]:
-    """Plays `total` matches again, on some cores, and returns those that do not agree, in order: what and why."""
+    """Plays `total` matches again, on several cores; returns those that do not agree, in order, with the reason."""
     found: dict[int, list[tuple[str, str]]] = {}
     done = 0
     for number, size, faults in _parts(iter(listed), total, jobs):

@@ -1,8 +1,8 @@
-"""The process in which agents think: killed and replaced when one of them crashes it or oversteps its time.
+"""The process in which agents think; it is killed and replaced when an agent crashes it or oversteps its time.
 
-The process tells through shared memory which seat thinks since when, and which actions the game took so far, so that
-whoever watches it knows whom to blame and what was played when it has to be killed. It also tells that it runs at all: a
-process that was stopped, or killed from outside, costs nobody a game; what it played is played again.
+Through shared memory the process reports which seat is thinking, since when, and the actions so far. So its parent
+knows the culprit and the course of the game when it has to kill the process. It also gives signs of life: a process
+that was stopped or killed from outside costs no agent a game; its games are played again.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _LOG_BYTES = 1 << 20
 _STALE = 1.0
 """Seconds without a sign of life after which a process is looked at from outside."""
 PASSWORDS = ("ASOBIBA_STORE", "PGPASSWORD")
-"""Variables that may hold the store's password, which workers do not need."""
+"""Environment variables that may hold the store's password; workers do not need it."""
 _context = multiprocessing.get_context("spawn")
 
 
 class WorkerError(AsobibaError, RuntimeError):
-    """A worker process that cannot do its work, for a reason that no agent is to blame for."""
+    """Raised when a worker process cannot do its work through no fault of an agent."""
 
 
 def _work(connection: Any, fields: Any, log: Any, terms: Terms) -> None:
@@ -96,7 +96,7 @@ def _work(connection: Any, fields: Any, log: Any, terms: Terms) -> None:
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why an agent cannot play."""
+    """The reason why an agent cannot play."""
 
     reason: str
 
@@ -122,7 +122,7 @@ def _watch(clock: SharedClock) -> None:
 
 
 class Worker:
-    """A worker process and the unit that it plays, seen from the process that started it."""
+    """A worker process and its unit, as seen by its parent."""
 
     def __init__(self, terms: Terms):
         self.unit: Unit | None = None
@@ -155,12 +155,12 @@ class Worker:
             self.connection.send((unit, suspects))
 
     def receive(self) -> tuple[list[MatchRecord], float] | None:
-        """Next message of the process: records and the seconds that they took, or `None` when its unit is done, which
-        then stands in `finished`, with what is to be played yet in `again`.
+        """Returns the next message of the process: records and the seconds that they took, or `None` when its unit is
+        done. The unit then stands in `finished`, matches still to be played in `again`.
 
         Raises:
             EOFError: if the process has died.
-            WorkerError: if something failed that no agent is to blame for.
+            WorkerError: for a failure that is no agent's fault.
             RefusedAgent: if the agent that was to be checked cannot play.
         """
         try:
@@ -190,17 +190,17 @@ class Worker:
         return None
 
     def _asked_for(self, records: Sequence[MatchRecord]) -> list[MatchRecord]:
-        """Those of the records that were asked for and have not come before."""
+        """The records that were asked for and have not come before."""
         left = {match.key for match in self.unit.matches} - self._done if self.unit is not None else set()
         fresh = {record.match.key: record for record in records if record.match.key in left}
         self._done |= fresh.keys()
         return list(fresh.values())
 
     def _missing(self, unit: Unit, failed: bool) -> list[Unit]:
-        """The part of a unit that is to be played again, though the process has finished with it.
+        """The part of a finished unit that must be played again.
 
         Raises:
-            WorkerError: if matches are missing time and again.
+            WorkerError: if matches are missing repeatedly.
         """
         rest = [match for match in unit.matches if match.key not in self._done]
         if unit.kind not in ("batch", "single") or not rest:
@@ -214,8 +214,9 @@ class Worker:
 
     @property
     def overdue(self) -> str | None:
-        """Why this process must be ended: `TIME_OUT` if the agent that thinks has overstepped its time, "stopped" if
-        something from outside has stopped it for long; else `None`."""
+        """The reason to end this process: `TIME_OUT` if the thinking agent has overstepped its time, "stopped" if
+        something outside has stopped the process for long; else `None`.
+        """
         started, beat = self._fields[STARTED], self._fields[BEAT]
         if self.unit is None or beat == 0:
             return None
@@ -226,12 +227,12 @@ class Worker:
         if started == 0:
             return None
         thought = beat - started - (self._fields[PAUSED] - self._fields[BEFORE])
-        # On a busy machine compiling takes long by the clock, so that a warm-up is judged by its processor time.
+        # On a busy machine compiling takes long by the clock, so a warm-up is judged by its processor time.
         late = thought > self._fields[ALLOWED] + TICK or 0 < self._fields[WARMING] < self._fields[CPU]
         return TIME_OUT if late else None
 
     def _silent(self, now: float, beat: float) -> str | None:
-        """The process gives no sign of life: is it stopped, or does an agent hold the interpreter?"""
+        """Handles a process without a sign of life: it is stopped, or an agent holds the interpreter."""
         pid = self.process.pid or 0
         if self._seen is None or self._seen[0] != beat:
             self._seen = (beat, now, cpu_seconds(pid))

@@ -17,17 +17,17 @@ from asobiba.arena.results import Result, Results
 
 _MOST_STEPS = 10_000
 _PATIENCE = 20
-"""Steps after which the change must have halved."""
+"""Number of steps in which the change must halve."""
 
 
 @dataclass(frozen=True)
 class _Points:
     """Counts of the matches of each pairing that gave its first agent 0 to 4 points: `(pairings, 5)`; `rows`, `columns`: the
-    two agents; `groups`: seeds under which the pairing met, with those that lack a game.
+    two agents; `groups`: seeds under which the pairing met, including incomplete ones.
 
     A match is two games with swapped seats: 4 points for two wins, 0 for two losses. At one win each the games'
-    tie-breaker decides: 3 for more, 1 for less, 2 for the same (or where the game has none). A draw counts half a game:
-    with a win 3 points, with a loss 1.
+    tie-breaker decides: 3 for more, 1 for less, 2 for equal (or without a tie-breaker). A draw counts half a game: with
+    a win 3 points, with a loss 1.
     """
 
     rows: np.ndarray
@@ -112,7 +112,7 @@ def weighted_degree(
     `tolerance`, or after `steps`.
 
     Args:
-        played: `(n, n)`, which pairs met (all, if not given). An agent's sums go over those that it met, and itself.
+        played: `(n, n)`, the pairs that met (all, if not given). An agent's sums go over those that it met, and itself.
     """
     met = _met(points, played)
     others = np.where(met, points / 4, 0.0)
@@ -130,7 +130,8 @@ def weighted_degree(
     for count in range(1, _MOST_STEPS + 1):
         fresh = step(weights)
         change = np.abs(fresh - weights).max()
-        # Where agents have met few others the steps may swing between two tables for ever; half-way between is rest.
+        # If agents have met few others, the steps may oscillate between two tables for ever; their mean is the fixed
+        # point.
         if count % _PATIENCE == 0:
             damped, least = damped or change > least / 2, change
         weights = (weights + fresh) / 2 if damped else fresh

@@ -1,4 +1,4 @@
-"""Agents: what plays. An agent is given a view, the state record as its seat may see it, and returns an action."""
+"""Agents. An agent gets a view, which is the state record as its seat may see it, and returns an action."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
 @dataclass(frozen=True)
 class Thinking:
-    """One compiled function by which an agent that is no kernel finds its answer, for targets without Python.
+    """A compiled function that computes the answer of an agent that is no kernel, for targets without Python.
 
     Args:
         function: `function(views, params, masks, *arrays, actions)` answers the first view.
-        arrays: what it works with, as it is when a game begins: by name, in the order of the arguments.
-        generator: which of them holds, in its first record, a generator that a game's seed starts (`seed_record`); "" for none.
+        arrays: its working arrays, as they are when a game begins: by name, in the order of the arguments.
+        generator: name of the array whose first record holds a generator started by the game's seed (`seed_record`); ""
+            for none.
     """
 
     function: Callable[..., Any]
@@ -55,16 +56,16 @@ class Thinking:
 class Agent(ABC):
     """A player of one game at a time.
 
-    Whoever runs an agent calls `begin` before every game, then `act` whenever it is the agent's turn. All randomness
+    The caller runs `begin` before every game, then `act` whenever it is the agent's turn. All randomness
     comes from the seed: the same seed and the same views give the same actions.
     """
 
     name: str = "agent"
     declared: str = ""
-    """The name that an agent of a file gave itself; its `name` is the text by which it was asked for."""
+    """The name that an agent in a file declares; its `name` is the text that requested it."""
 
     def prepare(self, ruleset: Ruleset) -> None:  # noqa: B027 - most agents play any ruleset
-        """Works out, once for all games of `ruleset`, what the agent needs; called before its first game.
+        """Prepares the agent, once for all games of `ruleset`; called before its first game.
 
         Raises:
             GameParameterError: if the agent cannot play these rules.
@@ -95,7 +96,7 @@ class Agent(ABC):
     def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray | None:
         """Actions for many independent games at once, or `None` if the agent can only play one game at a time.
 
-        Only agents without memory of a game can answer this; learned policies override it.
+        Only agents without memory of a game can do this; learned policies override it.
         """
         return None
 
@@ -128,8 +129,8 @@ class KernelAgent(Agent):
             `asobiba.core.random`), as NumPy field tuples.
         initial: the values that memory fields have when a game begins (others are zero); the agent's settings.
         name: how the agent is called in tables.
-        masks: whether the policy reads `legal`; without, a game with the kernel `is_legal` does not write it, and it is
-            arbitrary.
+        masks: whether the policy reads `legal`; if not, a game with the kernel `is_legal` does not write it, and its
+            contents are arbitrary.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class KernelAgent(Agent):
     def initial_for(self, ruleset: Ruleset) -> np.ndarray:
         """The memory record `(1,)` that games of this ruleset begin with, apart from the generator's fields.
 
-        An agent that works something out once for all games of a ruleset does so in `prepare` and keeps it here.
+        An agent that precomputes values for all games of a ruleset does so in `prepare` and stores them here.
         """
         return self.initial
 
@@ -186,7 +187,7 @@ class Hand:
 
     Args:
         ruleset: the game.
-        agents: one to four; `occupants` says which of them sits where.
+        agents: one to four; `occupants` gives their seats.
         count: the number of games.
 
     Attributes:
@@ -226,18 +227,18 @@ class Hand:
 
     @property
     def engine(self) -> Any:
-        """The loops with these agents' policies, for who asks them."""
+        """The loops with these agents' policies, for asking them."""
         return self._bind()[0]
 
     @property
     def dealer(self) -> Any:
-        """The loops with these agents' policies, for who begins games with them."""
+        """The loops with these agents' policies, for beginning games with them."""
         self._bind()
         return self._engine(self.ruleset.opening_plies > 0)
 
     @property
     def table(self) -> Table:
-        """Seats and their players, as the loops take them."""
+        """The seats and their players, as the loops take them."""
         return self._bind()[1]
 
     def begin(self, games: np.ndarray, seats: np.ndarray | int, seeds: np.ndarray) -> None:
@@ -299,7 +300,7 @@ class AgentDeclaration:
         name: lower case; the agent is called by `name` or `name:parameter=value,parameter=value`.
         make: builds the agent from its parameters (keyword arguments with defaults).
         description: one line.
-        source: where the literature describes it.
+        source: its description in the literature.
         deterministic: whether equal views give equal actions whatever the seed.
         league: whether a league without a list of agents includes it.
         kind: "classical" (written down), "learned" (from games), or "exact" (looks its moves up in a solved table).
@@ -408,12 +409,12 @@ Starts = Literal["nothing", "program", "code"]
 
 
 def agent_loader(starts: Starts) -> Callable[[_Loader], _Loader]:
-    """Declares what a loader of agents starts. One that declares nothing is taken for one that runs code.
+    """Declares what a loader of agents starts. A loader without a declaration is assumed to run code.
 
     Args:
         starts: "nothing": it reads data only. "program": it starts a program, contained by
-            `asobiba.protocols.sandbox.current()`, which the agent keeps as `sandbox`. "code": it runs what it is given in
-            its own process, so that leagues run all of it in a contained one.
+            `asobiba.protocols.sandbox.current()`, which the agent keeps as `sandbox`. "code": it runs the given code in
+            its own process, so leagues run the whole agent in a contained process.
     """
 
     def declare(loader: _Loader) -> _Loader:

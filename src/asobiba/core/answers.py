@@ -1,4 +1,4 @@
-"""Answers of agents, made into actions that can be put on record, whatever they are."""
+"""Converts arbitrary answers of agents into actions that can be recorded."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from asobiba.core import Ruleset
 
 _LONGEST = 500
-"""Characters of a message that stand on record."""
+"""Number of characters of a message that are recorded."""
 
 
 def read_answer(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
-    """An agent's answer as an action that can be put on record, and a remark if it was none.
+    """An agent's answer as an action that can be recorded, with a remark if it was no action.
 
-    An answer that is no integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every game's
-    engine takes for an illegal action.
+    An answer that is no integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every
+    game's engine treats as an illegal action.
     """
     if ruleset.discrete:
         try:
@@ -41,7 +41,7 @@ def read_answer(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
 
 
 def refused(ruleset: Ruleset, answer: Any) -> str:
-    """Remark on a number, or on numbers, that are no action."""
+    """The remark on a number, or numbers, that are no action."""
     if ruleset.discrete:
         return f"answered {answer}, actions are 0 to {ruleset.num_actions - 1}"
     return f"answered {_short(answer)}, expected finite numbers of shape {ruleset.action_space.shape}"
@@ -56,7 +56,7 @@ def _short(value: Any) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Message of an exception, whatever its `__str__` does."""
+    """The message of an exception, even if its `__str__` fails."""
     try:
         text = str(error)
     except BaseException as other:
@@ -65,13 +65,15 @@ def describe(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without what no database or terminal takes: lone surrogates, NUL and other control characters."""
+    """The text without characters that databases or terminals reject: lone surrogates, NUL and other control
+    characters.
+    """
     shown = text.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in shown)
 
 
 def no_action(ruleset: Ruleset) -> Any:
-    """Action on record for an answer that is none: -1, or not-a-number, which is illegal in every game."""
+    """The recorded action for an answer that is none: -1, or not-a-number, which is illegal in every game."""
     if ruleset.discrete:
         return np.int64(-1)
     box = ruleset.action_space

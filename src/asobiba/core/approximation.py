@@ -1,11 +1,11 @@
-"""Makes the numbers of `asobiba.core.coefficients`: `python -m asobiba.core.approximation` writes that file again.
+"""Computes the numbers of `asobiba.core.coefficients`: `python -m asobiba.core.approximation` writes that file again.
 
-Every number comes from mpmath, at 60 digits, by what is said here; nothing is taken from another library.
+Every number comes from mpmath, at 60 digits, by the methods described here; none is taken from another library.
 
 * Polynomials interpolate at the zeros of a Chebyshev polynomial, which is within a small factor of the best
   approximation; their coefficients are then rounded to `float64`.
-* Numbers that need more than 53 bits are sums of `float64`. A part that is multiplied by a whole number is cut off so
-  early that the product is exact.
+* Numbers that need more than 53 bits are sums of `float64`. A part that is multiplied by a whole number is short enough
+  for the product to be exact.
 * Tables hold a function's values at places that `asobiba.core.elementary` goes on from with a polynomial.
 """
 

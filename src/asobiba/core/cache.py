@@ -1,9 +1,9 @@
-"""The cache of generated code: where it lies, what it is named after, and how a module over a placeholder becomes real.
+"""The cache of generated code: its place, its names, and the binding of placeholder modules.
 
 Numba does not cache closures or functions that take functions, and its cache looks at one file only. So code that many
-games share is written as a real module over placeholder kernels; `bind_module` writes it again with a game's kernels in
-their place, into a folder named after the digest of everything that it reaches (see `asobiba.core.identity`). The second
-process starts without compiling, and an edited rule never meets a stale cache.
+games share is a real module over placeholder kernels; `bind_module` writes a copy with a game's kernels in their place,
+into a folder named after the digest of everything that it reaches (see `asobiba.core.identity`). The second process
+starts without compiling, and an edited rule never meets a stale cache.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BLOCK = re.compile(r"^# bind:.*?\n(.*?)^# end of bind\n", re.M | re.S)
 def bind_module(
     label: str, template: str, bindings: Mapping[str, Any], written: str = "", reached: Iterable[Any] = ()
 ) -> ModuleType:
-    """A module over placeholder kernels, with real ones in their place.
+    """Binds a module over placeholder kernels to real ones.
 
     `template` names a module that imports its placeholders in one block, between a line that begins with `# bind:` and
     the line `# end of bind`. The block is replaced: a function stands as an import of it under the name that it is
@@ -68,7 +68,7 @@ def bind_module(
             functions.append(value)
     head = f"# Written by asobiba.core.cache from {template}: edit that, this is overwritten.\n"
     text = head + source[: block.start()] + "\n".join([*lines, written]) + "\n" + source[block.end() :]
-    # Whatever else the template reaches counts too.
+    # Everything else that the template reaches counts too.
     shared = [value for value in vars(module).values() if python_function(value) is not None]
     return load_generated(label, [*functions, *shared], text)
 
@@ -103,7 +103,7 @@ def load_generated(label: str, functions: Iterable[Any], source: str) -> ModuleT
 
 
 class _CodeFiles(IndexDataCacheFile):
-    """The machine code of a function: a file for each signature, named after all that it was made from.
+    """The machine code of a function: a file for each signature, named after all of its sources.
 
     Numba numbers these files and keeps an index of them. Processes that compile at the same time take the same number,
     and one is then given the other's machine code, for records of another layout: it writes where it must not.
@@ -131,7 +131,7 @@ class _CodeFiles(IndexDataCacheFile):
             return
         name = self._name_of(key)
         self._save_data(name, data)
-        # Files that earlier sources left, which are not overwritten.
+        # Files of earlier sources; they are not overwritten.
         sweep(Path(self._cache_path), f"{self._base}.*.nbc", Path(self._data_path(name)))
 
     def flush(self) -> None:
@@ -176,8 +176,9 @@ class _Cache(FunctionCache):
 
 
 class LateCache:
-    """The disk cache of a compiled function, made at its first call, when the functions that are defined further down
-    in its file are known too."""
+    """The disk cache of a compiled function, made at its first call, when the functions defined further down in its
+    file are known too.
+    """
 
     def __init__(self, dispatcher: Any):
         self._dispatcher = dispatcher

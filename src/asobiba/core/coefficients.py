@@ -1,4 +1,4 @@
-"""Numbers of `asobiba.core.elementary`, written by `python -m asobiba.core.approximation`, which says what they are."""
+"""Numbers of `asobiba.core.elementary`, written by `python -m asobiba.core.approximation`, which describes them."""
 
 import numpy as np
 

@@ -1,18 +1,18 @@
 """Elementary functions with the same bytes on every machine.
 
-`math.sin` and its like are the machine's: each C library has its own, and one library several, chosen by the
-processor. The functions here are made of additions, multiplications, divisions, square roots and bit operations of
+`math.sin` and the like depend on the machine: each C library has its own, and some have several, chosen by the
+processor. The functions here consist of additions, multiplications, divisions, square roots and bit operations of
 `float64` alone, which IEEE 754 rounds in one way only, in the order in which they are written. Kernels call them
-compiled; Python runs them as they stand, with the same bytes (and some thousand times slower).
+compiled; Python runs them uncompiled, with the same bytes (and some thousand times slower).
 
 Every result lies within 1 ulp of the exact value, over all finite arguments; most lie within 0.55. Special values are
 those of C's Annex F (`exp(-inf)` is 0, `atan2(0.0, -1.0)` is pi, `power(x, 0.0)` is 1); a NaN is always the same NaN.
 Nothing raises. Arguments are converted to `float64`.
 
-How, throughout: an argument is brought near a place where the function is known to more than 53 bits (a table, or a
-multiple of pi/2 or ln 2), exactly or as a sum of two floats; a short polynomial gives the rest, which is small beside
-what is known, so that its rounding counts little; the two are added last. The numbers stand in `coefficients`, which
-`approximation` makes with mpmath. What is classical in it:
+The common method: the argument is reduced to a point where the function is known to more than 53 bits (a table, or a
+multiple of pi/2 or ln 2), exactly or as a sum of two floats; a short polynomial gives the rest, which is comparatively
+small, so that its rounding matters little; the two are added last. The numbers stand in `coefficients`, which
+`approximation` computes with mpmath. Classical parts:
 
 * Sums and products with their rounding errors: T. J. Dekker, "A floating-point technique for extending the available
   precision", Numerische Mathematik 18, 1971.
@@ -69,7 +69,7 @@ __all__ = [
 exact = part(interpreted=True, **KERNEL)
 
 _INFINITY, _NAN = math.inf, math.nan
-_ROUNDER = 6755399441055744.0  # 1.5 * 2^52: what is added to it is rounded to a whole number, found in its last bits
+_ROUNDER = 6755399441055744.0  # 1.5 * 2^52: a number added to it is rounded to a whole number, found in its last bits
 _MANTISSA = 2**52 - 1
 _LOW = 2**28 - 1
 _UP, _DOWN = math.ldexp(1.0, 1001), math.ldexp(1.0, -100)
@@ -202,7 +202,7 @@ def _cosine_far(z):
 @exact
 def _sine(x, low):
     z = x * x
-    return x + (x * z * _sine_far(z) + low * (1.0 - 0.5 * z)) if x != 0.0 else x  # -0.0 stays what it is
+    return x + (x * z * _sine_far(z) + low * (1.0 - 0.5 * z)) if x != 0.0 else x  # -0.0 is kept
 
 
 @exact
@@ -213,7 +213,8 @@ def _cosine(x, low):
     return near + (((1.0 - near) - half) + (z * z * _cosine_far(z) - x * low))
 
 
-# The same within an eighth of a turn, where nothing is reduced: `low` is 0. Most arguments lie there, and it takes half the time.
+# The same within an eighth of a turn, without reduction: `low` is 0. Most arguments lie there, and it takes half the
+# time.
 
 
 @exact
@@ -540,7 +541,7 @@ def tanh(x):
     return _signed(high + (low - part_low), x)
 
 
-# What is left.
+# Other functions.
 
 
 @exact

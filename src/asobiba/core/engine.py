@@ -27,7 +27,7 @@ _OPTIONAL = ("legal", "is_legal", "random_action", "replacement", "hide", "resam
 
 
 def _bindings(game: Any, opened: bool) -> dict[str, Any]:
-    """Bindings that replace the placeholders: the game's kernels, and constants."""
+    """Replacements of the placeholders: the game's kernels, and constants."""
     rules = game.rules
     found: dict[str, Any] = {}
     for name in _NEEDED:
@@ -76,7 +76,7 @@ def engine_for(game: Any, opened: bool = False) -> Engine:
 
 
 def _label(game: Any, opened: bool) -> str:
-    """Named after the rules: games that share them (`curling` and `curling_end`) share what is compiled."""
+    """A label after the rules: games that share them (`curling` and `curling_end`) share compiled code."""
     package, _, module = game.rules.__name__.rpartition(".")
     folder = package.rpartition(".")[2]
     parts = (folder, module, "opened" if opened else "")
@@ -87,7 +87,7 @@ _MAKES_ARRAYS = {"empty", "zeros", "ones", "full", "copy", "arange", "empty_like
 
 
 def _allocates(policy: FunctionType) -> bool:
-    """Whether a policy, or a kernel that it reaches, makes arrays; without, its loops count no references either."""
+    """Whether a policy, or a kernel that it reaches, makes arrays; if not, its loops count no references either."""
     waiting, seen = [policy], set()
     while waiting:
         function = waiting.pop()
@@ -98,7 +98,7 @@ def _allocates(policy: FunctionType) -> bool:
         if names & _MAKES_ARRAYS:
             return True
         reached = [function.__globals__.get(name) for name in names]
-        # What is no kernel stands for other code in a compiled function (numba.extending.overload).
+        # A function that is no kernel stands for other code in compiled functions (numba.extending.overload).
         waiting += [kernel.py_func for kernel in reached if isinstance(kernel, Dispatcher)]
     return False
 
@@ -158,7 +158,7 @@ def agent_engine_for(game: Any, *policies: Any, masked: bool = True, opened: boo
 
     Args:
         game: an `asobiba.core.Game`.
-        policies: one to four kernels; `Table.occupants` says which of them sits where.
+        policies: one to four kernels; `Table.occupants` gives their seats.
         masked: whether one of them reads the mask.
         opened: whether games begin with random plies.
 

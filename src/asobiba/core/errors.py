@@ -1,23 +1,23 @@
-"""Errors that name what was given, what was expected, and what to do."""
+"""Errors that name the given value, the expected one, and the remedy."""
 
 from __future__ import annotations
 
 
 class AsobibaError(Exception):
-    """Base of the errors that asobiba raises on purpose."""
+    """The base class of asobiba's errors."""
 
 
 class GameParameterError(AsobibaError, ValueError):
-    """A parameter that does not exist, or a value that makes no game."""
+    """A parameter that does not exist, or a value that the game does not accept."""
 
 
 class UnknownParameter(GameParameterError, TypeError):
     """A parameter that the game does not have. A `TypeError`, as Python raises for an argument that a function does not have:
-    libraries that try arguments of their own on every environment look for that, and for its words."""
+    libraries that try their own arguments on every environment look for that type, and for its message."""
 
 
 class GameMistake(AsobibaError):
-    """Something that the author of a game got wrong: the message begins with the file and line."""
+    """A mistake of a game's author; the message begins with the file and line."""
 
 
 class UnknownGame(AsobibaError, KeyError):

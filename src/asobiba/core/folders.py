@@ -1,4 +1,4 @@
-"""The cache folder: where compiled code and what is read from sources is kept.
+"""The cache folder, which holds compiled code and data derived from sources.
 
 The folder is `$ASOBIBA_CACHE_DIR`, or `asobiba` in the user's cache folder, or, where that cannot be written, in the
 system's temporary folder.
@@ -41,7 +41,7 @@ def cache_folder() -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that other processes see either whole or not at all."""
+    """Writes a file atomically: other processes see either all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     with os.fdopen(handle, "wb") as file:
@@ -59,7 +59,7 @@ def touch(path: Path) -> None:
 
 
 def sweep(root: Path, pattern: str, keep: Path) -> None:
-    """Removes folders and files of this pattern that nothing has used for a month."""
+    """Removes folders and files of this pattern that have not been used for a month."""
     for path in root.glob(pattern):
         try:
             if path == keep or time.time() - path.stat().st_mtime <= _UNUSED_AFTER_DAYS * 86_400:

@@ -1,4 +1,4 @@
-"""`Game` is what a game declares; `Ruleset` is a game with its parameters chosen, ready to play."""
+"""`Game` is a game's declaration; `Ruleset` is a game with its parameters chosen, ready to play."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from asobiba.core.symmetry import Symmetry
 OPENING = "opening_plies"
 """The parameter of every game that moves in turn: random plies that each game begins with."""
 USUAL_OPENING = 4
-"""How many, in games that declare nothing and whose course depends on the players alone."""
+"""Their default number in games whose course depends only on the players."""
 
 
 def camel_case(name: str) -> str:
@@ -39,26 +39,27 @@ def camel_case(name: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """Shape of a game under its parameters.
+    """The layout of a game under its parameters: state, actions and observation.
 
     Args:
         state: fields of a state after the common header, as NumPy field tuples `(name, dtype[, shape])`.
-        parameters: the values of the parameter record `p` that the rules read; their NumPy dtypes are the record's. A value
-            that takes work is given as a function without arguments, called when the game is first played.
+        parameters: the values of the parameter record `p` that the rules read; their NumPy dtypes are the record's. A
+            value that is expensive to compute is given as a function without arguments, called when the game is first
+            played.
         actions: the number of discrete actions, or a `gymnasium.spaces.Box` of one player's continuous action.
         observation: named channels of the observation, in order: name -> shape. The observation is one flat vector;
             `Ruleset.channels` splits it again.
         observation_dtype, observation_low, observation_high: dtype and bounds of the observation.
         max_steps: longest game in steps; a game that reaches it is truncated.
         players: names of the seats, where they depend on the parameters.
-        info: what the environments report in `info` after reset and step (a simulator's true state, reward terms):
-            name in `info` -> field of the state. Each of these fields has one row a player (its first axis), and a
-            player's `info` holds his own row, as a NumPy scalar or array.
-        chance: whether these parameters draw random numbers, where that depends on them; `None`: as the game says. In a
+        info: the entries of `info` after reset and step (a simulator's true state, reward terms):
+            name in `info` -> field of the state. Each of these fields has one row per player (its first axis), and a
+        player's `info` holds his own row, as a NumPy scalar or array. chance: whether these parameters draw random
+        numbers, where that depends on them; `None`: as the game says. In a
             game that declares no chance they may draw in `reset` only: compiled policies are shown its generator.
         usual_opening: as `Game.usual_opening`, where that depends on the parameters; `None`: as the game says.
-        seats: rows of what the state holds for each player, where that is more than there are players: one compiled game
-            then serves any number of them up to this. The seats that nobody takes never act.
+        seats: number of rows of the per-player fields of the state, if greater than the number of players: one compiled
+            game then serves any number of players up to this. Empty seats never act.
     """
 
     state: Sequence[tuple]
@@ -83,10 +84,10 @@ class Game:
 
     Args:
         name: lower case with underscores; the id of the PettingZoo environment is `asobiba/<name>-v<version>`.
-        version: bumped by whatever changes the bytes of a trajectory.
-        title: as a person writes it.
+        version: increased by any change in the bytes of a trajectory.
+        title: for people.
         layout: a function from the game's parameters (keyword arguments with defaults) to a `Layout`. It raises
-            `GameParameterError` for values that make no game.
+            `GameParameterError` for values that it does not accept.
         rules: the module with the kernels `reset`, `step`, `observe`, `valid`, and where they apply `legal`, `hide`,
             `resample`, `replacement`, `is_legal`, `random_action` (`asobiba.core.loops.placeholder` shows them all).
         players: names of the seats.
@@ -95,26 +96,25 @@ class Game:
         utility: "zero_sum" (the rewards of a step add up to 0), "general_sum" or "single_agent".
         turns: "sequential" (one player acts in a step; the same one may act several times in a row), "simultaneous"
             (all do) or "some" (those whose field `acting` of the state is 1). In the last two, which are called joint,
-            an action is a row a player.
-        leaves: whether players may leave before the end: `left` in the state. They are not asked any more; what their
-            team gets at the end is theirs too.
-        teams: the team number of each seat, or the name of a state field (one integer a seat) that holds them; `None`:
-            everybody plays for himself. Members of a team win and lose together.
-        usual_opening: random plies (`opening_plies`) with which training, evaluation and leagues begin games unless told
-            otherwise, so that players who always choose alike do not play one game over and over. `None`: four where
-            nothing else varies the games (two or more players in turn, perfect information, no chance), else none.
+        an action has one row per player. leaves: whether players may leave before the end: `left` in the state. They
+            are not asked any more, but they get their team's reward at the end.
+        teams: the team number of each seat, or the name of a state field (one integer per seat) that holds them;
+            `None`: every player plays alone. Members of a team win and lose together.
+        usual_opening: random plies (`opening_plies`) with which training, evaluation and leagues begin games by
+            default, so that deterministic players do not repeat one game. `None`: four if nothing else varies the games
+            (two or more players in turn, perfect information, no chance), else none.
         faults: what an illegal action, a crash or a time-out does: "end" (the game ends, with `illegal_reward` for the
-            culprit) or "replace" (the kernel `replacement` says what is played instead, and the others play on).
+            culprit) or "replace" (the kernel `replacement` chooses another action, and the game goes on).
         fault_limit: after so many replaced actions all of a player's actions are replaced; 0: never.
         reward_range: least and greatest reward of one player in one step, or `None` where a parameter sets them.
         illegal_reward: the reward of a player whose illegal action ends the game.
-        variants: named sets of parameters that people play: what menus offer, and what WebAssembly modules are written for.
+        variants: named sets of parameters, for menus and for WebAssembly modules.
         notation, draw: modules of the text notation and the SVG picture, imported when first used.
         tie_break: a function `(ruleset, final state) -> one number per seat` that decides a match of two games in
             which each side won once: the greater sum wins narrowly. `None`: such a match is drawn.
-        symmetries: a function from a ruleset to its `Symmetry` maps but the identity, from which learning makes further
-            examples; `None`: there are none.
-        evidence: what the rules were verified against, in a few words.
+        symmetries: a function from a ruleset to its `Symmetry` maps except the identity, with which learning augments
+            its examples; `None`: there are none.
+        evidence: the sources against which the rules were verified, in a few words.
     """
 
     name: str
@@ -171,13 +171,13 @@ class Game:
 
         Every game of discrete actions, whose players move in turn, takes `opening_plies` besides its own: each of its
         games then begins with so many uniformly random legal plies, drawn anew for every episode from the game's own
-        generator, so that players who always choose the same moves do not always play the same game. They are part of
-        the deal: the same seed gives the same opening, nobody is asked for them or paid for them, and they count as
-        steps. An opening that ends the game is drawn again (64 times at most; then the game begins without one).
+        generator, so that deterministic players do not always play the same game. They are part of the deal: the same
+        seed gives the same opening, no player is asked for them or rewarded for them, and they count as steps. An
+        opening that ends the game is drawn again (64 times at most; then the game begins without one).
 
         Raises:
-            UnknownParameter: for one that the game does not have.
-            GameParameterError: for a value that makes no game.
+            UnknownParameter: for a parameter that the game does not have.
+            GameParameterError: for a value that the game does not accept.
         """
         known = self.parameters
         plies = 0 if OPENING in known else parameters.pop(OPENING, 0)
@@ -244,7 +244,7 @@ class Ruleset:
 
     @property
     def usual_opening(self) -> int:
-        """The random plies with which training, evaluation and leagues begin games unless told otherwise."""
+        """The number of random plies with which training, evaluation and leagues begin games by default."""
         declared = self.game.usual_opening if self.layout.usual_opening is None else self.layout.usual_opening
         if declared is not None:
             return declared
@@ -268,7 +268,7 @@ class Ruleset:
 
     @cached_property
     def params(self) -> np.ndarray:
-        """The record `(1,)` of what the rules read of the parameters. Made when it is first asked for: it may take work."""
+        """The parameter record `(1,)` that the rules read. Made at the first request: it may be expensive."""
         given = {name: value() if callable(value) else value for name, value in self.layout.parameters.items()}
         values = {
             "illegal_reward": np.float32(self.game.illegal_reward),
@@ -296,11 +296,11 @@ class Ruleset:
 
     @property
     def num_players(self) -> int:
-        """Number of players (`seats` may be more: rows that nobody takes)."""
+        """Number of players (`seats` may be greater; the further seats are empty)."""
         return len(self.players)
 
     def teams(self, state: np.void | None = None) -> np.ndarray:
-        """The team number of each player: `(num_players,)`; where the state says it, `state` is asked for.
+        """The team number of each player: `(num_players,)`; if the state holds them, `state` is required.
 
         Raises:
             GameParameterError: if the state is needed and missing.
@@ -315,7 +315,7 @@ class Ruleset:
         return np.array(declared[: self.num_players])
 
     def actors(self, state: np.void) -> np.ndarray:
-        """The players who act now, as `(k,)` integers; nobody when the game is over."""
+        """The players who act now, as `(k,)` integers; empty when the game is over."""
         if state["terminated"] or state["truncated"]:
             return np.zeros(0, np.int64)
         if self.game.turns == "some":
@@ -328,7 +328,8 @@ class Ruleset:
     def return_range(self) -> tuple[float, float]:
         """Least and greatest sum of one player's rewards in one game.
 
-        Unless the layout says so: the reward range in zero-sum games, which pay once, else that of the longest game.
+        Unless the layout declares it: the reward range in zero-sum games, which pay once, else that of the longest
+            game.
         """
         if self.layout.return_range is not None:
             return self.layout.return_range
@@ -345,7 +346,7 @@ class Ruleset:
 
     @property
     def simultaneous(self) -> bool:
-        """Whether several players may act in one step (`to_move` is then -1, and an action is a row a player)."""
+        """Whether several players may act in one step (`to_move` is then -1, and an action has one row per player)."""
         return self.game.turns != "sequential"
 
     @property
@@ -367,19 +368,19 @@ class Ruleset:
 
     @cached_property
     def mask_shape(self) -> tuple[int, ...]:
-        """Shape of a legal mask: `(num_actions,)`, a row a player where all act at once, 0 actions if continuous."""
+        """Shape of a mask: `(num_actions,)`, one row per player where all act at once, 0 actions if continuous."""
         actions = self.num_actions if self.discrete else 0
         return (self.seats, actions) if self.simultaneous else (actions,)
 
     @cached_property
     def observations_shape(self) -> tuple[int, ...]:
-        """Shape of what is observed in one state: `(observation_size,)`, a row a player where all act at once."""
+        """Shape of one state's observations: `(observation_size,)`, one row per player where all act at once."""
         size = (self.observation_size,)
         return (self.seats, *size) if self.simultaneous else size
 
     @cached_property
     def actions_shape(self) -> tuple[int, ...]:
-        """Shape of what is done in one step: `()` for one integer, a row a player where all act at once."""
+        """Shape of one step's action: `()` for one integer, one row per player where all act at once."""
         shape = tuple(self.action_space.shape or ())
         return (self.seats, *shape) if self.simultaneous else shape
 
@@ -423,7 +424,7 @@ class Ruleset:
         """A trial of a game of another package, before it is compiled: see `asobiba.core.trial`.
 
         Raises:
-            GameMistake: for what its author got wrong.
+            GameMistake: for a mistake of its author.
         """
         if not self.game.rules.__name__.startswith("asobiba."):
             from asobiba.core.cache import cache_folder

@@ -1,10 +1,10 @@
 """Hands arrays to compiled code by one address instead of one Python object each.
 
-Numba checks and takes apart every array that Python passes, and counts a reference to it: some fifty nanoseconds each,
-and the loops over games take 23, more than a step of one game costs. A `Handover` notes the addresses and shapes of
-its arrays once; compiled code is given the address of these notes and makes its own arrays from them (`unpacked`).
-It stands on `numba.extending` and, of Numba's internals, on `cgutils` and `populate_array`; `unpacked` has a twin for
-code that is not compiled.
+Numba checks and unpacks every array that Python passes, and counts a reference to it: some fifty nanoseconds each, and
+the loops over games take 23 arrays, which costs more than a step of one game. A `Handover` stores the addresses and
+shapes of its arrays once; compiled code gets the address of this table and makes its own arrays from it (`unpacked`).
+It uses `numba.extending` and, of Numba's internals, `cgutils` and `populate_array`; `unpacked` has a twin for code that
+is not compiled.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Handover:
             self._arrays[k] = array
 
     def put(self, parts: tuple[Any, ...]) -> None:
-        """Puts these in the place of the parts, but for the loose arrays."""
+        """Replaces the parts by these, except the loose arrays."""
         k = 0
         for old, new in zip(self.parts, parts):
             arrays = _arrays_of(new)
@@ -72,7 +72,7 @@ def _arrays_of(part: Any) -> tuple[np.ndarray, ...]:
 
 
 def address_of(array: np.ndarray) -> int:
-    """Where the array's first entry lies in memory."""
+    """The address of the array's first entry."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -82,7 +82,7 @@ def unpacked(handover: Handover) -> tuple[Any, ...]:
 
 
 _SOURCE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
-"""In the name of the type, so that machine code in the cache is not taken for that of another edition of this file."""
+"""Part of the type's name, so that cached machine code of another edition of this file is not used."""
 
 
 class _HandoverType(types.Type):

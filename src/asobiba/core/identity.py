@@ -1,13 +1,13 @@
-"""Identity of compiled code: one digest of functions and of all that they reach.
+"""The identity of compiled code: one digest of functions and of everything that they reach.
 
 It covers, function by function, the syntax tree (see `asobiba.core.trees`), the defaults, the options it is compiled
-with, and everything that its global names stand for: other functions in turn, numbers, text, tuples, arrays, dtypes,
-enumerations, and attributes of modules such as `package.constants.KOMI`. NumPy, Numba and Python's own library are told
-by their versions.
+with, and the values of its global names: other functions in turn, numbers, text, tuples, arrays, dtypes, enumerations,
+and attributes of modules such as `package.constants.KOMI`. NumPy, Numba and Python's own library are identified by
+their versions.
 
 `identity` is the same on every machine. `machine_code_identity`, after which compiled code is named in the cache, also
 covers the functions as they are loaded in this process (their file may have been edited since), how they are compiled,
-the versions, and the processor. A value of which nothing is known is an error: a stale cache would play an old rule.
+the versions, and the processor. A value of an unknown kind is an error, since a stale cache would play an old rule.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _BY_NUMBER = np.isin(np.arange(256), [*(number for number in _CONSTANT if number
 
 
 def python_function(value: Any) -> FunctionType | None:
-    """The Python function behind a compiled one, or `None` for what is no function."""
+    """The Python function behind a compiled one, or `None` for anything else."""
     value = getattr(value, "py_func", value)
     return value if isinstance(value, FunctionType) else None
 
 
 def identity(functions: Iterable[Any], text: str = "") -> str:
-    """The digest of functions, of all that they reach and of `text`: 32 hexadecimal digits, alike on every machine.
+    """The digest of functions, of all that they reach and of `text`: 32 hexadecimal digits, the same on every machine.
 
     Raises:
-        TypeError: if a function reads a global name whose value cannot be told by a digest.
+        TypeError: if a function reads a global name whose value cannot be identified by a digest.
     """
     return _Walk(loaded=False).digest(functions, text)
 
 
 def machine_code_identity(functions: Iterable[Any], text: str = "") -> str:
-    """The digest of `identity`, and of what else decides about the machine code in this process on this machine.
+    """The digest of `identity`, and of everything else that determines the machine code in this process.
 
     Raises:
         TypeError: as `identity`.
@@ -69,7 +69,7 @@ def _machine() -> str:
     from llvmlite import binding
     from numba import config
 
-    # Not by importing them, which import this.
+    # Without importing them: they import this module.
     files = [Path(__file__).with_name(f"{name}.py") for name in _HOW]
     how = [tree.digest if (tree := tree_of(file)) is not None else version("asobiba") for file in files]
     options = {name: getattr(config, name, None) for name in _OPTIONS}
@@ -101,7 +101,7 @@ _OPTIONS = (
 
 
 def _is_versioned(module: str | None) -> bool:
-    """Whether a module's version says what is in it: Python's own library, NumPy, Numba."""
+    """Whether a module's version identifies its contents: Python's own library, NumPy, Numba."""
     root = (module or "").partition(".")[0]
     return root in _VERSIONED or root in sys.stdlib_module_names
 
@@ -114,7 +114,7 @@ class _Walk:
         self._loaded = loaded
         self._numbers: dict[int, int] = {}
         self._waiting: list[Any] = []
-        self._kept: list[Any] = []  # so that no identity is given twice
+        self._kept: list[Any] = []  # so that no identity is used twice
 
     def digest(self, functions: Iterable[Any], text: str) -> str:
         found = hashlib.blake2b(digest_size=16)
@@ -162,7 +162,7 @@ class _Walk:
         for chain in _globals_read(code, definition):
             yield f"{'.'.join(chain)}: {self._chain(function, chain, where)}"
         if found is function and tree is not None:
-            # What is no kernel stands for other code in a compiled function (numba.extending.overload).
+            # A function that is no kernel stands for other code in compiled functions (numba.extending.overload).
             yield tree.digest
 
     def _chain(self, function: FunctionType, chain: Chain, where: str) -> str:
@@ -188,7 +188,7 @@ class _Walk:
         return self._value(value, f"{where} reads {'.'.join(chain)}")
 
     def _whole_module(self, module: ModuleType, function: FunctionType, where: str) -> str:
-        """A module that a function names without an attribute, such as by another local name: whatever it may read."""
+        """A module that a function uses as a whole, such as under another local name: everything in it counts."""
         names = sorted(_names_of(function.__code__))
         seen: set[str] = set()
 
@@ -203,7 +203,7 @@ class _Walk:
         return text(module)
 
     def _value(self, value: Any, where: str) -> str:
-        """A value as text that no other value gives."""
+        """A value as text, unique to the value."""
         kind = type(value)
         if value is None or value is Ellipsis or kind in (bool, int, float, complex, str, bytes):
             return f"{kind.__name__} {value!r}"
@@ -328,7 +328,7 @@ def _loaded_text(code: CodeType) -> str:
         argument = (high << 8 if place == follows else 0) | low
         if operation == _EXTENDED:
             high, follows = argument, place + 1
-        else:  # constants stand for their numbers, which change with a docstring
+        else:  # constants are named by their numbers, which change with a docstring
             used.append(constants[argument])
             steps[place, 1] = 0
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & ~_DOCSTRING

@@ -21,9 +21,9 @@ kernel = part(**KERNEL)
 """Compiles a function with Numba, to be called by other compiled code.
 
 A kernel allocates nothing, raises nothing, prints nothing and calls no Python object. Kernels are compiled into the
-engine's module of a game (see `asobiba.core.engine`) or into `compiled` functions, which is what is cached on disk;
-they hold no cache of their own. Called from Python a kernel is compiled by itself, which serves to try it out. Set
-`NUMBA_DISABLE_JIT=1` to step through them in a debugger.
+engine's module of a game (see `asobiba.core.engine`) or into `compiled` functions. Only these are cached on disk, not
+the kernels. A kernel called from Python is compiled by itself, for trying it out. Set `NUMBA_DISABLE_JIT=1` to
+step through them in a debugger.
 """
 
 

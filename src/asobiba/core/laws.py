@@ -1,8 +1,8 @@
-"""The laws that hold in every game, as kernels; the loops apply them around a game's rules.
+"""The laws common to all games, as kernels; the loops apply them around a game's rules.
 
-An illegal action ends the game and costs its player `illegal_reward`; what he loses the others share in a zero-sum
-game. (A game may declare instead that its rules replace the action.) A step after the end changes nothing. A game that
-reaches its longest length is truncated. The legal mask of a finished game is all zero.
+An illegal action ends the game and gives its player `illegal_reward`; in a zero-sum game the others share his loss. (A
+game may declare instead that its rules replace the action.) A step after the end changes nothing. A game that reaches
+its longest length is truncated. The legal mask of a finished game is all zero.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from asobiba.core.kernels import kernel
 from asobiba.core.record import BY_RULES, ILLEGAL_ACTION, STEP_LIMIT
 
 DISABLED, NEXT_STEP, SAME_STEP = 0, 1, 2
-"""When an episode begins anew: when it is told to, in the step after its end, in the step of its end."""
+"""The time of an episode's restart: on request, in the step after its end, in the step of its end."""
 
 
 @kernel

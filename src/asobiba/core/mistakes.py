@@ -1,6 +1,6 @@
-"""Names what an author got wrong in a game: what the declaration says against what the rules have, without playing.
+"""Finds an author's mistakes in a game without playing: compares the declaration with the rules.
 
-`asobiba.core.trial` plays a few games as well; the command `asobiba check` does both, and all that is compiled.
+`asobiba.core.trial` plays a few games as well; the command `asobiba check` does both, and tests the compiled game too.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def home_of(game: Game) -> Path:
 
 
 def require_sound(game: Game) -> None:
-    """Holds a declaration and its kernels to each other.
+    """Checks a declaration against its kernels.
 
     Raises:
-        GameMistake: for the first thing that is wrong, with the file and line of the author's code.
+        GameMistake: for the first mistake, with the file and line of the author's code.
     """
     where = place_of(game.layout) if isinstance(game.layout, FunctionType) else game.name
     _require_words(game, where)
@@ -121,7 +121,7 @@ def _purpose(name: str) -> str:
 
 
 def _require_fields(function: FunctionType | None, ruleset: Ruleset) -> None:
-    # What a kernel reads and writes of its first two arguments, the state and the parameters, has to be there.
+    # Every field of the state and the parameters (its first two arguments) that a kernel uses must exist.
     if function is None:
         return
     try:

@@ -1,11 +1,11 @@
 """Small networks as kernels: dense layers over one scratch array of float32, with one order of additions.
 
-A `Network` is a description: a list of layers, each of which reads a stretch of the scratch array and writes another,
-and all weights in one array. PyTorch's modules are turned into it (`asobiba.learn.kernels`); compiled code plays it.
+A `Network` is a description: a list of layers, each of which reads one slice of the scratch array and writes another,
+and all weights in one array. PyTorch modules are converted to it (`asobiba.learn.kernels`); compiled code evaluates it.
 
-The sum of a unit begins with its bias and takes the inputs in their order. Inputs that are 0 are passed over, which
-changes no sum and saves most of the first layer on boards, and half of each layer behind a ReLU. So the result does not
-depend on how many units the processor computes at once.
+The sum of a unit begins with its bias and takes the inputs in their order. Inputs that are 0 are skipped, which changes
+no sum and saves most of the first layer on boards, and half of each layer after a ReLU. So the result does not depend
+on the number of units that the processor computes at once.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LINEAR, RELU, TANH = 0, 1, 2
 LAYER = record_dtype(
     [(name, np.int64) for name in ("source", "inputs", "target", "outputs", "weights", "bias", "activation")]
 )
-"""One dense layer: where it reads and writes in the scratch array, and where its weights `(inputs, outputs)` and biases
-`(outputs,)` stand."""
+"""One dense layer: the places in the scratch array that it reads and writes, and those of its weights `(inputs,
+outputs)` and biases `(outputs,)`."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Network:
     Attributes:
         layers: `(k,)` records of `LAYER`, in the order in which they are computed.
         weights: all weights and biases, float32.
-        inputs: length of the observation, which stands first in the scratch array.
+        inputs: length of the observation, at the start of the scratch array.
         size: length of the scratch array.
-        policy: where the logits begin in it; there are `actions` of them.
-        value: where the value stands.
+        policy: the place of the first logit; there are `actions` of them.
+        value: the place of the value.
     """
 
     layers: np.ndarray
@@ -61,13 +61,13 @@ class NetworkBuilder:
 
     def __init__(self, inputs: int):
         self.inputs, self._size = inputs, inputs
-        self._widths = {0: inputs}  # of what stands at a place of the scratch array
+        self._widths = {0: inputs}  # size of the slice at each place of the scratch array
         self._layers: list[tuple[int, ...]] = []
         self._weights: list[np.ndarray] = []
         self._used = 0
 
     def dense(self, source: int, weight: np.ndarray, bias: np.ndarray, activation: int) -> int:
-        """Adds a layer that reads at `source`; returns where its outputs begin.
+        """Adds a layer that reads at `source`; returns the place of its outputs.
 
         Args:
             weight: `(outputs, inputs)`, as PyTorch keeps it.
@@ -75,7 +75,7 @@ class NetworkBuilder:
             activation: `LINEAR`, `RELU` or `TANH`.
 
         Raises:
-            ValueError: for shapes that do not fit what stands at `source`.
+            ValueError: for shapes that do not fit the slice at `source`.
         """
         if weight.ndim != 2 or bias.shape != weight.shape[:1] or weight.shape[1] != self._widths.get(source):
             raise ValueError(f"a layer of weights {weight.shape} and biases {bias.shape} does not fit at {source}")
@@ -89,7 +89,7 @@ class NetworkBuilder:
         return target
 
     def chain(self, source: int, layers: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> int:
-        """Adds layers one behind the other; returns where the last one's outputs begin."""
+        """Adds layers one after another; returns the place of the last one's outputs."""
         for weight, bias, activation in layers:
             source = self.dense(source, weight, bias, activation)
         return source
@@ -127,7 +127,7 @@ def forward(layers, weights, scratch, active):
         matrix, source = layer.weights, layer.source
         n = int64(0)
         while n + 4 <= count:
-            # Four inputs at a time, so that a unit's sum is fetched and kept once for all four.
+            # Four inputs at a time, so that a unit's sum is loaded and stored once for all four.
             a, b, c, d = active[n], active[n + 1], active[n + 2], active[n + 3]
             xa, xb, xc, xd = scratch[source + a], scratch[source + b], scratch[source + c], scratch[source + d]
             wa = weights[matrix + a * outputs : matrix + (a + 1) * outputs]

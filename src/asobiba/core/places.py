@@ -1,4 +1,4 @@
-"""Where in an author's files something stands: `file:line`, which editors and terminals make a link."""
+"""Places in an author's files: `file:line`, which editors and terminals turn into a link."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def function_of(kernel: Any) -> FunctionType | None:
 
 
 def place_of(thing: Any, line: int | None = None) -> str:
-    """`file:line` of a function or a module, as editors and terminals make it a link."""
+    """`file:line` of a function or a module."""
     if isinstance(thing, ModuleType):
         return f"{thing.__file__}:{line or 1}"
     code = thing.__code__
@@ -50,7 +50,7 @@ def own_frame(error: BaseException, home: Path | None = None) -> traceback.Frame
 
 
 def told(error: BaseException, home: Path | None, doing: str) -> str:
-    """An error in an author's code as one message: the file and line first, then what went wrong while doing what."""
+    """An error in an author's code as one message: the file and line first, then the operation and the error."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: {error.msg}"
     frame = own_frame(error, home)

@@ -33,9 +33,9 @@ ANY_SEAT = -1
 class Stream(IntEnum):
     """Streams of one seed: `seed_record(record, seed, stream)` gives unrelated generators to different streams.
 
-    `GAME`: the chance of the game itself, in its state. `EPISODES`: which seat a learner takes, and the seeds of the
-    agents it meets. `SAMPLER`: legal actions drawn for somebody who has no policy yet. `RESUMED`: the agents of a game that
-    goes on from a state somebody put there. `CHANCE_NODE`: and those after it, one a step: OpenSpiel's chance nodes.
+    `GAME`: the chance of the game itself, in its state. `EPISODES`: the learner's seat, and the seeds of its opponents.
+    `SAMPLER`: random legal actions for callers without a policy. `RESUMED`: the agents of a game that continues from a
+    given state. `CHANCE_NODE` and the streams after it, one per step: OpenSpiel's chance nodes.
     """
 
     GAME = 0
@@ -124,7 +124,7 @@ def _bytes_at_most(counts, rank):
 
 @kernel
 def _place_of_one(word, rank):
-    # Where in the word the 1 of this rank (from 0) stands.
+    # The position in the word of the 1 of this rank (from 0).
     rank = np.uint64(rank)
     counts = _byte_counts(word)
     byte = _bytes_at_most(counts, rank) << np.uint64(3)
@@ -160,7 +160,7 @@ def random_legal(record, mask):
     size = mask.shape[0]
     if size > 256:
         return _random_legal_many(record, mask)
-    # No branch depends on what is drawn: a processor would guess half of them wrong.
+    # No branch depends on the draw: a processor would mispredict half of them.
     a = mask_word(mask, 0)
     if size <= 64:
         count = count_ones(a)

@@ -26,8 +26,8 @@ def header(players: int, *, some: bool = False, leaves: bool = False, replaces: 
     action ended, its culprit. `terminated`, `truncated`: as in Gymnasium. `end_reason`: index into `END_REASONS`.
 
     Args:
-        players: rows of what there is one of for each player.
-        some: adds `acting` (uint8 for each player): who acts now, in games whose rules say so.
+        players: number of rows of the fields with one row per player.
+        some: adds `acting` (uint8 for each player): the players who act now, in games whose rules decide it.
         leaves: adds `left` (uint8 for each player): the players who are out of the game for the rest of it.
         replaces: adds `faults` (uint16 for each player): how many of his actions were replaced.
     """
@@ -95,7 +95,7 @@ def record_dtype(fields: Sequence[Field]) -> np.dtype:
 
 
 def outcome_dtype(players: int) -> np.dtype:
-    """Outcome of a step of a batch, game by game: see the attributes of `asobiba.api.Batch`."""
+    """The dtype of the outcome of a batch's step, one record per game: see the attributes of `asobiba.api.Batch`."""
     return record_dtype(
         [
             ("rewards", np.float32, (players,)),
@@ -109,8 +109,8 @@ def outcome_dtype(players: int) -> np.dtype:
 
 
 SAMPLER = record_dtype([("rng_key", np.uint64), ("rng_counter", np.uint64), ("alone", np.uint8)])
-"""A generator alone. Its last field keeps it from being the beginning of every other record, which Numba would take for
-a subtype and warn about."""
+"""A generator alone. Its last field prevents it from being the prefix of every other record; Numba would warn about
+such a subtype."""
 
 CONTROL = record_dtype(
     [("rng_key", np.uint64), ("rng_counter", np.uint64), ("seat", np.int64), ("seat_choice", np.int64)]

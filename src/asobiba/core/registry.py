@@ -22,7 +22,7 @@ from asobiba.core.places import told
 GROUP = "asobiba.games"
 _added: dict[str, Game] = {}
 listeners: list[Callable[[], None]] = []
-"""Called after a game was added to this process: other registries enter it too."""
+"""Called after a game was added to this process, so that other registries enter it too."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def game_ids() -> dict[str, GameIds]:
 
 
 def register_game(declaration: Game) -> Game:
-    """Adds a game to this process's registry: one that is not installed as a package, such as in a notebook.
+    """Adds a game that is not installed as a package, such as one in a notebook, to this process's registry.
 
     Installed packages declare an entry point of the group `asobiba.games` instead.
     """

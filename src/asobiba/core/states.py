@@ -1,10 +1,10 @@
-"""Functions on a state: play on from it, look at it from a seat, copy it, save it.
+"""Functions on a state: step, view it from a seat, copy it, save it.
 
 These functions never change the state that they are given; agents that search are built on them. They are made for
 one state at a time; `asobiba.api.Batch` steps thousands in one call.
 
-Seats and actions are checked. The contents of records are not: searches would pay for it in every step. A record that
-was not made here or by an environment goes through `require_valid` first, since kernels index with what is in it.
+Seats and actions are checked. The contents of records are not: searches would pay for it in every step. Pass a record
+that was not made here or by an environment through `require_valid` first, since kernels use its contents as indices.
 
 >>> from asobiba.core import game
 >>> ruleset = game("battleship").ruleset(height=3, width=3, fleet=(2,))
@@ -61,10 +61,10 @@ def _records(state: np.void, ruleset: Ruleset) -> np.ndarray:
 
 
 def require_seat(ruleset: Ruleset, seat: int) -> int:
-    """`seat` as a number, from 0 to one less than there are players.
+    """`seat` as a number, from 0 to the number of players less 1.
 
     Raises:
-        GameParameterError: for another number, or what is none.
+        GameParameterError: for another number, or anything but a number.
     """
     if isinstance(seat, (int, np.integer)) and not isinstance(seat, bool) and 0 <= seat < ruleset.num_players:
         return int(seat)
@@ -98,7 +98,7 @@ def require_seats(ruleset: Ruleset, states: np.ndarray, seats: Any) -> np.ndarra
 
 
 def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = None) -> np.ndarray:
-    """Records from outside as a `(n,)` array, after the game has looked at each (its kernel `valid`).
+    """External records as a `(n,)` array, after the game has checked each (its kernel `valid`).
 
     Raises:
         StateBytesError: if they are no records of this ruleset, or one of them is no state that its rules can reach.
@@ -130,7 +130,7 @@ def as_seed(seed: int) -> np.uint64:
 
 
 def seed_states(states: np.ndarray, seed: int) -> None:
-    """Seeds the generator of each state, `(n,)` records: that of state `i` as a single game with `seed + i`."""
+    """Seeds the generator of each state, `(n,)` records: state `i` like a single game with `seed + i`."""
     seeds = np.arange(len(states), dtype=np.uint64) + as_seed(seed)
     states["rng_key"] = seed_keys(seeds, Stream.GAME)
     states["rng_counter"] = 0
@@ -150,7 +150,7 @@ def opened_state(ruleset: Ruleset, seed: int) -> tuple[np.void, tuple[int, ...]]
 def opened_states(ruleset: Ruleset, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A starting position for each seed, `(n,)` records, and the random plies that led there, `(n, opening_plies)` int64.
 
-    As many of the plies count as the position has steps.
+    Only as many of the plies count as the position has steps.
     """
     states = ruleset.zeros(len(seeds))
     states["rng_key"], states["rng_counter"] = seed_keys(seeds, Stream.GAME), 0
@@ -230,7 +230,7 @@ def as_action(ruleset: Ruleset, action: Any) -> Any:
 
 
 def numbers_of(ruleset: Ruleset, action: Any) -> np.ndarray | None:
-    """An array of actions in the dtype that the engine takes, or `None` for what are no numbers of its kind."""
+    """An array of actions in the dtype that the engine takes, or `None` for values of another kind."""
     try:
         given = np.asarray(action)
         if ruleset.discrete and given.dtype.kind != "i" and given.dtype != np.bool_:
@@ -314,7 +314,7 @@ def views_of(ruleset: Ruleset, states: np.ndarray, seats: np.ndarray, params: np
 def agent_views(
     ruleset: Ruleset, states: np.ndarray, seats: np.ndarray, params: np.ndarray | None = None
 ) -> np.ndarray:
-    """`views_of`, as agents are given them: `to_move` is the seat that is asked, in joint games too."""
+    """`views_of` in the form that agents get: `to_move` is the seat that is asked, in joint games too."""
     views = views_of(ruleset, states, seats, params)
     if ruleset.simultaneous:
         views["to_move"] = seats
@@ -322,10 +322,10 @@ def agent_views(
 
 
 def resample(ruleset: Ruleset, view: np.void, seat: int, seed: int) -> np.void:
-    """A full state that is consistent with what `seat` knows.
+    """A full state that is consistent with the knowledge of `seat`.
 
-    Fields that the seat cannot see are drawn from `seed`, the random number generator too: nothing of the state that `view`
-    came from is in it. `view` may be a full state; it is hidden first.
+    Fields that the seat cannot see, and the random number generator, are drawn from `seed`; the result holds nothing
+    else of the state that `view` came from. `view` may be a full state; it is hidden first.
     """
     states = _records(view, ruleset)
     seats = np.array([require_seat(ruleset, seat)])
@@ -361,7 +361,7 @@ def state_bytes(ruleset: Ruleset, state: np.void) -> bytes:
 
 
 def from_bytes(ruleset: Ruleset, data: bytes) -> np.void:
-    """The state that `state_bytes` wrote.
+    """The state from the bytes of `state_bytes`.
 
     Raises:
         StateBytesError: for bytes of another kind, game, version or set of parameters, of the wrong length, or that are no

@@ -1,9 +1,9 @@
-"""Compiling in half the time: what is done to Numba's inside, all in this file, for this project's functions alone.
+"""Halves compile time: changes to Numba's internals, all in this file, for this project's functions only.
 
-Kernels are translated once, and optimised and made machine code only in the function that they end in. Numba would do
-both for each kernel by itself, and again for each function that it is put into. A third of the time goes, and what comes
-out is the same to the byte: `asobiba.core.targets` has plain Numba in the place of everything here, with
-`ASOBIBA_PLAIN_NUMBA=1` and whenever Numba's version is not one that this was tested with. A test compares the two.
+Kernels are translated once, and optimised and compiled to machine code only in the function that contains them. Numba
+would do both for each kernel separately, and again for each function that contains it. This saves a third of the time,
+and the output is the same to the byte: `asobiba.core.targets` uses plain Numba instead of this module with
+`ASOBIBA_PLAIN_NUMBA=1`, and with versions of Numba that this was not tested with. A test compares the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DEPTH, _THRESHOLDS = [0], [gc.get_threshold()]
 
 @contextmanager
 def _fewer_collections() -> Iterator[None]:
-    """Lets Python look for cycles seldom while it compiles: a tenth of the time went into that, and it found little."""
+    """Lets Python's garbage collector run rarely while compiling; it took a tenth of the time and found little."""
     if _DEPTH[0] == 0:
         _THRESHOLDS[0] = gc.get_threshold()
         gc.set_threshold(200_000, 20, 50)
@@ -43,7 +43,7 @@ def _fewer_collections() -> Iterator[None]:
 
 
 class WholeCompiler(LayoutCompiler):
-    """Compiles what Python calls; the body of a `prange` becomes a part of the function that it stands in."""
+    """Compiles functions that Python calls; the body of a `prange` becomes a part of its function."""
 
     def compile_extra(self, func: Any) -> Any:
         with _fewer_collections():
@@ -54,7 +54,7 @@ class WholeCompiler(LayoutCompiler):
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Translated code that waits for the function that it is linked into.
+    """Translated code, to be linked into a function.
 
     Functions that are always inlined are optimised first: whole games were up to 12 % slower without.
     """
@@ -72,7 +72,7 @@ class _PartLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Weaving(InlineInlinables):
-    """Puts what is `WOVEN` into a function.
+    """Weaves `WOVEN` functions into a function.
 
     Numba copies a function's blocks twice for each place that it is put into, and with each block all its variables: a
     fifth of the time that a loop took to compile. Here the variables are copied once a copy.
@@ -81,7 +81,7 @@ class _Weaving(InlineInlinables):
     _name = "weaving"
 
     def run_pass(self, state: Any) -> bool:
-        copies: dict[int, tuple[Any, Any]] = {}  # of variables by their identity, which keeps what was copied alive
+        copies: dict[int, tuple[Any, Any]] = {}  # of variables by their identity; it keeps the copied ones alive
 
         def copied(scope: Any, memo: dict[int, Any]) -> Any:
             if id(scope) not in copies:
@@ -151,7 +151,7 @@ def _with_pass(pipelines: Any, old: Any, new: Any) -> Any:
 
 
 class _Part(CPUDispatcher):
-    """A function that compiled code calls. Python may call it too: for that it is compiled again, as a whole."""
+    """A function that compiled code calls. For calls from Python it is compiled again, as a whole."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, pipeline_class: Any = None) -> None:
         super().__init__(py_func, locals or {}, targetoptions or {}, _PartCompiler)
@@ -171,7 +171,7 @@ class _Part(CPUDispatcher):
 
 
 class _Twin(_Part):
-    """A part that Python runs as it is written, without compiling anything."""
+    """A part that Python runs uncompiled."""
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)

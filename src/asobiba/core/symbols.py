@@ -1,9 +1,10 @@
-"""The names of compiled functions in machine code: apart for records of different layouts, in every process.
+"""Names of compiled functions in machine code: distinct for records of different layouts, in every process.
 
 Numba names a record among a function's arguments by the number that its type got in this process. Two processes may give
-one number to records of two layouts, such as those of two boards, and so one name to two functions; whoever loads both
-from the cache runs the first one on both. Here a digest of the arguments, records with all their fields, is part of the
-name. It goes through the documented option `pipeline_class`, so that only functions of this project have such names.
+one number to records of two layouts, such as those of two boards, and so one name to two functions; a process that
+loads both from the cache runs the first one on both. Here a digest of the arguments, records with all their fields, is
+part of the name. It goes through the documented option `pipeline_class`, so that only functions of this project have
+such names.
 """
 
 from __future__ import annotations

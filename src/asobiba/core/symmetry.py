@@ -1,4 +1,4 @@
-"""Symmetries of games: a reflected or turned board is the same game with other numbers."""
+"""Symmetries of games: a reflected or turned board is the same game with permuted indices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Symmetry(NamedTuple):
 def board_symmetries(
     channels: Mapping[str, tuple[int, ...]], planes: Sequence[str], size: tuple[int, int]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Reflections and turns of a board but the identity: pairs of indices `(observation, cells)`.
+    """The reflections and turns of a board except the identity: pairs of indices `(observation, cells)`.
 
     Seven for a square board, three for another one. Cell `r * width + c` is row `r`, column `c`.
 

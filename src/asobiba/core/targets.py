@@ -1,19 +1,19 @@
-"""Whatever is particular to a processor: how code is compiled, vector loads of masks, hints to the cache, threads.
+"""Everything specific to a processor: compiling, vector loads of masks, cache hints, threads.
 
-Everything else in rules, loops and searches is plain arithmetic on records, so that another target (a GPU) replaces this
-module alone. Each function here has a plain twin that says what it does, and runs where nothing is compiled
+All other code in rules, loops and searches is plain arithmetic on records, so that another target (a GPU) replaces only
+this module. Each function here has a plain twin that defines it, and that runs where nothing is compiled
 (`NUMBA_DISABLE_JIT=1`); tests compare the two.
 
 The ways of compiling:
 
-* `KERNEL`: a game's rules and policies, compiled into whatever calls them (see `part`). Numba hands `forceinline` down to
-  what a function calls, unless that says otherwise.
+* `KERNEL`: a game's rules and policies, compiled into their callers (see `part`). Numba passes `forceinline` on to a
+  function's callees unless they override it.
 * `LEAN`, `INLINED`: neither allocate nor count references, which Numba otherwise does at every call that passes arrays
-  on (a connect four fell from 77 to 14 million steps per second). What is inlined is passed no arrays, which are seven
-  words and more each.
+  on (connect four fell from 77 to 14 million steps per second). Inlined functions are passed no arrays, which have
+  seven or more words each.
 * `WOVEN`: the parts of a loop, put into it before anything is compiled, which takes a third less time to compile than
-  inlining machine code. What they are woven into must be `LEAN`.
-* `CALLED`, `THREADED`: what Python calls, kept in the disk cache; on one thread, or with `prange` on all.
+  inlining machine code. The loop must be `LEAN`.
+* `CALLED`, `THREADED`: functions that Python calls, kept in the disk cache; on one thread, or with `prange` on all.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def most_threads() -> int:
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
-# Functions that only compiled code calls are parts of what calls them.
+# Functions that only compiled code calls are parts of their callers.
 
 
 def part(interpreted: bool = False, **options: Any) -> Any:
     """A decorator like `numba.njit`, for functions that only compiled code calls.
 
-    Python may call them too: what is `interpreted` may then run as it is written, the rest is compiled for that.
+    Python may call them too: an `interpreted` one may then run uncompiled, the others are compiled for that.
     """
     if not COMPILES:
         return lambda function: function
@@ -77,16 +77,16 @@ def part(interpreted: bool = False, **options: Any) -> Any:
 
 
 def again(function: Any, **options: Any) -> Any:
-    """A compiled function, compiled in another way, as a part of what calls it."""
+    """A compiled function, compiled in another way, as a part of its caller."""
     return part(**options)(getattr(function, "py_func", function))
 
 
 def wait_without_spinning() -> None:
     """Lets threads that wait sleep, in this process and those it starts; called before the first of them starts.
 
-    Two processes side by side would take each other's cores. But to sleep at once costs some 100 us a call, three times
-    the work of a batch of 1024 games; a thousand turns are microseconds. OpenMP reads this when it is loaded, which is when
-    the first threaded function runs. What the user has set is left alone.
+    Spinning threads of two processes would take each other's cores. But sleeping at once costs some 100 us per call,
+    three times the work of a batch of 1024 games; a thousand spins take microseconds. OpenMP reads this setting when it
+    is loaded, at the first call of a threaded function. The user's own setting is kept.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -138,7 +138,7 @@ def _loaded_word(mask, start):
     size = mask.shape[0]
     if start + 64 <= size:
         return _load_64(mask, start)
-    if size >= 64:  # the last entries: those that the load has too many are shifted out
+    if size >= 64:  # the last entries: surplus ones of the load are shifted out
         return _load_64(mask, size - 64) >> np.uint64(64 + start - size)
     if size >= 32:
         return _load_32(mask, 0) | (_load_32(mask, size - 32) << np.uint64(size - 32))
@@ -204,7 +204,7 @@ def _fetch(typing_context, records, i):
     return types.void(records, types.intp), generate
 
 
-# Nothing is silent while it compiles.
+# Compiling is always announced.
 
 
 class _Announcement(event.Listener):

@@ -1,7 +1,7 @@
-"""Python files by their syntax trees: what a function, a constant or a module is, whatever its comments and layout.
+"""Syntax trees of Python files: identify functions, constants and modules regardless of comments and layout.
 
-A tree is told by a digest of its text. Comments, docstrings, blank lines and line breaks are not in it; any other token
-is. Parsing takes longer than importing, so what was found in a file is kept in the cache folder, under the digest of the
+A tree is identified by a digest of its text, which covers every token but comments, docstrings, blank lines and line
+breaks. Parsing takes longer than importing, so a file's result is kept in the cache folder, under the digest of the
 file's whole text.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 from asobiba.core.folders import cache_folder, sweep, touch, write_whole
 
 _FORM = 2
-"""Grows when this module reads files in another way."""
+"""Increased when this module reads files in another way."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Chain = tuple[str, ...]
@@ -50,7 +50,7 @@ class Tree:
         digest: of the whole module.
         functions: by `qualified.name@line`, as a code object knows them (of its first decorator's line).
         classes: by qualified name.
-        names: what is bound at the top of the module, by name; statements without a name count to all.
+        names: definitions at the top of the module, by name; statements without a name count towards all.
         imports: the modules that it may import, at its top and inside functions.
         bound: local name -> what it may be imported from: a module, or a module and a name in it.
         chains: all names that the module mentions.
@@ -143,7 +143,7 @@ def _walk_definitions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, as
 
 
 def _merged(old: Definition | None, new: Definition) -> Definition:
-    """Two definitions of one name, of which only a run tells which one holds: both count."""
+    """Merges two definitions of one name; only a run decides which one holds, so both count."""
     if old is None:
         return new
     return Definition(
@@ -174,7 +174,7 @@ def _names(module: ast.Module) -> dict[str, Definition]:
             continue
         if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
             names = {statement.name}
-        else:  # `TABLE[0] = 1` and `fill(TABLE)` change what a name is too
+        else:  # `TABLE[0] = 1` and `fill(TABLE)` change the value of a name too
             plain = isinstance(statement, (ast.Assign, ast.AnnAssign))
             mentioned = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
             names = {name.id for name in mentioned if isinstance(name.ctx, ast.Store)} if plain else set()
@@ -207,7 +207,7 @@ def _imports(module: ast.Module, package: str) -> tuple[list[str], dict[str, lis
 
 
 def read_tree(text: str, package: str = "") -> Tree:
-    """Content of a file of this text; `package` is what its relative imports start from.
+    """Content of a file of this text; `package` is the base of its relative imports.
 
     Raises:
         SyntaxError: if it is not Python.
@@ -253,7 +253,7 @@ def tree_of(file: str | os.PathLike[str], package: str = "") -> Tree | None:
 
 @cache
 def _own() -> bytes:
-    """This module and Python's version: what a kept tree depends on besides the file."""
+    """This module and Python's version; a kept tree depends on them besides the file."""
     return f"{_FORM} {sys.version_info[:2]} ".encode()
 
 

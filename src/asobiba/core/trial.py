@@ -1,10 +1,10 @@
-"""A few games of a game in the plain interpreter, where every mistake of its kernels is an error with a line.
+"""Plays a few games in the plain interpreter, where every mistake of a kernel is an error with a line.
 
 Compiled kernels check no bounds: an index out of range overwrites memory. So before a game of another package is
-compiled for the first time, `require` plays it here in a process of its own, and remembers the verdict under a digest
-of the game's files in the cache folder. Our own games are tested instead.
+compiled for the first time, `require` plays it here in a separate process, and keeps the verdict under a digest of the
+game's files in the cache folder. Our own games are tested instead.
 
-The kernels get their records and arrays in guards. An index out of range is an `IndexError` in NumPy; a negative one
+The kernels get guarded records and arrays. An index out of range is an `IndexError` in NumPy; a negative one
 counts from the end, in NumPy and in compiled code, and is refused here: where a kernel computes one, it is a mistake.
 """
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 GAMES, STEPS = 3, 300
 """Games that a trial plays of the default parameters, and steps in all at most; of each variant it plays one game."""
 VARIANT_SECONDS = 5.0
-"""The game of a variant is broken off after this long; its first position and its first step are looked at in any case."""
+"""A variant's game is stopped after this time; its first position and its first step are checked in any case."""
 SECONDS = 120
-"""A trial that takes longer is given up, and the game played without."""
+"""A trial that takes longer is abandoned, and the game is played without one."""
 
 
 class _Array(np.ndarray):
@@ -104,7 +104,7 @@ class _Play:
         self.returns = np.zeros(ruleset.num_players)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Calls a kernel; whatever it raises becomes one message."""
+        """Calls a kernel; any exception becomes one message."""
         try:
             with np.errstate(all="ignore"):
                 return getattr(self.rules, name)(*arguments)
@@ -115,7 +115,7 @@ class _Play:
         raise GameMistake(f"{place_of(function_of(getattr(self.rules, name)))}: after `{name}`: {message}")
 
     def play(self, steps: int, seconds: float = math.inf) -> int:
-        """Plays to the end, or so many steps, or for so long; returns how many steps were played."""
+        """Plays to the end, or up to a number of steps or a time; returns the number of steps played."""
         begun = time.monotonic()
         self.call("reset", self.s, self.p)
         self.look("reset")
@@ -135,7 +135,7 @@ class _Play:
         return steps
 
     def drawn(self) -> Any:
-        """A random legal action, or one a player."""
+        """A random legal action, or one for each player."""
         ruleset = self.ruleset
         if not ruleset.discrete:
             box: Any = ruleset.action_space
@@ -149,7 +149,7 @@ class _Play:
         return joint.view(_Array)
 
     def rewarded(self) -> None:
-        """Holds the rewards of a step to the declaration."""
+        """Checks the rewards of a step against the declaration."""
         game, ruleset = self.game, self.ruleset
         rewards = self.state["rewards"][: ruleset.num_players].astype(np.float64)
         low, high = game.reward_range
@@ -172,7 +172,7 @@ class _Play:
             )
 
     def look(self, after: str) -> None:
-        """Holds a position to the declaration: who is to move, masks, observations, `valid`, views."""
+        """Checks a position against the declaration: the mover, masks, observations, `valid`, views."""
         ruleset, state = self.ruleset, self.state
         over = bool(state["terminated"] or state["truncated"])
         to_move = int(state["to_move"])
@@ -263,7 +263,7 @@ def digest(game: Game) -> str:
 
 
 def address(game: Game) -> str | None:
-    """Where another process finds the game: `module:NAME`; `None` for one that is made while running."""
+    """The address of the game for another process: `module:NAME`; `None` for one that is made at run time."""
     module = sys.modules.get(game.layout.__module__)
     if module is None or module.__name__ == "__main__" or not getattr(module, "__file__", None):
         return None
@@ -274,7 +274,7 @@ def address(game: Game) -> str | None:
 
 
 def in_process(arguments: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs `python -m ARGUMENTS`, with the modules that this process finds."""
+    """Runs `python -m ARGUMENTS`, with this process's module path."""
     path = os.pathsep.join(p for p in sys.path if p)
     return subprocess.run(
         [sys.executable, "-m", *arguments],
@@ -287,7 +287,7 @@ def in_process(arguments: list[str], **environment: str) -> subprocess.Completed
 
 
 def require(game: Game, cache_folder: Callable[[], Path]) -> None:
-    """Once for each edition of a game of another package: a trial in a process of its own, before it is compiled.
+    """Requires a trial in a separate process, once for each edition of another package's game, before it is compiled.
 
     Raises:
         GameMistake: for the first mistake, now and whenever the same files are met again.

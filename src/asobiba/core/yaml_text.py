@@ -11,7 +11,7 @@ def read_yaml(text: str | bytes) -> Any:
     """The value of a YAML text.
 
     Raises:
-        yaml.YAMLError: for what is none, is nested too deeply, or holds a value that there is not (the 40th of May).
+        yaml.YAMLError: for text that is not YAML, is nested too deeply, or holds an impossible value (the 40th of May).
     """
     try:
         return yaml.safe_load(text)

@@ -35,9 +35,8 @@ class PolicyAgent(Agent):
     Args:
         policy: of Stable-Baselines3 or sb3-contrib, over flat observations: of actors and critics, of values
             (`asobiba.learn.masked` has those that read the mask), or recurrent; or a file with one, whose weights are
-            loaded when a game has been found to have its spaces.
-        name: how it is called in tables.
-        deterministic: play the likeliest legal action; otherwise draw from the policy's distribution.
+        loaded after a check that the game has its spaces. name: its name in tables. deterministic: play the
+        likeliest legal action; otherwise draw from the policy's distribution.
     """
 
     def __init__(self, policy: Any, name: str = "sb3", deterministic: bool = True):
@@ -69,7 +68,7 @@ class PolicyAgent(Agent):
         self._generator = np.random.Generator(np.random.Philox(seed))
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """As compiled code, where the layers are dense and the best action is played."""
+        """The compiled form, if the layers are dense and the best action is played."""
         if (
             self._values
             or self._fit(ruleset) is not None
@@ -92,7 +91,7 @@ class PolicyAgent(Agent):
         return self._columns is not None
 
     def _fit(self, ruleset: Ruleset) -> np.ndarray | None:
-        """Columns of the game's observation that the policy reads (`None`: all, as they are)."""
+        """The columns of the game's observation that the policy reads (`None`: all, in order)."""
         seen, actions, channels = self._policy.observation_space.shape, self._policy.action_space, self._channels
         if "memory" in channels:
             seen = (seen[0] - channels["memory"][0],)
@@ -152,7 +151,7 @@ class PolicyAgent(Agent):
     def act_rows(
         self, views: np.ndarray, legal: np.ndarray, seats: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Actions `(k,)` in the games `rows` `(k,)`, and those that it would choose if every action were legal (`None`
+        """Actions `(k,)` in the games `rows` `(k,)`, and the actions that it would choose without the mask (`None`
         where actions are continuous).
 
         Args:
@@ -193,7 +192,7 @@ class PolicyAgent(Agent):
 
     @property
     def _values(self) -> bool:
-        """Whether the network's answers are values of actions: there is no distribution to draw from."""
+        """Whether the network's outputs are values of actions; then there is no distribution to draw from."""
         return hasattr(self.policy, "q_net") or hasattr(self.policy, "quantile_net")
 
     def _logits(self, observations: Any, rows: np.ndarray | None) -> Any:
@@ -230,7 +229,7 @@ class PolicyAgent(Agent):
         return one, other
 
     def _remembering(self, observations: Any, rows: np.ndarray | None) -> Any:
-        """The distribution of a recurrent policy's actions; what it remembers of these games goes on."""
+        """The distribution of a recurrent policy's actions; updates its memory of these games."""
         import torch
 
         if self._hidden is None:
@@ -246,8 +245,9 @@ class PolicyAgent(Agent):
 
 @contextlib.contextmanager
 def _few_threads(games: int) -> Iterator[None]:
-    """PyTorch works on one core where there is too little to share; on a busy machine, waiting for a second one costs
-    ten times the work."""
+    """Lets PyTorch work on one core when there is little to compute; on a busy machine, waiting for a second core costs
+    ten times the work.
+    """
     import torch
 
     threads = torch.get_num_threads()
@@ -265,8 +265,8 @@ def _few_threads(games: int) -> Iterator[None]:
 def load_agent(game: Game, argument: str) -> Agent:
     """The loader behind `sb3:PATH` and `sb3:PATH,key=value` (entry point of the group `asobiba.agent_loaders`).
 
-    A game whose policies need something beside them (a strategy for what they were not trained to do) names it in
-    `LEARNED` of its folder under `baselines/`: game -> a function `(player, ...) -> Agent` whose parameters are the keys.
+    A game whose policies need a complement (a strategy for situations outside their training) names it in `LEARNED` of
+    its folder under `baselines/`: game -> a function `(player, ...) -> Agent` whose parameters are the keys.
 
     Raises:
         GameParameterError: for a key that the game does not know.

@@ -20,12 +20,12 @@ _FILES = {
     "maskable_ppo": ("default.yml", ("training-{game}.yml", "training.yml")),
     "gumbel_az": ("gumbel_az.yml", ("gumbel_az-{game}.yml", "gumbel_az.yml")),
 }
-"""Of each algorithm the file of the defaults, and those that a game may have."""
+"""For each algorithm the file of the defaults, and the files that a game may have."""
 _FREE = {"parameters", "train_on", "train_on.parameters", "policy_kwargs", "learner"}
 
 
 class ConfigError(AsobibaError, ValueError):
-    """A hyperparameter file that cannot be used."""
+    """Raised for a hyperparameter file that cannot be used."""
 
 
 def load_config(
@@ -51,7 +51,7 @@ def load_config(
         _merge(config, _read(own, f"{names[-1]} of {game.name}"), f"{names[-1]} of {game.name}")
     if path is not None:
         given = _read(Path(path).read_text(encoding="utf-8"), str(path))
-        played = given.pop("game", game.id)  # as the config.yml of a run begins
+        played = given.pop("game", game.id)  # the beginning of a run's config.yml
         if played not in (game.id, game.name):
             raise ConfigError(f"{path} is of {played}, not of {game.id}: give the command that game, or another file")
         _merge(config, given, str(path))
@@ -93,7 +93,7 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_file(game: Game, names: Sequence[str]) -> str | None:
-    # Of several games in one package, one may have a file of its own.
+    # One of several games in a package may have a separate file.
     for package in agent_packages(game.name):
         for name in names:
             try:
@@ -159,7 +159,7 @@ def _number(old: Any, value: Any) -> Any:
 def _where(name: str) -> str | None:
     """The section that a hyperparameter belongs to, if it is one of a section."""
     defaults = _read((files("asobiba.learn") / "default.yml").read_text(encoding="utf-8"), "default.yml")
-    for section in ("learner", *defaults):  # a name that others have too is most likely meant for the learner
+    for section in ("learner", *defaults):  # a name in several sections is most likely meant for the learner
         if isinstance(defaults[section], dict) and name in defaults[section]:
             return str(section)
     try:
@@ -170,7 +170,7 @@ def _where(name: str) -> str | None:
 
 
 def read_settings(texts: Sequence[str]) -> dict[str, Any]:
-    """Mapping of texts such as `learner.learning_rate=1e-4` (`--set`), as a file would hold it.
+    """The mapping, as in a file, for texts such as `learner.learning_rate=1e-4` (`--set`).
 
     Raises:
         ConfigError: for text of another form.

@@ -20,7 +20,7 @@ _AT_ONCE = 250
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of many games against one opponent from one seat (`seat` is "all" where seats are added up).
+    """The result of many games against one opponent from one seat (`seat` is "all" for the sum over seats).
 
     `score` counts a win as 1 and a draw as 1/2; `low` and `high` bound its 95 % interval (Jeffreys). `mean_return` is
     the mean sum of rewards, `return_half_width` half the width of its 95 % interval.
@@ -68,7 +68,7 @@ def episode_returns(
 ) -> np.ndarray:
     """The returns `(games,)` of a learned policy in one seat.
 
-    Every environment plays the same number of episodes, so that short games count no more than long ones.
+    Every environment plays the same number of episodes, so that short games are not over-represented.
     """
     envs = min(games, _AT_ONCE)
     each = math.ceil(games / envs)
@@ -96,8 +96,8 @@ def evaluate(agent: PolicyAgent, ruleset: Ruleset, opponents: Sequence[str], gam
     """Plays `games` games against each opponent, in equal parts from every seat.
 
     Returns:
-        For each opponent one entry a seat and one for all seats together. Single-agent games have one entry, and
-        opponents do not matter.
+        For each opponent one entry per seat and one for all seats together. Single-agent games have one entry, and
+        opponents are ignored.
     """
     if ruleset.num_players == 1:
         returns = episode_returns(agent, ruleset, "random", 0, games, seed)

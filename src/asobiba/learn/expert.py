@@ -1,8 +1,8 @@
-"""Learning by search (expert iteration): a network guides a search, and learns what the search found.
+"""Learning by search (expert iteration): a network guides a search, and learns from its results.
 
 Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`), PyTorch computes the gradients; they take turns on the
 same cores. A position's targets are the search's improved policy, and the mean of the game's result and the search's
-value. Each time that a position is learned from it is turned by one of the game's symmetries, drawn anew.
+value. Each time a position is used it is transformed by one of the game's symmetries, drawn at random.
 
 Source: Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Silver et al., "Mastering the game of
 Go without human knowledge", Nature 550, 2017.
@@ -41,7 +41,7 @@ _LOGIT_OF_ILLEGAL = -1e9
 
 @dataclass
 class Window:
-    """The latest positions of self-play, in arrays that begin again when they are full."""
+    """The latest positions of self-play, in ring buffers."""
 
     observations: np.ndarray
     masks: np.ndarray
@@ -64,7 +64,7 @@ class Window:
         return min(self.added, len(self.values))
 
     def add(self, games: GamesPlayed, result_share: float) -> int:
-        """Takes over all positions of a round; returns how many there are."""
+        """Adds all positions of a round; returns their number."""
         kept = np.arange(games.movers.shape[1]) < games.lengths[:, None]
         count = int(kept.sum())
         places = (self.added + np.arange(count)) % len(self.values)
@@ -77,14 +77,16 @@ class Window:
 
 
 class Turns(NamedTuple):
-    """The identity and the game's symmetries, a row each: `observation` `(k, size)` and `actions` `(k, actions)` int64."""
+    """The identity and the game's symmetries, one row each: `observation` `(k, size)` and `actions` `(k, actions)`
+    int64.
+    """
 
     observation: np.ndarray
     actions: np.ndarray
 
     @classmethod
     def of(cls, ruleset: Ruleset) -> Turns:
-        """Those of a ruleset."""
+        """The symmetries of a ruleset."""
         found = ruleset.game.symmetries(ruleset) if ruleset.game.symmetries else ()
         return cls(
             np.stack([np.arange(ruleset.observation_size), *(one.observation for one in found)]),
@@ -93,7 +95,7 @@ class Turns(NamedTuple):
 
 
 def _turned(array: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Rows of an array, each with its columns in an order of its own."""
+    """Rows of an array, each with its columns permuted separately."""
     return array[rows[:, None], columns]
 
 
@@ -136,7 +138,7 @@ class Expert:
         return first + (last - first) * done / self.config["rounds"]
 
     def network(self) -> Network:
-        """The network as compiled code plays it now."""
+        """The present network for compiled code."""
         tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
         return network_of("asobiba.learn.networks:DensePolicy", {}, tensors)
 
@@ -196,7 +198,7 @@ class Expert:
         os.replace(temporary, path)
 
     def load(self, path: Path) -> None:
-        """Goes on from a file of `save`, which is read as tensors and numbers only."""
+        """Restores a file of `save`; only tensors and numbers are read."""
         saved = torch.load(path, weights_only=True)
         self.policy.load_state_dict(saved["policy"])
         self.optimizer.load_state_dict(saved["optimizer"])
@@ -221,18 +223,18 @@ def train(
     """Trains a policy by search and leaves everything about the run in `folder`.
 
     The folder then holds `policy.safetensors` (agents: `net_uct:policy=FILE`, and `sb3:FILE` without a search),
-    `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (a line a round). A run that was stopped goes on from
+    `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (one line per round). A stopped run resumes from
     its last checkpoint and ends as if it had never stopped. Ctrl-C saves a checkpoint and raises `Interrupted`.
 
     Args:
-        game: what to train on.
+        game: the game to train on.
         config: as `asobiba.learn.config.load_config(..., defaults="gumbel_az")` returns it.
-        folder: where the run lies; made if need be.
+        folder: the run folder; created if need be.
         command: the command line, for the record.
         say: shows a line; by default on standard error.
 
     Returns:
-        Where the policy lies.
+        The path of the policy.
 
     Raises:
         RunFolderError: if the folder holds a run of another configuration.
@@ -327,7 +329,7 @@ def _append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _cut(path: Path, rounds: int) -> None:
-    """Drops the lines after the checkpoint from which a run goes on."""
+    """Drops the lines after the checkpoint from which a run resumes."""
     if path.exists():
         head, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         kept = [line for line in lines if int(line.partition(",")[0]) <= rounds]

@@ -1,7 +1,7 @@
-"""A warm start: before it plays, a policy learns what a teacher would do and how the games end.
+"""A warm start: before it plays, a policy learns a teacher's actions and the games' returns.
 
 The teacher plays itself; with `student` above 0 the policy itself sits at some of the seats, so that the teacher is
-asked about the positions that the policy gets into.
+asked about the positions that the policy reaches.
 
 Sources: D. A. Pomerleau, "ALVINN: An autonomous land vehicle in a neural network", NIPS 1988 (behavioural cloning);
 S. Ross, G. Gordon and D. Bagnell, "A reduction of imitation learning and structured prediction to no-regret online
@@ -27,14 +27,15 @@ from asobiba.learn.memory import Memory, memory_class
 from asobiba.learn.shaping import Potential, potential_class
 
 NEAR = 0.1
-"""A continuous action is the teacher's where none of its entries is farther off."""
+"""A continuous action counts as the teacher's if none of its entries differs by more."""
 LAST_RATE = 0.1
 """The learning rate falls, linearly, to this share of the first."""
 
 
 class Decisions(NamedTuple):
-    """Observations, masks and the teacher's actions, `(k, size)`, `(k, actions)` and `(k,)`, and what came of
-    the game, `(k,)` float32."""
+    """Observations, masks and the teacher's actions, `(k, size)`, `(k, actions)` and `(k,)`, and the returns, `(k,)`
+    float32.
+    """
 
     observations: np.ndarray
     masks: np.ndarray
@@ -51,17 +52,17 @@ def demonstrate(
     memory: Memory | None = None,
     potential: Potential | None = None,
 ) -> Decisions:
-    """Plays the games of a seating without learners to their ends; what its agents decide, for all players who act.
+    """Plays the games of a seating without learners to their ends; returns the decisions of all players who act.
 
-    A decision's value is what its player got in the rest of the game, discounted by `gamma` for each further decision of
-    that player.
+    A decision's value is its player's return in the rest of the game, discounted by `gamma` for each further decision
+    of that player.
 
     Args:
-        seating: whose agents are the teachers.
+        seating: its agents are the teachers.
         seed: of the games, of the teachers and of the student.
         student: plays itself at a `share` of the seats, drawn for each game; the teachers are asked there too.
         memory: completes the observations, in games of one player.
-        potential: whose changes belong to what players get, in games of one player.
+        potential: its changes are added to the rewards, in games of one player.
     """
     n, players = seating.num_envs, seating.players
     taken = np.zeros((n, players), bool)
@@ -107,7 +108,7 @@ def demonstrate(
 
 
 def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Actions of a student for these observations, which are complete already."""
+    """Actions of a student for these observations, which are already complete."""
     if student.policy.action_space.shape == ():
         return student.choose(seen, masks)
     return student.policy.predict(seen, deterministic=False)[0]
@@ -116,12 +117,12 @@ def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.nd
 def imitate(
     model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path, say: Callable[[str], None] | None = None
 ) -> None:
-    """Teaches a fresh learner's policy and value; `imitation.csv` then says how well it knows each new round of games.
+    """Teaches a fresh learner's policy and value; `imitation.csv` records its accuracy on each new round of games.
 
     Args:
         model: MaskablePPO, or PPO where actions are continuous.
         ruleset: the game.
-        config: of the run; `imitation` says who teaches what.
+        config: of the run; `imitation` names the teacher and its settings.
         folder: of the run.
         say: shows a line after every round of games; `None` says nothing.
 
@@ -159,7 +160,7 @@ def imitate(
                 order = generator.permutation(len(shown.actions))
                 for first in range(0, len(order), size):
                     figures.append(_learn(policy, optimizer, shown, order[first : first + size], model.max_grad_norm))
-            fresh = np.mean(figures[: -(-len(shown.actions) // size)], 0)  # of the first time that they were seen
+            fresh = np.mean(figures[: -(-len(shown.actions) // size)], 0)  # of the first pass over them
             seen += len(shown.actions)
             rounds += 1
             rows.writerow([seen, *(f"{figure:.4f}" for figure in fresh)])

@@ -1,7 +1,8 @@
-"""Policies with a memory: what a learner observes is completed by what can be added up from its earlier observations.
+"""Policies with a memory: observations are extended by a summary of the earlier ones.
 
-A memory is no part of the game: whoever plays the policy, in training or in a league, keeps one and shows it every
-observation in turn. A policy that needs one has a method `memory(ruleset, count)`, which returns `None` where it needs none.
+A memory is no part of the game: the code that plays the policy, in training or in a league, keeps one and passes it
+every observation in turn. A policy with a memory has a method `memory(ruleset, count)`, which returns `None` if it
+needs none.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from asobiba.learn.shaping import ShapedVecEnv
 
 
 class Memory(Protocol):
-    """The memories of games that are played side by side; it sees by itself where an observation begins a new one.
+    """The memories of games that are played side by side; it detects the first observation of a new game itself.
 
     Attributes:
-        size: how many numbers it adds to an observation.
+        size: number of entries that it adds to an observation.
     """
 
     size: int
 
     def look(self, observations: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Observations `(n, size)` of the games `rows` `(n,)`, by default of all, with what is remembered in each."""
+        """Observations `(n, size)` of the games `rows` `(n,)`, by default of all, extended by the memory of each."""
 
 
 def memory_class(text: str) -> Any:
@@ -36,7 +37,7 @@ def memory_class(text: str) -> Any:
 
 
 class RememberingVecEnv(ShapedVecEnv):
-    """A `ShapedVecEnv` whose observations are completed by a memory.
+    """A `ShapedVecEnv` whose observations are extended by a memory.
 
     Args:
         kind: called with the ruleset and the number of games, a `Memory`.

@@ -16,11 +16,11 @@ from asobiba.learn.thinking import network_thinking
 
 
 class NetworkAgent(Agent):
-    """Plays the legal action of the greatest logit; of equal ones the first.
+    """Plays the legal action with the greatest logit; the first of equal ones.
 
     Args:
-        network: reads the game's observation, knows its actions.
-        name: how it is called in tables.
+        network: its inputs and outputs are the game's observation and actions.
+        name: its name in tables.
     """
 
     def __init__(self, network: Network, name: str = "network"):
@@ -72,7 +72,7 @@ class NetworkAgent(Agent):
 
 @compiled()
 def _choose(layers, weights, policy, observations, masks, scratch, active, actions):
-    """The legal action of the greatest logit for each row."""
+    """The legal action with the greatest logit for each row."""
     inputs = observations.shape[1]
     for n in range(len(actions)):
         scratch[:inputs] = observations[n]

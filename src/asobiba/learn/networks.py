@@ -2,8 +2,8 @@
 
 A game's flat observation is split into its named channels. Channels whose last two dimensions are the board's become
 planes, the others constant planes. Where the number of actions is a multiple of the number of cells (as in
-`kind * cells + cell`), every cell's logits come from its own features by the same weights, so that what is learned in
-one corner holds in the others; elsewhere a linear layer reads the whole board.
+`kind * cells + cell`), every cell's logits come from its own features by the same weights, so that knowledge learned in
+one corner applies in the others; otherwise a linear layer reads the whole board.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BoardNetwork(nn.Module):
         self.channels = {name: tuple(shape) for name, shape in channels.items()}
         self.board = board_shape(channels)
         cells = math.prod(self.board)
-        # Coordinates let the network know the edges' distance, which weights shared over the board cannot see.
+        # Coordinates give the network the distance to the edges, which shared weights cannot see.
         ys = torch.linspace(-1, 1, self.board[0]).view(1, 1, -1, 1).expand(1, 1, *self.board)
         xs = torch.linspace(-1, 1, self.board[1]).view(1, 1, 1, -1).expand(1, 1, *self.board)
         self.register_buffer("coordinates", torch.cat([ys.abs(), xs.abs(), ys, xs], 1).contiguous())

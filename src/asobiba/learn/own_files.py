@@ -1,7 +1,6 @@
-"""Which files this user has written: they carry a hash under a key that lies in the user's configuration folder.
+"""Recognises files that this user has written: they carry a hash under a key in the user's configuration folder.
 
-A checkpoint holds pickles, and reading those runs whatever they say. Who is given a folder by somebody else shall not run
-what is in it.
+A checkpoint holds pickles, and reading them runs arbitrary code. A folder received from somebody else must not be run.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _BYTES = 32
 
 
 def key_file() -> Path:
-    """Where the key lies: `asobiba/checkpoints.key` in `$XDG_CONFIG_HOME` (`~/.config`), or in `%APPDATA%`."""
+    """The path of the key: `asobiba/checkpoints.key` in `$XDG_CONFIG_HOME` (`~/.config`), or in `%APPDATA%`."""
     if sys.platform == "win32":
         base = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
     else:
@@ -67,7 +66,7 @@ def _make() -> bytes | None:
         with os.fdopen(descriptor, "wb") as opened:
             opened.write(key)
         try:
-            os.link(fresh, file)  # whole, and whoever comes first makes it
+            os.link(fresh, file)  # written as a whole; the first process makes it
         except FileExistsError:
             return _read()
         finally:

@@ -1,7 +1,7 @@
 """Policies in files that hold data only: weights as safetensors, the rest as YAML in the same file's header.
 
-A zip of Stable-Baselines3's own kind holds pickles, and reading those runs whatever they say; such a file is read only with
-a word of consent.
+A zip of Stable-Baselines3's own format holds pickles, and reading them runs arbitrary code; such a file is read only
+with explicit consent.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ __all__ = [
 SUFFIX = ".safetensors"
 _HEADER = "policy.yml"
 _LEAST = 1 << 22
-"""Numbers that every policy may ask for while it is built, however short its file is."""
+"""Number of weights that any policy may allocate while it is built, however short its file is."""
 _HOMES = ("asobiba.", "sb3_contrib.", "stable_baselines3.")
-"""Packages whose policy classes a file may name, with those that bring games and agents (`_homes`)."""
+"""Packages whose policy classes a file may name, besides those that provide games and agents (`_homes`)."""
 _FORMAT = 1
 
 
 class PolicyFileError(AsobibaError, ValueError):
-    """A file that holds no policy for this game."""
+    """Raised for a file that holds no policy for this game."""
 
 
 def save_policy(policy: Any, path: str | Path) -> None:
     """Saves a policy of Stable-Baselines3 for playing: no optimiser, no pickle.
 
     Args:
-        policy: whose class is one of asobiba's, sb3-contrib's, Stable-Baselines3's, or of an installed package that brings
+        policy: its class is asobiba's, sb3-contrib's, Stable-Baselines3's, or from an installed package that provides
             games or agents.
         path: ends in `.safetensors`.
 
@@ -80,12 +80,12 @@ def load_policy(path: str | Path, trust: bool = False) -> Any:
 
     Args:
         path: a file of `save_policy`, or a zip that MaskablePPO or PPO saved.
-        trust: whether to read a zip, which runs whatever its pickles say. Files of asobiba's own packages, and of installed
-            ones that bring agents, need no word.
+        trust: whether to read a zip, which runs arbitrary code. Files of asobiba's own packages, and of installed ones
+            that provide agents, need no consent.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        PolicyFileError: if it holds no policy, or is a zip that nobody has vouched for.
+        PolicyFileError: if it holds no policy, or is a zip without consent.
         MissingExtra: if the extra `sb3` is not installed.
     """
     try:
@@ -107,7 +107,7 @@ def load_policy(path: str | Path, trust: bool = False) -> Any:
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """A policy on disk of which the header alone has been read: what it sees and chooses, before memory is asked for.
+    """A policy on disk of which only the header has been read: its spaces are known before memory is allocated.
 
     Attributes:
         path: the file.
@@ -121,7 +121,7 @@ class PolicyFile:
     channels: dict[str, tuple[int, ...]]
 
     def fits(self, ruleset: Ruleset) -> bool:
-        """Whether it sees and chooses what players of these rules do."""
+        """Whether its spaces are those of these rules."""
         return (
             self.observation_space.shape == ruleset.observation_space.shape
             and self.action_space == ruleset.action_space
@@ -251,7 +251,7 @@ def _load_plain(file: Path) -> Any:
 
 
 def _build_within(file: Path, build: Callable[[], Any]) -> Any:
-    """What `build` makes, unless it asks for more memory than weights of a file of this size can need."""
+    """The result of `build`, unless it asks for more memory than the weights of a file of this size can need."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -280,7 +280,7 @@ def _read_header(text: str) -> Any:
 
 
 def _require_small(file: Path, space: dict[str, Any]) -> None:
-    """Refuses a space with more dimensions than the file has bytes: each weighs at least one number of the file."""
+    """Refuses a space with more dimensions than the file has bytes: each takes at least one number of the file."""
     sizes = [int(space["discrete"])] if "discrete" in space else [int(size) for size in space["box"]]
     if min(sizes, default=1) < 0 or math.prod(sizes) > file.stat().st_size:
         raise PolicyFileError(
@@ -311,7 +311,7 @@ def _plugins(*groups: str) -> set[str]:
     for entry in (entry for group in groups for entry in entry_points(group=group)):
         try:
             spec = importlib.util.find_spec(entry.module)
-        except ImportError:  # what cannot be imported brings nothing
+        except ImportError:  # what cannot be imported provides nothing
             continue
         if spec is not None:
             found.add(entry.module if spec.submodule_search_locations else entry.module.rpartition(".")[0])
@@ -324,7 +324,7 @@ def _homes() -> tuple[str, ...]:
 
 
 def _ours(file: Path) -> bool:
-    """Whether the file belongs to asobiba's own packages, or to an installed one that brings agents."""
+    """Whether the file belongs to asobiba's own packages, or to an installed one that provides agents."""
     folders: list[str] = []
     for name in ("asobiba.baselines", *_plugins(AGENTS)):
         spec = importlib.util.find_spec(name)

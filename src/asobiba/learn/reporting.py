@@ -1,4 +1,4 @@
-"""Progress of a training, and how it is stopped."""
+"""Progress of a training run, and its interruption."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LINE_EVERY = 10.0
 
 
 class Interrupted(Exception):
-    """The training was stopped between two rollouts, after its checkpoint was saved."""
+    """Raised when training was stopped between two rollouts, after its checkpoint was saved."""
 
 
 class Report(BaseCallback):
-    """Says reward, scores against the opponents of the evaluation, speed and time left: as a bar, or in plain lines.
+    """Shows reward, scores against the opponents of the evaluation, speed and time left: as a bar, or in plain lines.
 
     Args:
         total: decisions of the whole run.
@@ -79,7 +79,7 @@ class Report(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         if self._began is None and self.num_timesteps > self.model._num_timesteps_at_start:
-            self._began = (time.monotonic(), self.num_timesteps)  # what came before it was compiling too
+            self._began = (time.monotonic(), self.num_timesteps)  # the time before it included compiling
         self._bar.update(self._task, completed=self.num_timesteps, description=self.describe())
         if not self._live and self._say is not None and time.monotonic() - self._said >= _LINE_EVERY:
             self._said = time.monotonic()

@@ -1,10 +1,10 @@
 """Search guided by a network, for games of two players, discrete actions, perfect information and no chance.
 
-`NetSearch` searches one position; `SelfPlay` plays whole games against itself in compiled code, from which a network
+`NetSearch` searches one position; `SelfPlay` plays whole games of self-play in compiled code, from which a network
 learns (`asobiba.learn.expert`). The loops are `search_loops`, compiled together with a game's kernels.
 
-A tree takes its own network evaluations, one leaf at a time: a small network over a sparse board costs a few
-microseconds, less than handing positions to a library in batches.
+A tree evaluates its leaves itself, one at a time: a small network over a sparse board costs a few microseconds, less
+than passing positions to a library in batches.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _SELF_PLAY = 7
 
 
 class GamesPlayed(NamedTuple):
-    """Arrays that self-play writes: a row a game, in it a column a position; `lengths` says how many there are.
+    """Arrays that self-play writes: one row per game, with one column per position; `lengths` gives their number.
 
     Attributes:
         generators: `(games,)` records, of noise and openings.
         observations: `(games, length, size)`, of the player to move.
         masks: `(games, length, actions)` int8.
         policies: `(games, length, actions)` float32, the search's improved policy.
-        movers: `(games, length)` int8, whose turn it is.
-        values: `(games, length)` float32, what the search says of the position, for the player to move.
-        rewards: `(games, length)` float32, what the move brought its player.
-        results: `(games, length)` float32, what the rest of the game brought the player to move.
+        movers: `(games, length)` int8, the player to move.
+        values: `(games, length)` float32, the search's value of the position, for the player to move.
+        rewards: `(games, length)` float32, the reward of the move for its player.
+        results: `(games, length)` float32, the return of the rest of the game for the player to move.
         lengths: `(games,)` int64.
     """
 
@@ -67,7 +67,7 @@ class GamesPlayed(NamedTuple):
 
 
 def require_searchable(ruleset: Ruleset) -> None:
-    """Raises `GameParameterError` for a game that these trees do not fit."""
+    """Raises `GameParameterError` for a game that these trees do not support."""
     game = ruleset.game
     wrong = []
     if not ruleset.discrete:
@@ -91,7 +91,7 @@ def _loops(game: Game) -> ModuleType:
 
 
 def visits_considered(most: int, simulations: int) -> list[int]:
-    """Number of visits of the root's edges to be tried next, for each simulation: sequential halving.
+    """The number of visits of the root's edges to try next, for each simulation: sequential halving.
 
     `most` edges share the simulations of each round; after a round the better half goes on.
 
@@ -121,7 +121,7 @@ def _sequences(most: int, simulations: int) -> np.ndarray:
 
 
 def require_fitting(ruleset: Ruleset, inputs: int, actions: int) -> None:
-    """Raises `GameParameterError` for a network that reads or answers another number of numbers than the game has."""
+    """Raises `GameParameterError` for a network whose input or output sizes are not the game's."""
     if inputs != ruleset.observation_size or actions != ruleset.num_actions:
         raise GameParameterError(
             f"the network reads {inputs} numbers and knows {actions} actions, but {ruleset} has "
@@ -166,10 +166,10 @@ class NetSearch:
 
     Args:
         ruleset: the game.
-        network: reads the game's observation, knows its actions.
-        simulations: of one search; each asks the network once.
-        considered: most moves that are tried at the root (Gumbel).
-        noise: how strong the Gumbel noise on the root's logits is; 0: none, so that equal positions give equal moves.
+        network: its inputs and outputs are the game's observation and actions.
+        simulations: of one search; each evaluates the network once.
+        considered: the most moves that are tried at the root (Gumbel).
+        noise: strength of the Gumbel noise on the root's logits; 0: none, so that equal positions give equal moves.
         puct: choose by PUCT instead of Gumbel's rules.
         exploration: PUCT's constant.
 
@@ -248,15 +248,15 @@ class NetSearch:
 
 
 class SelfPlay:
-    """Games of a network against itself, many in one call.
+    """Self-play games of a network, many in one call.
 
     Args:
         ruleset: the game.
-        network: of the kind that will play; `play` is given the weights of the day.
+        network: of the architecture that will play; `play` is given the current weights.
         games: in one call.
         simulations: of each move.
-        threads: that share the games out; the games do not depend on it.
-        length: most moves of a game that are played.
+        threads: number among which the games are divided; the games do not depend on it.
+        length: the most moves of a game.
         openings: a game begins with up to so many random plies, drawn for each game.
         considered: as in `NetSearch`.
     """
@@ -293,7 +293,7 @@ class SelfPlay:
         )
 
     def play(self, network: Network, seed: int) -> GamesPlayed:
-        """Plays all games; game `i` is that of `seed + i`. The arrays are those of the next call too."""
+        """Plays all games; game `i` has the seed `seed + i`. The next call overwrites the arrays."""
         seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
         self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
         self.games.generators["rng_counter"] = 0

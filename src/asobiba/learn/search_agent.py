@@ -23,16 +23,16 @@ _TRIAL = 32
 
 
 class NetAgent(Agent):
-    """Plays what a search guided by a network chooses.
+    """Plays the choice of a search guided by a network.
 
     Args:
-        policy: a file of `asobiba train` (layers must be dense), or a network. The weights are loaded when a game has been
-            found to have the policy's spaces.
+        policy: a file of `asobiba train` (layers must be dense), or a network. The weights are loaded after a check
+            that the game has the policy's spaces.
         simulations: of one move.
-        time: milliseconds of a move instead: as many simulations as this machine is measured to do in them, before the
-            first game. What is played then depends on the machine.
+        time: milliseconds of a move instead: the number of simulations is measured on this machine before the first
+            game, so the play depends on the machine.
         search: `gumbel` (Danihelka et al. 2022) or `puct` (Silver et al. 2017).
-        considered: most moves that are tried at the root (gumbel).
+        considered: the most moves that are tried at the root (gumbel).
         noise: strength of the Gumbel noise on the root's logits; 0: equal positions give equal moves.
     """
 
@@ -71,7 +71,7 @@ class NetAgent(Agent):
         if isinstance(self._network, PolicyFile):
             file = self._network
             inputs, actions = prod(file.observation_space.shape or ()), getattr(file.action_space, "n", 0)
-            if actions:  # `load_network` says what is wrong with continuous ones
+            if actions:  # `load_network` reports the error for continuous ones
                 require_fitting(ruleset, inputs, int(actions))
             self._network = load_network(file.path)
         return self._network
@@ -82,7 +82,7 @@ class NetAgent(Agent):
         self._searcher.seed(seed)
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """As a compiled function, unless it searches for a time, which another machine uses in another way."""
+        """The compiled function, unless the search has a time limit, which depends on the machine."""
         if self.time is not None:
             return None
         return NetSearch(ruleset, self._fitting(ruleset), self.simulations, **self._settings).thinking()

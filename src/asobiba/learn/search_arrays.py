@@ -1,4 +1,4 @@
-"""Arrays of a search that is guided by a network; see `asobiba.learn.search`."""
+"""Arrays of a search guided by a network; see `asobiba.learn.search`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 
 class Trees(NamedTuple):
-    """Room for one tree a thread: arrays of which a thread has a row each.
+    """Room for one tree per thread: in each array a thread has one row.
 
     Attributes:
         nodes, edges: the tree; the edges of a node stand side by side.
-        rows: what is worked out for the edges of one node.
+        rows: scratch values for the edges of one node.
         path, taken: nodes and edges of a simulation.
-        node_count, used: how many nodes and edges the tree has.
+        node_count, used: numbers of nodes and edges in the tree.
         observation, mask: of one position.
         scratch, active: room for the network.
     """

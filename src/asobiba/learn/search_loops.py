@@ -1,8 +1,8 @@
 """The compiled loops of `asobiba.learn.search`: trees guided by a network, over a game's own kernels.
 
-A node holds what the network said of a position and what the simulations below it brought; its edges, one a legal
-action, stand in a row of their own. No positions are kept: a simulation copies the root and plays down from it, which
-costs less than to look a record up. Values are those of the player to move at the node.
+A node holds the network's evaluation of a position and the results of the simulations below it; its edges, one per
+legal action, are stored in a contiguous row. No positions are kept: a simulation copies the root and plays down from
+it, which costs less than looking up a record. Values are those of the player to move at the node.
 
 `search` binds a game's kernels in place of the placeholders. Sources: Danihelka et al., "Policy improvement by planning
 with Gumbel", ICLR 2022 (the choice at the root and below it, completed values, the improved policy); Silver et al.,
@@ -33,7 +33,7 @@ _LEAST = -1e30
 
 @inner
 def play(s, p, action):
-    """A legal action with the laws around it."""
+    """Plays a legal action, with the laws around it."""
     s.rewards[:] = 0
     step(s, p, action)
     close_step(s, p)
@@ -41,7 +41,7 @@ def play(s, p, action):
 
 @inner
 def expand(tree, n, s, p, t):
-    """Makes node `n` of the position: what the network says of it, and its edges.
+    """Makes node `n` of the position: the network's evaluation, and the edges.
 
     Returns the value for the player to move.
     """
@@ -66,7 +66,7 @@ def expand(tree, n, s, p, t):
             at += 1
     node.edges = at - trees.used[t]
     trees.used[t] = at
-    node.value = min(1.0, max(-1.0, float64(scratch[net.value])))  # what games between two pay
+    node.value = min(1.0, max(-1.0, float64(scratch[net.value])))  # the rewards of games between two
     return node.value
 
 

@@ -1,9 +1,9 @@
-"""Reward shaping for the time of the training: what a state promises, as a part of the reward of the decision that led there.
+"""Potential-based reward shaping, for training only: a decision is also rewarded by the change of a potential.
 
-A reward at the end of a long game teaches slowly. A potential estimates from the whole state what is still to come; training
-adds to each reward by how much the decision has changed that. Without discount the sum over a game is then the game's own
-return less what its beginning promised, so that the same policies are best; with it, `learner.gamma` says how far beyond the
-estimate the learner looks. Evaluations, leagues and the returns in `practice.csv` know nothing of it.
+Learning from a reward at the end of a long game is slow. A potential estimates the remaining return from the whole
+state; training adds the change of the potential to each reward. Without discount the sum over a game is then the game's
+own return minus the potential of its start, so the same policies are optimal; with discount, `learner.gamma` says how
+far beyond the estimate the learner looks. Evaluations, leagues and the returns in `practice.csv` are not shaped.
 
 Sources: A. Y. Ng, D. Harada and S. Russell, "Policy invariance under reward transformations", ICML 1999; C.-A. Cheng,
 A. Kolobov and A. Swaminathan, "Heuristic-guided reinforcement learning", NeurIPS 2021 (a shorter horizon on such rewards).
@@ -21,10 +21,10 @@ from asobiba.core.game import Ruleset
 
 
 class Potential(Protocol):
-    """Potential of states; made from a ruleset."""
+    """A potential function of states; made from a ruleset."""
 
     def __call__(self, states: np.ndarray) -> np.ndarray:
-        """State records `(n,)` to the return that is still expected, `(n,)` float64. May read what players do not see."""
+        """The expected remaining return, `(n,)` float64, of state records `(n,)`. May read hidden information."""
 
 
 def potential_class(text: str) -> Any:
@@ -34,8 +34,8 @@ def potential_class(text: str) -> Any:
 
 
 class ShapedVecEnv(SB3VecEnv):
-    """A `SB3VecEnv` whose rewards contain by how much a potential has changed. The game's end promises nothing; a game that is cut
-    off keeps its promise. `infos` report the game's own returns.
+    """A `SB3VecEnv` whose rewards include the change of a potential. The potential is 0 at the end of a game; a
+    truncated game keeps its potential. `infos` report the game's own returns.
 
     Args:
         ruleset, num_envs, settings: as in `SB3VecEnv`.
@@ -56,7 +56,7 @@ class ShapedVecEnv(SB3VecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         observations, rewards, dones, infos = super().step_wait()
         if self.potential is not None:
-            # Of games that are over the states are those of the next ones already.
+            # In games that are over, the states already belong to the next episodes.
             promised = self.potential(self.games.states)
             kept = np.where(self.games.terminated, 0.0, np.where(dones, self._promised, promised))
             rewards = (rewards + (kept - self._promised)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Policies whose layers are dense as compiled functions, for targets without Python."""
+"""Policies of dense layers as compiled functions, for targets without Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _playing(observe: Any, inputs: int, policy: int) -> Callable[..., None]:
 
 
 def network_thinking(ruleset: Ruleset, network: Network) -> Thinking:
-    """The legal action of the greatest logit; of equal ones the first."""
+    """The legal action with the greatest logit; the first of equal ones."""
     widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
     arrays = {
         "layers": network.layers,

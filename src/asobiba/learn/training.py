@@ -48,7 +48,7 @@ POLICY = "policy.safetensors"
 
 
 class RunFolderError(AsobibaError, ValueError):
-    """A run folder that cannot be used as asked."""
+    """Raised for a run folder that cannot be used as asked."""
 
 
 def _write_record(
@@ -82,25 +82,25 @@ def train(
 
     The folder then holds `policy.safetensors` (an agent: `sb3:FOLDER/policy.safetensors`), `config.yml`, `run.json` (seed, versions,
     command, evaluation), `curve.csv`, `practice.csv`, their picture `curve.svg` (if matplotlib is installed),
-    `imitation.csv` (where there is a teacher) and TensorBoard's files. A run that was stopped goes on from its last checkpoint
+    `imitation.csv` (where there is a teacher) and TensorBoard's files. A stopped run resumes from its last checkpoint
     and ends as if it had never stopped. Ctrl-C saves a checkpoint and raises `Interrupted`.
 
     Args:
-        game: what to train on.
+        game: the game to train on.
         config: as `asobiba.learn.config.load_config` returns it.
-        folder: where the run lies; made if need be.
-        resume: go on where the folder's checkpoint stands; otherwise a folder with a run in it is refused.
-        progress: show how it goes: a bar with reward, scores, speed and time left, or lines where that is no terminal.
+        folder: the run folder; created if need be.
+        resume: continue from the folder's checkpoint; otherwise a folder with a run in it is refused.
+        progress: show a bar with reward, scores, speed and time left, or lines without a terminal.
         command: the command line, for the record.
         say: shows a line; the standard error stream if not given.
-        trust: go on with a checkpoint that this user has not written.
+        trust: accept a checkpoint that this user has not written.
 
     Returns:
         The final evaluation, an entry per opponent.
 
     Raises:
-        RunFolderError: if the folder holds a run of another configuration, one at all and `resume` is off, or a checkpoint
-            that somebody else has written.
+        RunFolderError: if the folder holds a run of another configuration, or any run while `resume` is off, or a
+            checkpoint that another user has written.
         Interrupted: after Ctrl-C, when the checkpoint is saved.
     """
     say = say or (lambda line: print(line, file=sys.stderr, flush=True))
@@ -152,7 +152,7 @@ def train(
 
 
 def _start_from(policy: Any, path: str) -> None:
-    """Takes over a saved policy's weights, those of its value function included; how widely it explores begins anew."""
+    """Loads a saved policy's weights, those of its value function included; the width of its exploration is reset."""
     weights = load_policy(path).state_dict()
     if "log_std" in weights:
         weights["log_std"] = policy.state_dict()["log_std"]
@@ -199,7 +199,7 @@ def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
 
 
 class Snapshot(Agent):
-    """The learner's own latest snapshot as an opponent (`self` in the configuration); plays at random before one."""
+    """The learner's own latest snapshot as an opponent (`self` in the configuration); random before the first."""
 
     name = "self"
 
@@ -240,7 +240,7 @@ class Snapshot(Agent):
 def _opponents(ruleset: Ruleset, config: dict[str, Any]) -> Any:
     """One agent, or one for each environment, dealt in turn."""
     if ruleset.num_players == 1:
-        return "random"  # nobody sits there
+        return "random"  # the seat is empty
     agents = {text: Snapshot() if text == "self" else make_agent(ruleset.game, text) for text in config["opponents"]}
     if len(agents) == 1:
         return next(iter(agents.values()))
@@ -268,7 +268,9 @@ class _Snapshots(BaseCallback):
 
 
 class _Exploration(BaseCallback):
-    """Sets how widely continuous actions are drawn, where the configuration says so; the optimiser then leaves it alone."""
+    """Sets the standard deviation of continuous actions, if the configuration says so; the optimiser then does not
+    change it.
+    """
 
     def __init__(self, config: dict[str, Any]):
         super().__init__()
@@ -286,7 +288,7 @@ class _Exploration(BaseCallback):
 
 
 class _Checkpoints(BaseCallback):
-    """Saves between two rollouts, where nothing is half done."""
+    """Saves checkpoints between two rollouts."""
 
     def __init__(self, path: Path, config: dict[str, Any]):
         super().__init__()
@@ -314,7 +316,7 @@ class _Curve(BaseCallback):
         self._practice = folder / "practice.csv"
         self._ruleset = game.ruleset(**config["parameters"])
         self._settings, self._seed, self._last = config["evaluation"], config["seed"], 0
-        self._taught = config["imitation"]["decisions"] > 0  # what it can do before it plays is worth knowing
+        self._taught = config["imitation"]["decisions"] > 0  # an evaluation before the first rollout
 
     def _on_training_start(self) -> None:
         self._last = self.num_timesteps
@@ -350,7 +352,7 @@ class _Curve(BaseCallback):
 
 
 def save_checkpoint(model: Any, path: Path) -> None:
-    """Saves the model, its environments and every generator, so that `load_checkpoint` goes on identically."""
+    """Saves the model, its environments and every generator, so that `load_checkpoint` continues identically."""
     temporary = path.with_suffix(".tmp")
     model_file = path.with_suffix(".model.tmp")
     model.save(model_file)
@@ -368,11 +370,11 @@ def load_checkpoint(path: Path, trust: bool = False) -> Any:
     """The model of `save_checkpoint`, with its environments and generators as they were.
 
     Args:
-        trust: whether to read it though this user has not written it; it holds pickles, and reading those runs whatever
-            they say.
+        trust: whether to read it even if this user has not written it; it holds pickles, and reading them runs
+            arbitrary code.
 
     Raises:
-        RunFolderError: for one that this user has not written, without `trust`.
+        RunFolderError: for a checkpoint that this user has not written, without `trust`.
     """
     with zipfile.ZipFile(path) as archive:
         pickled, saved, sealed = archive.read("state.pkl"), archive.read("model.zip"), archive.comment
@@ -391,7 +393,7 @@ def load_checkpoint(path: Path, trust: bool = False) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
+    """The versions of everything that a result depends on."""
     found = {"python": platform.python_version()}
     for name in ("asobiba", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib"):
         with contextlib.suppress(PackageNotFoundError):
@@ -418,7 +420,7 @@ def _claim(folder: Path, game: Game, config: dict[str, Any], resume: bool) -> No
 
 @contextlib.contextmanager
 def _numbers_fixed(seed: int) -> Iterator[None]:
-    """Deterministic PyTorch kernels for the time of the training."""
+    """Uses deterministic PyTorch kernels during training."""
     before = torch.are_deterministic_algorithms_enabled()
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.manual_seed(seed)

@@ -1,7 +1,7 @@
 """The AIWolf platform's wire format: one JSON object a line over TCP, requests, replies, and the game log.
 
-A server asks its clients; a client answers with one line, or not at all where the request wants no answer. This module
-knows lines, packets and sentences, and nothing of rules.
+A server asks its clients; a client answers with one line, or not at all if the request needs no answer. This module
+handles lines, packets and sentences, but no rules.
 
 Source: the AIWolf project's platform (client and server of 2016 and of 0.6), and protocol 3.6 of 2019.
 """
@@ -32,7 +32,7 @@ KEYS = ("request", "gameInfo", "gameSetting", "talkHistory", "whisperHistory")
 
 
 class ClientError(AsobibaError, ConnectionError):
-    """A peer that did not keep to the protocol. `lost`: it cannot be talked to any more."""
+    """Raised for a peer that broke the protocol. `lost`: the connection is unusable."""
 
     def __init__(self, message: str, lost: bool = True):
         super().__init__(message)
@@ -93,7 +93,7 @@ class LineSocket:
         self._buffer += found
 
     def drop_pending(self) -> int:
-        """Throws away what came without having been asked for: how many bytes. Raises `ClientError` on a dead peer."""
+        """Discards unrequested input; returns the number of bytes. Raises `ClientError` on a dead peer."""
         while len(self._buffer) <= self._longest and select.select([self._socket], [], [], 0)[0]:
             self._read()
         if len(self._buffer) > self._longest:
@@ -123,7 +123,7 @@ def packet(
 
 
 def read_packet(line: str) -> dict[str, Any]:
-    """A request as a client reads it. Raises `ClientError` for what is none."""
+    """A request as a client reads it. Raises `ClientError` for any other line."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -204,7 +204,7 @@ def _operands(text: str) -> list[str]:
 
 
 def is_sentence(text: str, depth: int = 0) -> bool:
-    """Whether protocol 3.6 has this sentence, whatever the agents and days it names.
+    """Whether protocol 3.6 has this sentence, regardless of the agents and days it names.
 
     The verdicts are those of the contest server: AND and OR take any number of sentences, `Skip` and `Over` may stand inside
     others, and blanks may be doubled. A sentence that makes that server fail (BECAUSE with one operand) is none, nor is one
@@ -238,8 +238,8 @@ class Peer:
     """A client as the server sees it: its connection, its name, and what went wrong with it.
 
     Args:
-        reply_seconds: how long a reply may take. Who takes longer is out, as on the platform; so is who hangs up or
-            floods the line. A reply that makes no sense is replaced, and the client stays.
+        reply_seconds: how long a reply may take. A client that takes longer, hangs up or floods the line is dropped, as
+            on the platform. A senseless reply is replaced, and the client stays.
     """
 
     def __init__(self, connection: socket.socket, address: str, reply_seconds: float):
@@ -250,14 +250,14 @@ class Peer:
         self.faults: list[str] = []
 
     def fault(self, reason: str, lost: bool) -> None:
-        """Puts a fault on record; `lost` ends the connection."""
+        """Records a fault; `lost` ends the connection."""
         self.faults.append(reason)
         if lost and not self.lost:
             self.lost = True
             self.lines.close()
 
     def tell(self, line: str) -> bool:
-        """Sends what wants no reply; `False` if the client is out."""
+        """Sends a message without a reply; returns `False` if the client is out."""
         if self.lost:
             return False
         try:

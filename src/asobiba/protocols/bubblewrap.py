@@ -1,7 +1,7 @@
 """The command line of bubblewrap that contains a program.
 
-The superuser's programs become those of the user `nobody`, to which limits apply: bubblewrap sets the folders up as the superuser,
-`setpriv` gives the rights away, and a second bubblewrap forbids further user namespaces.
+The superuser's programs run as the user `nobody`, to whom limits apply: bubblewrap sets up the folders as the
+superuser, `setpriv` drops the privileges, and a second bubblewrap forbids further user namespaces.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Manner = Literal["nobody", "same"]
 
 @dataclass(frozen=True)
 class View:
-    """View of a contained program.
+    """The file system and environment that a contained program sees.
 
     Args:
         readable: files and folders beside the system's.
@@ -105,7 +105,7 @@ def _can_disable() -> bool:
 
 @cache
 def manners() -> tuple[Manner, ...]:
-    """Manners of containing programs here, the better one first; empty where bubblewrap is missing or does not work."""
+    """The ways of containing programs here, the better one first; empty if bubblewrap is missing or does not work."""
     if shutil.which("bwrap") is None or shutil.which("prlimit") is None:
         return ()
     tried: list[Manner] = ["nobody", "same"] if os.geteuid() == 0 else ["same"]

@@ -1,4 +1,4 @@
-"""Control groups: limits that hold for the superuser's programs too, which `RLIMIT_NPROC` does not bind."""
+"""Control groups: limits that hold for the superuser's programs too, to which `RLIMIT_NPROC` does not apply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Group:
-    """Folders in which the kernel counts what a program and its children use.
+    """Folders in which the kernel counts the resources of a program and its children.
 
     Args:
         folders: one, or one for each controller in version 1.
@@ -30,15 +30,16 @@ class Group:
         return ["/bin/sh", "-c", _ENTER, " ".join(str(folder / "cgroup.procs") for folder in self.folders), *command]
 
     def remove(self) -> None:
-        """Takes the group away, if nobody is left in it."""
+        """Removes the group if it is empty."""
         for folder in self.folders:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
 
 def make_group(processes: int, memory: int, root: Path = _ROOT) -> Group | None:
-    """A group of so many processes and threads and so many bytes of memory, the files in tmpfs included, or `None` where
-    there is none to be had."""
+    """A group of so many processes and threads and so many bytes of memory, the files in tmpfs included, or `None` if
+    none can be made.
+    """
     sweep(root)
     name = f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
     if (root / "cgroup.controllers").exists():
@@ -61,7 +62,7 @@ def make_group(processes: int, memory: int, root: Path = _ROOT) -> Group | None:
 
 
 def sweep(root: Path = _ROOT) -> None:
-    """Takes away groups of processes that have ended."""
+    """Removes groups of processes that have ended."""
     for folder in (root, root / "pids", root / "memory"):
         for group in folder.glob(f"{_PREFIX}*"):
             if not Path(f"/proc/{group.name.split('-')[1]}").exists():

@@ -2,8 +2,8 @@
 
 Run as a script by `asobiba.protocols.sandbox`: confine.py --as=BYTES ... [--home=PATH --size=BYTES --read=PATH ...] -- PROGRAM
 
-With a home it must be the superuser of a user namespace of its own (`unshare --map-root-user --mount --pid`): it puts a
-bounded tmpfs there, shows the processes of its own namespace only, forbids further namespaces and gives all rights away.
+With a home it must be the superuser of a new user namespace (`unshare --map-root-user --mount --pid`): it mounts a
+bounded tmpfs there, shows only the processes of its own namespace, forbids further namespaces and drops all privileges.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def mount(libc, kind, place, flags, options):
 
 
 def separate(libc, home, size, readable):
-    """Returns which folders may be read."""
+    """Separates the program's files and processes; returns the folders that may be read."""
     mount(libc, b"tmpfs", home, _MS_NOSUID | _MS_NODEV, f"size={size},mode=0700".encode())
     os.chdir(home)
     if os.path.isdir("/run") and not any(path.startswith("/run/") for path in readable):
@@ -51,7 +51,7 @@ def separate(libc, home, size, readable):
 def restrict(home, readable):
     from landlock import FSAccess, Ruleset
 
-    ctypes.set_errno(0)  # the package takes an older call's error for its own
+    ctypes.set_errno(0)  # the package mistakes an older call's error for its own
     rules = Ruleset()
     look = FSAccess.READ_FILE | FSAccess.EXECUTE
     for path in readable:

@@ -1,4 +1,4 @@
-"""A strategy in a file of its own: `file:PATH`. It runs in a contained process, unless somebody vouches for it.
+"""A strategy in a file: `file:PATH`. It runs in a contained process unless the user trusts it.
 
 The file defines an `Agent` subclass that is built without arguments, or a function `agent()` that returns an agent.
 """

@@ -31,7 +31,7 @@ from asobiba.core.states import action_mask, is_over, legal_actions, new_state, 
 
 HOOKS = ("gomocup_parameters", "gomocup_rule", "gomocup_square", "gomocup_action", "gomocup_state", "gomocup_stones")
 _MARGIN = 0.05
-"""Seconds kept back from the time of a move for the way of the answer."""
+"""Seconds subtracted from the time of a move for the transfer of the answer."""
 _SQUARE = re.compile(r"\s*([0-9]{1,4})\s*,\s*([0-9]{1,4})\s*")
 _STONE = re.compile(r"\s*([0-9]{1,4})\s*,\s*([0-9]{1,4})\s*,\s*([123])\s*")
 
@@ -42,8 +42,8 @@ class GomocupServer:
     Args:
         game: a game with the protocol's hooks.
         agent: the agent's name with parameters.
-        parameters: chosen over what the hooks say (a preset with captures, for managers that know its rules).
-        output: where answers go.
+        parameters: override those of the hooks (a preset with captures, for managers that know its rules).
+        output: receives the answers.
     """
 
     def __init__(

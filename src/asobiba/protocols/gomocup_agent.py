@@ -1,7 +1,7 @@
 """External Gomocup programs as agents: `gomocup:COMMAND`.
 
-The program runs in its own process. Whatever it does instead of answering in time (nothing, noise, an exit, squares that
-are none) raises an `EngineError`, which loses it the game and nothing else; the next game starts it anew.
+The program runs in its own process. Any failure to answer in time (silence, noise, an exit, invalid squares) raises an
+`EngineError`, which costs only the game; the program is restarted for the next game.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class GomocupAgent(Agent):
         return action  # the rules judge it
 
     def _expect(self, fits: Any, seconds: float) -> str:
-        """The first line that fits; what the program says for people is passed over."""
+        """The first matching line; the program's messages for people are skipped."""
         assert self._process is not None
         deadline = time.monotonic() + seconds
         while True:

@@ -1,7 +1,7 @@
-"""Agents of packages that nobody has vouched for, each in a contained process of its own.
+"""Agents of untrusted packages, each in a separate contained process.
 
-`HostedAgent` sits at the table and passes on, as JSON lines, what the agent itself answers in the process that `main`
-runs. The two know the game's dtypes, so that views travel as bytes.
+`HostedAgent` takes the seat and passes on, as JSON lines, the answers of the agent in the process that `main` runs.
+Both ends know the game's dtypes, so views are sent as bytes.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class RefusedAgent(AsobibaError, ValueError):
 
 
 class HostedAgent(JsonLinesAgent):
-    """The agent described by `text`, in a process of its own.
+    """The agent described by `text`, in a separate process.
 
     Args:
-        game: that it plays.
+        game: the game that it plays.
         text: as for `asobiba.core.make_agent`.
     """
 
@@ -66,14 +66,14 @@ class HostedAgent(JsonLinesAgent):
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if not self.running and self._runs_code:
-            _compile_positions(ruleset)  # kept in the cache, which the process is given a copy of
+            _compile_positions(ruleset)  # kept in the cache; the process gets a copy
         super().reset(ruleset, seat, seed)
         self._wants = {"bytes"}
 
     def _say(self, message: Any, seconds: float | None) -> dict[str, Any]:
         answer = super()._say(message, seconds)
         if "name" in answer:
-            self.declared = str(answer["name"])[:_LONGEST_NAME]  # it came from the agent: it may be anything
+            self.declared = str(answer["name"])[:_LONGEST_NAME]  # it came from the agent, so it may be anything
         if "refused" in answer:
             raise RefusedAgent(str(answer["refused"]))
         if "error" in answer:
@@ -84,7 +84,7 @@ class HostedAgent(JsonLinesAgent):
 
 
 def _compile_positions(ruleset: Ruleset) -> None:
-    """Compiles what `asobiba.core.states` calls, which an agent that looks ahead needs as soon as it thinks."""
+    """Compiles the kernels behind `asobiba.core.states`, which an agent that looks ahead needs."""
     state = new_state(ruleset, 0)
     actors = ruleset.actors(state)
     if len(actors):
@@ -95,7 +95,7 @@ def _compile_positions(ruleset: Ruleset) -> None:
 
 
 def _absolute(text: str) -> str:
-    """The agent's text with the place of its file as the process, whose folder is another one, finds it."""
+    """The agent's text with the absolute path of its file, since the process has another working folder."""
     loader, colon, rest = text.partition(":")
     path, comma, settings = rest.partition(",")
     return f"{loader}:{os.path.abspath(path)}{comma}{settings}" if colon and os.path.exists(path) else text
@@ -123,7 +123,7 @@ def _import_path() -> list[str]:
 
 
 def _readable(text: str) -> list[str]:
-    """Folders that a Python process needs to import what this one can; of a checkout the packages, not what lies beside them."""
+    """Folders that a Python process needs to import what this one can; of a checkout only the packages."""
     found = [sys.prefix, sys.base_prefix, *_import_path(), os.path.dirname(os.path.realpath(sys.executable))]
     for name in ("asobiba", "asobiba.envs", "asobiba.baselines"):
         spec = importlib.util.find_spec(name)
@@ -178,7 +178,7 @@ class _Answerer:
             self._agent.act(view, mask[seat] if mask.ndim == 2 else mask)
 
     def _plain(self, answer: Any) -> dict[str, Any]:
-        """The answer as numbers; what is none is described, here, where it can do no harm."""
+        """The answer as numbers; any other answer is described here, where its code can do no harm."""
         from asobiba.core.answers import read_answer
 
         action, remark = read_answer(self._ruleset, answer)

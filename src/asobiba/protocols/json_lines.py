@@ -1,7 +1,7 @@
 """Programs that speak one JSON object a line are agents: `process:COMMAND`. The protocol stands in docs/programs.md.
 
-The program runs in a contained process of its own (`asobiba.protocols.sandbox`). What it does wrong loses it the game
-and nothing else: silence is a time-out, an answer that is no legal action an illegal action, an exit a crash.
+The program runs in a separate contained process (`asobiba.protocols.sandbox`). A fault costs it only the game: silence
+is a time-out, an answer that is no legal action is an illegal action, an exit is a crash.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from asobiba.protocols.process import (
 
 PROTOCOL = 1
 START_SECONDS = 60.0
-"""That a program has to start and to say that it is ready for its first game."""
+"""Seconds that a program has to start and to report that it is ready for its first game."""
 
 
 class JsonLinesAgent(Agent):
-    """Plays what a program answers.
+    """Plays the answers of a program.
 
     Args:
         command: the program and its arguments, quoted as in a shell.
-        seconds: for a move; `None`: as long as it likes (a league has its own limit).
+        seconds: for a move; `None`: no limit (a league has its own).
         readable: files and folders that it may read.
         environment: variables of its environment.
     """
@@ -100,7 +100,7 @@ class JsonLinesAgent(Agent):
         try:
             answer = self._say(self._question(view, legal), self.limit)
         except (EngineTimeout, EngineDied):
-            self.close()  # what it says later would be taken for the answer to another question
+            self.close()  # a late answer would be taken for that to another question
             raise
         return self._action(view, answer)
 
@@ -139,12 +139,12 @@ class JsonLinesAgent(Agent):
         return answer["action"]
 
     def _say(self, message: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
-        """Says a message and returns the answer to it.
+        """Sends a message and returns the answer.
 
         Raises:
             EngineTimeout, EngineDied: as `EngineProcess`.
             IllegalAnswer: if the line is no JSON object.
-            HostedFault: what a hosted agent raised.
+            HostedFault: for an exception of a hosted agent.
         """
         process = self._process
         if process is None:

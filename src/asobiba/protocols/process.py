@@ -1,8 +1,8 @@
-"""A program in its own process that is talked to line by line, and cannot hang, flood or kill the one who talks to it.
+"""A program in its own process, spoken to line by line; it cannot hang, flood or kill its caller.
 
-Every wait has a deadline. Writing never blocks on a program that does not read; what it prints is read in the
-background with a bounded length and number of lines; standard error is drained and its end kept for error messages;
-closing kills the program together with the processes that it started.
+Every wait has a deadline. Writing never blocks on a program that does not read; its output is read in the background
+with a bounded length and number of lines; standard error is drained and its end kept for error messages; closing kills
+the program together with the processes that it started.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MOST_LINES = 4096
 _STDERR_BYTES = 2000
 _END = None
 STOPPED_SECONDS = 60.0
-"""After which nobody waits any longer for a program that something outside has stopped."""
+"""Seconds to wait for a program that was stopped from outside."""
 OUTSIDE_CODES = frozenset(code for number in OUTSIDE_SIGNALS for code in (-number, 128 + number))
 """Exit codes of programs that were ended from outside."""
 
 
 class EngineError(AsobibaError, RuntimeError):
-    """An external program that does not do what it should."""
+    """Raised for an external program that does not behave as it should."""
 
 
 class EngineTimeout(EngineError, TimeoutError):
@@ -53,7 +53,7 @@ class EngineMissing(EngineDied):
 
 
 class EngineKilled(EngineDied):
-    """An external program that was killed from outside, as by an out-of-memory killer; nobody can say whose fault it is."""
+    """An external program that was killed from outside, as by an out-of-memory killer; the fault is unknown."""
 
 
 class HostedFault(EngineError):
@@ -86,7 +86,7 @@ class EngineProcess:
         command: the program and its arguments.
         cwd: its working folder.
         env: variables added to its environment; all of it in a sandbox.
-        sandbox: contains the program; `None`, for one that somebody has vouched for, does not. An agent takes
+        sandbox: contains the program; `None` (for a trusted program) does not. An agent takes
             `asobiba.protocols.sandbox.current()` when it is built.
         readable: files and folders that it may read in the sandbox, beside what `command` names.
 
@@ -220,7 +220,7 @@ class EngineProcess:
         """The next line that begins with one of the words; other lines are skipped (and added to `others`).
 
         Raises:
-            EngineTimeout: if none comes in `timeout` seconds, however much else does.
+            EngineTimeout: if none comes in `timeout` seconds, whatever other lines come.
             EngineDied: if the program ends.
         """
         deadline = time.monotonic() + timeout
@@ -275,7 +275,7 @@ class EngineProcess:
     def _obituary(self, what: str) -> str:
         code = self._process.poll()
         if code is not None:
-            self._drainer.join(0.5)  # its last words may still be on their way
+            self._drainer.join(0.5)  # its last lines may still be on their way
         how = "" if code is None else f" with exit status {code}" if code >= 0 else f", killed by signal {-code}"
         return f"{self.command[0]!r} {what}{how}{self._last_words()}"
 

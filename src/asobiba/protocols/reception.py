@@ -1,4 +1,4 @@
-"""Clients who come to a host: each is greeted by itself, so that silent and broken ones keep nobody out."""
+"""Accepts the clients of a host: each is greeted separately, so that silent and broken ones block no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 AT_ONCE = 64
 """Clients that are greeted at the same time; others wait to be accepted."""
 _LOOK = 0.2
-"""s between two looks at whether anybody is still wanted."""
+"""Seconds between two checks whether more clients are wanted."""
 
 
 class Reception(Generic[T]):
@@ -22,10 +22,10 @@ class Reception(Generic[T]):
 
     Args:
         server: a listening socket; it stays open.
-        count: how many clients are wanted.
-        greet: makes a client of a connection and its address, within a time of its own. It raises an `AsobibaError` to
+        count: number of clients wanted.
+        greet: makes a client of a connection and its address, within its own time limit. It raises an `AsobibaError` to
             send the client away.
-        tell: is told who came and who was sent away, by one thread at a time.
+        tell: called for every client that came or was sent away, by one thread at a time.
         admit: is called with a client that was greeted and those before it, by one thread at a time.
     """
 
@@ -81,7 +81,7 @@ class Reception(Generic[T]):
     def wait(self, seconds: float | None = None) -> list[T]:
         """The clients in the order in which they were greeted, when all have come or `seconds` are over.
 
-        Nobody is greeted any more then.
+        No client is greeted after that.
         """
         with self._change:
             self._change.wait_for(lambda: self._closed, seconds)

@@ -1,15 +1,15 @@
-"""Containment of programs that nobody has vouched for.
+"""Containment of untrusted programs.
 
 A contained program gets an empty environment, a bounded temporary home, no network, a read-only view of the few folders
-that it needs, limits on memory, processes, files and processor time, and a process group and session of its own, all of
-which ends with whoever started it. Three kinds of containment do it, whichever works here:
+that it needs, limits on memory, processes, files and processor time, and its own process group and session, all of
+which end with the process that started it. There are three kinds of containment; the strongest that works here is used:
 
-* "bubblewrap": `bwrap` (Debian's package bubblewrap), namespaces of its own for files, processes and network.
+* "bubblewrap": `bwrap` (Debian's package bubblewrap), separate namespaces for files, processes and network.
 * "landlock": `unshare` of util-linux for processes and network, and Landlock (the package `landlock`, Linux 5.13) for
   files.
 * "limits": the environment, home, group and limits only; no protection of files and network. Leagues say so.
 
-`PROMISES` says what each of them keeps; the tests hold them to it.
+`PROMISES` lists the guarantees of each; the tests check them.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Promise:
     """Limits that containment sets a program.
 
     Args:
-        name: what the tests call it.
+        name: its name in the tests.
         text: for the table in docs/programs.md.
-        kept: which kinds keep it.
+        kept: the kinds that keep it.
     """
 
     name: str
@@ -81,7 +81,7 @@ _current: ContextVar[Sandbox | None] = ContextVar("sandbox", default=None)
 
 @contextlib.contextmanager
 def consent(given: bool) -> Iterator[None]:
-    """Whether what is built inside may run whatever is in the files that it is given."""
+    """Allows agents built inside to run the code in the files that they are given, or not."""
     token = _consent.set(given)
     try:
         yield
@@ -90,7 +90,7 @@ def consent(given: bool) -> Iterator[None]:
 
 
 def consented() -> bool:
-    """Whether somebody has vouched for the agent that is being built (`--trust`)."""
+    """Whether the user trusts the agent that is being built (`--trust`)."""
     return _consent.get()
 
 
@@ -106,7 +106,7 @@ def programs_in(sandbox: Sandbox | None) -> Iterator[None]:
 
 
 def current() -> Sandbox | None:
-    """The containment of programs of agents that are built now; `None` for those that somebody has vouched for."""
+    """The containment of programs of agents that are built now; `None` for trusted ones."""
     return None if _consent.get() else _current.get() or Sandbox()
 
 
@@ -124,7 +124,7 @@ def best_kind() -> Kind:
 
 
 _OVERHEAD = 256 << 20
-"""Bytes of memory that a group may use beyond what one process may, so that a process meets its own limit first."""
+"""Bytes of memory that a group may use beyond what one process may, so that a process reaches its own limit first."""
 _UNSHARE = [
     "unshare",
     "--user",
@@ -223,7 +223,7 @@ class Sandbox:
     def _bubble(self, folders: Sequence[str], variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
         manner, *others = bubblewrap.manners() or ("same",)
         if others and not all(_open_to_all(Path(folder)) for folder in folders):
-            manner = others[0]  # nobody cannot read what the superuser keeps to itself
+            manner = others[0]  # the user nobody cannot read the superuser's private files
         view = bubblewrap.View(folders, self.hidden, variables, self.disk)
         return bubblewrap.command(view, self._limits(), words, manner)
 
@@ -255,7 +255,8 @@ def _nobody(folders: Sequence[str], home: Path) -> dict[str, Any]:
 
 
 def _named(words: Sequence[str]) -> list[Path]:
-    """Paths that a command line names: its files, and the folder of each, unless that is a home, the root or the present one.
+    """Paths that a command line names: its files, and the folder of each, unless that is a home, the root or the
+    working folder.
 
     Of a program in a folder `bin` also the libraries beside it, and where a link leads, so that interpreters start.
     """

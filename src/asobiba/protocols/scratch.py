@@ -1,7 +1,7 @@
-"""Temporary folders that end with the process that made them, also when it was killed.
+"""Temporary folders that are removed with their process, even if it was killed.
 
-A folder has a lock file beside it, which its process holds. Whoever finds a lock that nobody holds removes both: the
-process itself when it ends, its parent when it has killed it, and the next process that makes a folder.
+Each folder has a lock file beside it, held by its process. Both are removed when no process holds the lock: by the
+process itself when it ends, by its parent when it has killed it, or by the next process that makes a folder.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def scratch_folder(name: str) -> Path:
     """A new empty folder for this process.
 
     Args:
-        name: how it begins.
+        name: prefix of its name.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_own()))
-    folder.chmod(0o711)  # so that a contained program that runs as another user finds its own inside
+    folder.chmod(0o711)  # so that a contained program of another user can reach its own folder inside
     return folder
 
 
 def sweep() -> int:
-    """Removes what processes of this user left behind that have ended; returns how many folders that were."""
+    """Removes folders of this user's processes that have ended; returns their number."""
     removed = 0
     for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_LOCK}") if fcntl else ():
         with contextlib.suppress(OSError):

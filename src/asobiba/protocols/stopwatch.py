@@ -1,4 +1,4 @@
-"""Thinking time: by the clock, without the time in which a process was stopped or had to wait for a processor.
+"""Thinking time by the clock, without the time in which a process was stopped or waited for a processor.
 
 A stopped process (SIGSTOP, a suspended machine) cannot think, and one that is ready to run but has no processor does
 not either; neither costs an agent its game.
@@ -13,9 +13,9 @@ import threading
 import time
 
 TICK = 0.05
-"""Seconds between two looks of a process at itself."""
+"""Seconds between two checks."""
 _GAP = 0.25
-"""A look that comes so much late means that the process did not run."""
+"""A check that comes this many seconds late means that the process did not run."""
 OUTSIDE_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT") if hasattr(signal, name)
 )
@@ -37,7 +37,7 @@ class Stopwatch:
         self._halted = False
 
     def look(self) -> None:
-        """To be called every `TICK`: time since the last look counts, unless one of the two processes stood still."""
+        """To be called every `TICK`: counts the time since the last call, unless one of the processes was stopped."""
         now = time.monotonic()
         passed, self._last = now - self._last, now
         if now - self._checked > _GAP / 2:
@@ -60,7 +60,7 @@ def is_stopped(pid: int) -> bool:
 
 
 class Pauses:
-    """Time that this process could not run, measured by a thread that looks at the clock every `TICK`.
+    """Time in which this process could not run, measured by a thread that reads the clock every `TICK`.
 
     Args:
         thread: the native id of the thread whose waiting for a processor counts as a pause.
@@ -115,7 +115,7 @@ def own_share(jobs: int, cores: int) -> int:
 
 
 def share_environment(threads: int) -> dict[str, str]:
-    """Environment variables that hold a process to so many threads, which wait without spinning."""
+    """Environment variables that limit a process to this many threads, which wait without spinning."""
     count = str(threads)
     names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return {name: min(count, os.environ.get(name, count), key=int) for name in names} | {

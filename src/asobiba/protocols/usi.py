@@ -1,6 +1,6 @@
 """`asobiba engine GAME`: any agent behind USI (Universal Shogi Interface) on standard input and output.
 
-A game can be served if its notation module has `action_to_usi` and its `text_to_state` reads what follows `sfen`.
+A game can be served if its notation module has `action_to_usi` and its `text_to_state` reads the text after `sfen`.
 
 Agents are asked as everywhere else (`reset`, `act`). Three things are used where an agent has them:
 
@@ -8,8 +8,8 @@ Agents are asked as everywhere else (`reset`, `act`). Three things are used wher
     stop()                                              end the present thinking with the best move so far
     expected_reply                                      the reply expected to the last move (an action or `None`)
 
-An agent without `stop` that has not answered when its time is up, or a moment after `stop`, is left behind: its seat
-plays a legal move at once, and an agent made anew plays on.
+An agent without `stop` that has not answered when its time is up, or a moment after `stop`, is abandoned: its seat
+plays a legal move at once, and a new agent continues.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from asobiba.core.states import action_mask, is_over, legal_actions, new_state, 
 
 _RULE = "Rule_"
 _MARGIN = 0.05
-"""Seconds kept back from every time limit for the way of the answer."""
+"""Seconds subtracted from every time limit for the transfer of the answer."""
 _PATIENCE = 1.0
 """Seconds that an agent has after `stop`."""
 
@@ -44,7 +44,7 @@ class Limits:
 
     Args:
         seconds: time to aim at, `None` for no limit.
-        hard: seconds after which a move must be there.
+        hard: seconds after which a move must be played.
         nodes, depth: other budgets.
         hold: keep the move back until `stop` or `ponderhit`.
     """
@@ -59,8 +59,8 @@ class Limits:
 def read_limits(words: list[str], first_player: bool) -> Limits:
     """The limits in the words after `go`; words that cannot be read count as absent.
 
-    `btime` and `wtime` are the time left, `binc` and `winc` what a move adds, `byoyomi` and `movetime` the time for a
-    move, all in milliseconds.
+    `btime` and `wtime` are the time left, `binc` and `winc` the increment per move, `byoyomi` and `movetime` the time
+    for a move, all in milliseconds.
     """
     numbers: dict[str, int] = {}
     for key, value in itertools.pairwise(words):
@@ -85,7 +85,7 @@ class UsiServer:
     Args:
         game: the game to serve.
         agent: the agent as text, as in `make_agent`.
-        output: where answers go.
+        output: receives the answers.
 
     Raises:
         AsobibaError: if the game has no USI notation.
@@ -118,7 +118,7 @@ class UsiServer:
                 self._answer(words)
             except BrokenPipeError:
                 break
-            except Exception as error:  # whatever comes in, the conversation goes on
+            except Exception as error:  # no input may end the conversation
                 self._note(f"error: {error}")
             if self.failed:
                 break
@@ -190,7 +190,7 @@ class UsiServer:
         self._say("readyok")
 
     def _load(self) -> Agent:
-        """The agent, made and made ready (files read, code compiled) if need be."""
+        """The agent, built and prepared (files read, code compiled) if need be."""
         if self._agent is None:
             agent = make_agent(self.game, self.agent_text)
             self._warm_up(agent)
@@ -257,14 +257,14 @@ class UsiServer:
         self._finish()
 
     def _finish(self) -> None:
-        """Ends the present thinking; its move is out when this returns."""
+        """Ends the present thinking; its move has been printed when this returns."""
         if self._go is not None:
             self._go.stop()
             self._go = None
 
 
 class _Go:
-    """One `go`: the agent thinks in a thread of its own; exactly one move is said."""
+    """One `go`: the agent thinks in a thread of its own; exactly one move is printed."""
 
     def __init__(self, server: UsiServer, limits: Limits, words: list[str]):
         self._server, self._limits = server, limits
@@ -316,13 +316,13 @@ class _Go:
             self._start_clock()
 
     def stop(self) -> None:
-        """Ends the thinking and says the move, if it was not said."""
+        """Ends the thinking and prints the move, unless it was printed."""
         with self._guard:
             self._held = False
         agent = self._server._agent
         deadline = time.monotonic() + _PATIENCE
         while not self._done.wait(0.01) and time.monotonic() < deadline:
-            _tell_to_stop(agent)  # repeated, for the search may not have begun when it was told first
+            _tell_to_stop(agent)  # repeated, since the search may not have begun at the first call
         if not self._done.is_set():
             self._abandon()
         self._say_move()
@@ -330,7 +330,7 @@ class _Go:
             self._timer.cancel()
 
     def _give_up(self) -> None:
-        """The time is up."""
+        """Called when the time is up."""
         if _tell_to_stop(self._server._agent):
             self._done.wait(_MARGIN / 2)
         if not self._done.is_set():
@@ -339,7 +339,7 @@ class _Go:
             self._say_move()
 
     def _abandon(self) -> None:
-        """Leaves an agent behind that does not answer."""
+        """Abandons an agent that does not answer."""
         with self._guard:
             if self._result is None and not self._said:
                 legal = legal_actions(self._server.ruleset, self._state)
@@ -369,7 +369,7 @@ class _Go:
 
 
 def _tell_to_stop(agent: Agent | None) -> bool:
-    """Whether the agent can be stopped; it is told to."""
+    """Tells the agent to stop; returns whether it can be stopped."""
     stop = getattr(agent, "stop", None)
     if stop is None:
         return False

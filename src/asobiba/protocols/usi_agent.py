@@ -1,7 +1,7 @@
 """External programs that speak USI (Universal Shogi Interface) as agents: `usi:COMMAND`.
 
-The program runs in its own process. Whatever it does instead of answering in time (nothing, noise, an exit, moves that
-are none) raises an `EngineError`, which loses it the game and nothing else; the next game starts it anew.
+The program runs in its own process. Any failure to answer in time (silence, noise, an exit, invalid moves) raises an
+`EngineError`, which costs only the game; the program is restarted for the next game.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class UsiAgent(Agent):
     Args:
         command: the program and its arguments, quoted as in a shell.
         seconds: time for a move, sent as `byoyomi`.
-        nodes, depth: sent in place of a time where given; `seconds` is then only how long to wait.
+        nodes, depth: sent instead of a time if given; `seconds` is then only the time to wait.
         handshake: seconds that the program has to answer `usi`.
-        loading: seconds that it has to answer `isready`, where programs load what they need.
-        grace: seconds that it may be late with a move: after them it is told to `stop`, and has as many again.
-        ponder: let it think while the opponent does, where it names the reply that it expects.
+        loading: seconds that it has to answer `isready`, after loading its data.
+        grace: seconds that it may be late with a move: then it is told to `stop`, and has the same time again.
+        ponder: let it think in the opponent's time, if it names the reply that it expects.
         options: its own options by name, sent as `setoption`.
     """
 

@@ -15,11 +15,11 @@ class Games(NamedTuple):
         params: `(1,)` records for all games, or `(n,)`, one for each.
         blank: `(1,)` record that every episode starts from.
         actions: `(n, [seats,] ...)`, read for learners, written for agents.
-        viewers: `(n,)` int8: whose observation is written; -1: the mover's, or that of all who act.
+        viewers: `(n,)` int8: the player whose observation is written; -1: the mover's, or that of all who act.
         masks: `(n, [seats,] actions)` int8, of the states before a step; `new_masks`: of those after it (they may be the
             same array).
         observations: `(n, [seats,] size)`; `(n, size)` where there is one learner.
-        outcomes: `(n,)` records (`asobiba.core.record.outcome_dtype`): what a step brought.
+        outcomes: `(n,)` records (`asobiba.core.record.outcome_dtype`): the results of a step.
         finals, final_states: as `observations` and `states`: of the games that ended in this step and began anew.
     """
 
@@ -41,8 +41,8 @@ class Table(NamedTuple):
 
     Attributes:
         control: `(n,)` records (`asobiba.core.record.CONTROL`): the learner's seat, and the generator of the episodes.
-        occupants: `(n, seats)` int8: which of the compiled agents plays the seat where the learner does not.
-        views: `(n,)` records in which agents are shown what they may know.
+        occupants: `(n, seats)` int8: the compiled agent that plays each seat without a learner.
+        views: `(n,)` records for the agents' views.
         memory_0, ...: of each compiled agent an array `(n * seats,)` of memory records; the record of seat `k` in game `i`
             stands at `i * seats + k`. `NOTHING` where there are fewer agents.
         initial_0, ...: of each compiled agent a `(1,)` record: the memory it begins a game with.
@@ -67,4 +67,4 @@ MOST_POLICIES = sum(name.startswith("memory_") for name in Table._fields)
 """Number of different compiled agents that may play in one module."""
 NOTHING = np.zeros(1)
 NO_AGENTS = Table(*[NOTHING] * len(Table._fields))
-"""The table of games that learners play alone."""
+"""The table of games that only learners play."""

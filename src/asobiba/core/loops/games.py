@@ -1,12 +1,12 @@
 """The loop over games: learners and agents at their seats, episodes that begin anew, one step of everything.
 
-There is one loop for all uses. Without agents (`SEATED` is false) whoever is to act is a learner: self-play, and every
-environment of one position. With agents there is one learner a game, or none, and the others play until it must decide:
-environments from one seat, training, evaluation, leagues. `asobiba.core.engine` binds a game's kernels and policies in
-the place of the placeholders; conditions on the constants among them are decided while compiling.
+There is one loop for all uses. Without agents (`SEATED` is false) every player who acts is a learner: self-play, and
+every single-position environment. With agents there is at most one learner per game, and the others play until it must
+decide: environments from one seat, training, evaluation, leagues. `asobiba.core.engine` binds a game's kernels and
+policies in the place of the placeholders; conditions on the constants among them are decided while compiling.
 
-Arrays are described in `asobiba.core.loops.arrays`. In joint games (`JOINT`) masks and observations have a row a player
-and an action is a row a player.
+Arrays are described in `asobiba.core.loops.arrays`. In joint games (`JOINT`) masks, observations and actions have one
+row per player.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def mask_now(s, p, mask):
         legal(s, p, mask)
 
 
-# Where they are seldom needed: called, not inlined.
+# Rarely needed functions: called, not inlined.
 
 
 @lean
@@ -173,7 +173,7 @@ def offender(s, p, mask, action):
 
 @woven
 def replaced(s, p, mask, action):
-    """The action (of a joint action: in place), with what is illegal in it replaced and counted."""
+    """The action with its illegal parts replaced and counted (a joint action is changed in place)."""
     if JOINT:
         for k in range(action.shape[0]):
             if acts(s, k):
@@ -239,8 +239,8 @@ def begin_episode(states, i, blank, p):
 def open_game(states, i, blank, p, mask, plies):
     """Random legal plies from the starting position, drawn by the state's own generator; `plies` takes them.
 
-    An opening that ends the game is drawn again; where that happens `ATTEMPTS` times, the game has no opening. What is
-    paid on the way is paid to nobody.
+    An opening that ends the game is drawn again; where that happens `ATTEMPTS` times, the game has no opening. Rewards
+    during the opening are dropped.
     """
     s = states[i]
     for _ in range(ATTEMPTS):
@@ -269,7 +269,7 @@ def deal(games, i, p):
 
 @woven
 def hide_now(s, p, player):
-    # Whoever could read the generator would know the draws to come.
+    # A reader of the generator would know the draws to come.
     hide(s, p, player)
     s.rng_key = uint64(0)
     s.rng_counter = uint64(0)
@@ -332,7 +332,7 @@ def begin_agents(table, i, seed):
 
 @woven
 def run_game(i, op, mode, games, table):
-    """One game: a learner's action if there is one, what follows it, and the next position to decide in."""
+    """Runs one game: a learner's action if there is one, its consequences, and the next position to decide in."""
     s = games.states[i]
     p = pick(games.params, i)
     outcome = games.outcomes[i]
@@ -437,7 +437,7 @@ def run(op, mode, handover):
     Args:
         handover: of `select` (`(n,)` uint8), `Games` and `Table` (see `asobiba.core.handover`).
 
-    Returns the summary of the first game, which is all that an environment of one game asks for.
+    Returns the summary of the first game; an environment of one game needs nothing else.
     """
     select, games, table = unpacked(handover)
     run_range(0, games.states.shape[0], op, mode, select, games, table)
@@ -446,7 +446,7 @@ def run(op, mode, handover):
 
 @njit(**THREADED)
 def run_in_threads(threads, op, mode, select, games, table):
-    """`run`, with the games shared out to threads. (Numba's threads take named tuples as arguments only.)"""
+    """`run`, with the games divided among threads. (Numba's threads take named tuples as arguments only.)"""
     for thread in prange(threads):
         begin = int64(thread) * games.states.shape[0] // threads
         end = (int64(thread) + 1) * games.states.shape[0] // threads
@@ -471,7 +471,7 @@ def ask(seat, select, games, table):
     ask_each(seat, select, games, table)
 
 
-# One position at a time, and what is asked of many seldom: arrays of records of any length
+# One position at a time, and rare requests for many: arrays of records of any length
 
 
 @called

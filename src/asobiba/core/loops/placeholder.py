@@ -1,19 +1,20 @@
-"""A game of nothing, in whose place the engine binds a real one: what the loops import, and with what arguments."""
+"""A placeholder game: the functions that the loops import, with their arguments. The engine binds a real game in its
+place."""
 
 from __future__ import annotations
 
 from asobiba.core.kernels import kernel
 
 JOINT = False
-"""Whether several players may act at once: an action has a row a player."""
+"""Whether several players may act at once: an action then has one row per player."""
 SOME = False
-"""Whether `s.acting` says who of them acts."""
+"""Whether `s.acting` says which of them act."""
 LEAVES = False
-"""Whether `s.left` says who is out of the game."""
+"""Whether `s.left` says which players are out of the game."""
 REPLACES = False
 """Whether an illegal action is replaced (`replacement`) instead of ending the game."""
 FAULT_LIMIT = 0
-"""After how many replaced actions all of a player's are; 0: never."""
+"""Number of replaced actions after which all of a player's are replaced; 0: never."""
 DISCRETE = True
 """Whether actions are integers (else arrays of floats)."""
 IS_LEGAL = False
@@ -23,9 +24,9 @@ DRAWS = False
 OPENED = False
 """Whether games begin with random plies (`p.opening_plies`)."""
 ZERO_SUM = True
-"""Whether the others share what a player forfeits."""
+"""Whether the others share the reward that a player forfeits."""
 SEATED = False
-"""Whether there is (at most) one learner a game, and compiled agents play the other seats."""
+"""Whether there is at most one learner per game, and compiled agents play the other seats."""
 VIEWED = False
 """Whether agents see less than the state."""
 MASKED = True
@@ -64,7 +65,7 @@ def random_action(s, p, record):
 
 @kernel
 def step(s, p, action):
-    """Applies an action: an integer, a row of floats, or a row a player."""
+    """Applies an action: an integer, a row of floats, or one row per player."""
     s.terminated = 1
 
 
@@ -83,12 +84,12 @@ def observe(s, p, player, out):
 
 @kernel
 def hide(s, p, player):
-    """Blanks what a player may not know."""
+    """Blanks everything that a player may not know."""
 
 
 @kernel
 def resample(s, p, player):
-    """Draws what is blank anew."""
+    """Draws the blank fields anew."""
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""`asobiba wasm`. What it needs is imported when it runs."""
+"""`asobiba wasm`. It imports its dependencies when it runs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def named_variants(game: Game) -> dict[str, Ruleset]:
 
 
 def _tell(folder: Path, manifest: dict[str, Any]) -> None:
-    """Prints what was written, and which agents were not, and why."""
+    """Prints the files written, and the agents left out with the reason."""
     print(f"{manifest['game']}: {folder}")
     for name, about in manifest["modules"].items():
         packed = len(gzip.compress((folder / name).read_bytes(), mtime=0))

@@ -1,6 +1,6 @@
 """BLAKE2b as a kernel: the digest by which leagues compare final states, computed in the module too.
 
-Source: RFC 7693. `hashlib.blake2b` is what the tests hold it to.
+Source: RFC 7693. The tests compare it with `hashlib.blake2b`.
 """
 
 from __future__ import annotations

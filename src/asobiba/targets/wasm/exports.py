@@ -1,4 +1,5 @@
-"""The exports of a module: a game's rules by the loops that run natively (`asobiba.core.engine`), and agents' policies.
+"""The exports of a module: a game's rules, from the loops that run natively (`asobiba.core.engine`), and agents'
+policies.
 
 | export | arguments after the number of rows |
 |---|---|

@@ -1,4 +1,4 @@
-"""Numba's compiler with wasm32 as the target: Python functions become LLVM modules that nothing has optimised yet.
+"""Numba's compiler with wasm32 as the target: Python functions become unoptimised LLVM modules.
 
 Types stay those of this machine (`intp` has 64 bits), so the arithmetic is the same; only addresses are 32 bits wide, which
 LLVM settles by the target's data layout. Functions that are compiled natively are compiled again here from their Python
@@ -102,10 +102,10 @@ class _Context(CPUContext):
         """The runtime of Numba is not linked: `objects.py` has one of its own."""
 
     def add_dynamic_addr(self, builder: Any, intaddr: int, info: Any) -> Any:
-        return self.get_dummy_value()  # functions as values, which nothing reads: calls are resolved while compiling
+        return self.get_dummy_value()  # functions as values are never read: calls are resolved while compiling
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
-        return object()  # what callers know the function by; nothing here calls it
+        return object()  # the name by which callers know the function; nothing here calls it
 
 
 class _Typing(typing.Context):

@@ -1,8 +1,8 @@
 """Functions over arrays as exports of a WebAssembly module: wrappers over addresses, optimisation, and the linker.
 
-An export takes 32-bit integers: how many rows its arrays have, then the address of each array, and numbers as they are.
-The other dimensions of an array are fixed when the module is made. Memory is the module's own; whoever calls puts arrays
-behind `__heap_base`.
+An export takes 32-bit integers: the number of rows of its arrays, then the address of each array; numbers are passed by
+value. The other dimensions of an array are fixed when the module is made. The module owns its memory; the caller puts
+arrays behind `__heap_base`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WasmError(AsobibaError):
 
 @dataclass(frozen=True)
 class ArrayOf:
-    """An array argument of an export: `(rows, *shape)` of a dtype; `rows=None` is what the caller says."""
+    """An array argument of an export: `(rows, *shape)` of a dtype; with `rows=None` the caller gives the number."""
 
     dtype: np.dtype
     shape: tuple[int, ...] = ()

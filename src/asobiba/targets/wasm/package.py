@@ -2,7 +2,7 @@
 
 A module holds the rules and agents for one layout: parameter sets (variants) whose records and arrays have the same
 shapes share it, and differ in the bytes of their parameter record, which stand in `game.json`. JavaScript cannot run a
-game's `layout`, so it makes the parameter sets that were written, and says how to write another.
+game's `layout`, so it offers only the parameter sets that were written, and explains how to write another.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def cached_object(wanted: Sequence[Export]) -> bytes:
 def kernel_agents(
     ruleset: Ruleset, wanted: Sequence[str] | None = None
 ) -> tuple[dict[str, Compilable], dict[str, str]]:
-    """The agents that can do without Python, by their text, and why the others are not among them.
+    """The agents that do not need Python, by their text, and the reasons for leaving out the others.
 
     Args:
         wanted: agents as text (`name:key=value,...`); `None`: all that are declared.
@@ -130,12 +130,12 @@ def write_game(
     missing: Mapping[str, str],
     report: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Writes the modules and `game.json` of one game into `folder`; returns what stands in `game.json`.
+    """Writes the modules and `game.json` of one game into `folder`; returns the contents of `game.json`.
 
     Args:
         variants: of one game, the first as its defaults.
-        missing: agents that are not in it, and why.
-        report: told what is compiled.
+        missing: agents that are left out, with the reason.
+        report: called with a message on what is compiled.
 
     Raises:
         WasmError: where a module cannot be linked.
@@ -179,7 +179,7 @@ def write_game(
 def _module(
     sharing: Sequence[Variant], missing: dict[str, str]
 ) -> tuple[str, bytes, dict[str, Any], dict[str, dict[str, str]]]:
-    """The module of one layout: its file name, its bytes, what `game.json` tells of it, and by variant the agents' exports."""
+    """The module of one layout: its file name, its bytes, its entry in `game.json`, by variant the agents' exports."""
     ruleset = sharing[0].ruleset
     rules = rules_exports(ruleset)
     parts, exported = [cached_object(rules)], [export.name for export in rules]
@@ -212,7 +212,7 @@ def _export(ruleset: Ruleset, agent: Compilable, name: str) -> Export:
 
 
 def _belongings(ruleset: Ruleset, agent: Compilable) -> dict[str, Any]:
-    """The memory that an agent brings to a game: its memory record, or its arrays (whose content is left out where it is zero)."""
+    """The memory of an agent in a game: its memory record, or its arrays (without contents that are zero)."""
     if isinstance(agent, KernelAgent):
         return {"memory": _text(agent.initial_for(ruleset))}
     arrays = [
@@ -236,7 +236,7 @@ def _text(data: np.ndarray) -> str:
 
 
 def _ruleset(variant: Variant, module: str, exported: Mapping[str, str]) -> dict[str, Any]:
-    """What `game.json` tells of one parameter set."""
+    """The entry of one parameter set in `game.json`."""
     ruleset = variant.ruleset
     blank = ruleset.zeros()
     box: Any = None if ruleset.discrete else ruleset.action_space

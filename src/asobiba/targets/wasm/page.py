@@ -12,7 +12,7 @@ _HEAD = "| game | in the module | not in it |\n|---|---|---|\n"
 
 
 def agent_table() -> str:
-    """Which agents of each game are compiled, and which think in Python and in what."""
+    """The table of the compiled agents of each game, and of those that think in Python, with the reason."""
     lines = []
     for game in games():
         if not game.package.startswith("asobiba."):
