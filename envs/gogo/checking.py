@@ -1,4 +1,4 @@
-"""Whether a record from outside is a state of Gogo: all that the state keeps is worked out again."""
+"""Checks whether an external record is a state of Gogo, by computing all its features again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The rules of the game in words: choose a unit, then where it goes, then what it attacks; the same player goes on.
+"""The rules of the game in words: the same player chooses a unit, then its destination, then its target.
 
 Actions are cells: of a unit that has not moved, of its destination, of its target; after the cells come *wait* (no
-attack), *end the turn* and, where there is resigning, *resign*.
+attack), *end the turn* and, if the rules allow it, *resign*.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recorded runs of other cars: read, described in figures, turned into a profile, and held against the simulator.
+"""Recorded runs of other cars: reads them, computes their figures, makes profiles, and compares with the simulator.
 
 Three kinds of files: the CSV that loggers of the RT AI chip write (one header line with `timestamp_ms,accX,...`), raw
 43-byte frames of the AI chip, and this project's own run logs. The figures are those that a sensor model is made of: noise
@@ -155,7 +155,7 @@ def _run_log(path: Path) -> Recording:
 class Figures:
     """Properties of a car's sensors found in a recording; `values` by name, in the unit that `UNITS` gives.
 
-    NaN where the recording holds nothing of the kind.
+    NaN if the recording lacks the data.
     """
 
     frames: int
