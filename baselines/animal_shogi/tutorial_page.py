@@ -88,7 +88,7 @@ def depth_table(ruleset: Ruleset, games: int, deepest: int) -> TextTable:
 
 
 def pruning_table(ruleset: Ruleset, depth: int) -> TextTable:
-    """What each step of pruning saves."""
+    """The savings of each step of pruning."""
     rows, first = [], 0
     for row in steps(ruleset, depth):
         first = first or row.nodes
@@ -143,7 +143,7 @@ def lost_positions(ruleset: Ruleset, count: int, depth: int) -> list[np.void]:
 
 
 def fighting_table(ruleset: Ruleset, games: int, depth: int) -> TextTable:
-    """What is saved from lost positions, by how one fights on."""
+    """The points saved from lost positions, by the manner of fighting on."""
     begins, rows = lost_positions(ruleset, games, depth), []
     for opponent in ("one_ply", "minimax:depth=2", "minimax:depth=3"):
         cells = []

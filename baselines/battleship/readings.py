@@ -180,7 +180,7 @@ def duel(ruleset: Ruleset, one: tuple[str, int], other: tuple[str, int], games: 
 
 
 def covered(ruleset: Ruleset, fleets: np.ndarray) -> np.ndarray:
-    """Which cells each fleet covers: `(n, cells)` of 0 and 1."""
+    """The cells that each fleet covers: `(n, cells)` of 0 and 1."""
     p = ruleset.params[0]
     cells, width, sizes = int(p["cells"]), int(p["width"]), p["sizes"]
     found = np.zeros((len(fleets), cells), np.int8)

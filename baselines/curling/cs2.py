@@ -91,7 +91,7 @@ def _tell(seats: list[Seat], text: str) -> None:
 
 
 def _speak_out_of_turn(game: HostedGame, seats: list[Seat]) -> None:
-    """Nobody may have said anything who was not asked."""
+    """Raises an error if a client that was not asked has sent anything."""
     for number, seat in enumerate(seats):
         if isinstance(seat, Cs2Seat) and seat.messages.pending():
             raise Fault(number, "protocol_error", f"{game.names[number]} sent a message out of turn")
@@ -158,7 +158,7 @@ def _tell_quietly(seats: list[Seat], text: str) -> None:
             try:
                 seat.messages.send(text)
             except ProtocolError:
-                continue  # he has gone; the record stands
+                continue  # the client has gone; the record stands
 
 
 def play(

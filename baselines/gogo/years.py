@@ -1,4 +1,5 @@
-"""What full round robins of simulated contests say of the rating: king-makers, final contests, how many matches it needs.
+"""Studies of the rating with full round robins of simulated contests: king-makers, final contests, number of matches
+needed.
 
 A *year* is a contest with all its strategies' round robin, of which other schedules are parts.
 """
@@ -88,7 +89,7 @@ def kept_year(keep: Path, play: Callable[[], Year]) -> Year:
 
 @dataclass(frozen=True)
 class Lift:
-    """What king-makers do for their friend, under WWG and under SWG.
+    """The effect of king-makers on their friend's rank, under WWG and under SWG.
 
     `gained`: ranks among the others. `passed`: how many he passes of those who beat him and stood above him, who are
     `above`.

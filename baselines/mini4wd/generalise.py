@@ -1,4 +1,4 @@
-"""Training on many courses at once, with PPO or SAC, and how well what was learned holds on others and with other cars."""
+"""Training on many courses at once, with PPO or SAC, and generalisation to other courses and cars."""
 
 from __future__ import annotations
 

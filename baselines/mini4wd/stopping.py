@@ -1,4 +1,4 @@
-"""Stopping at a mark: where the car is, by dead reckoning on the known course, and when to brake. Kernels.
+"""Stopping at a mark: the car's place by dead reckoning on the known course, and the time to brake. Kernels.
 
 On straights the distance is the speed added up: the pseudo-speed of GAT 2016 (Orihara), the forward acceleration added up, here
 in the mean with the acceleration that the nominal motor should give, and set right by a tachometer where there is one.

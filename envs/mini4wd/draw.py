@@ -258,8 +258,7 @@ class _Picture:
         bridges: Sequence[str] = (),
         top: Sequence[str] = (),
     ) -> str:
-        """The picture: lines of (text, colour), the course, and everything on its ground, on its bridges, and on top.
-        """
+        """The picture: lines of (text, colour), the course, and what lies on its ground, on its bridges, on top."""
         words = "".join(
             _text(_MARGIN, 22 + 19 * k, text, colour, size=16 if k == 0 else 14)
             for k, (text, colour) in enumerate(lines)
