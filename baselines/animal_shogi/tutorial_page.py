@@ -164,7 +164,7 @@ def fighting_table(ruleset: Ruleset, games: int, depth: int) -> TextTable:
 def strength_table(
     table: ValueTable, ruleset: Ruleset, agents: Sequence[str], positions: int, games: int, tell: Callable[[str], None]
 ) -> TextTable:
-    """The share of moves that keep the value, and what a move gives away."""
+    """The share of moves that keep the value, and the mean loss of a move."""
     won = drawn_positions(table, ruleset, (1,), positions, 1)
     drawn = drawn_positions(table, ruleset, (0,), positions, 2)
     rows = []

@@ -26,7 +26,7 @@ from asobiba.envs.battleship.rules import legal, reset, step
 
 _RECORD = np.dtype([("rng_key", np.uint64), ("rng_counter", np.uint64)])
 ORDERS = {"whole fleet drawn again": 0, "ship drawn again, largest first": 1, "ship drawn again, smallest first": 2}
-"""Readings of how a fleet is drawn: what is drawn again where ships clash, and in which order ships are placed."""
+"""Readings of the drawing of a fleet: the part drawn again after a clash, and the order of the ships."""
 
 
 @compiled()

@@ -167,7 +167,7 @@ def play(
     """Plays one game on a server as its client. Returns WIN, LOSE or DRAW.
 
     Args:
-        ruleset: what the server plays (the protocol does not say): simulator cs2, ends and noise.
+        ruleset: the server's rules, which the protocol does not tell: simulator cs2, ends and noise.
 
     Raises:
         ProtocolError: for what the protocol does not allow.

@@ -94,7 +94,8 @@ def forward(weights: dict[str, np.ndarray], inputs: np.ndarray) -> np.ndarray:
 def components(
     weights: dict[str, np.ndarray], inputs: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of a mixture network: probabilities `(n, k)`, means and deviations `(n, k, 2)`, m/s, and the probabilities of
+    """The components of a mixture network: probabilities `(n, k)`, means and deviations `(n, k, 2)`, m/s, and the
+    probabilities of
     counter-clockwise spin `(n, k)`."""
     out = forward(weights, inputs).reshape(len(inputs), COMPONENTS, PER_COMPONENT)
     logits = out[..., 0] - out[..., 0].max(axis=1, keepdims=True)
@@ -228,7 +229,7 @@ def train(inputs: np.ndarray, targets: np.ndarray, kind: str, steps: int, seed: 
 
 
 def _loss(kind: str, out: Any, wanted: Any) -> Any:
-    """Of a batch: squared errors of the means, or the negative logarithm of the mixture's density."""
+    """The loss of a batch: squared errors of the means, or the negative logarithm of the mixture's density."""
     import torch
     from torch import nn
 

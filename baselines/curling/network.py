@@ -75,7 +75,9 @@ class TargetNetwork(nn.Module):
         return self.value(torch.cat([observation[:, : self.sizes["stones"]], whole], 1))
 
     def describe(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The whole position `(n, _GLOBAL)`; places `(n, 2, 8, 2)` m, distances from the tee, who is in play `(n, 2, 8)`."""
+        """The whole position `(n, _GLOBAL)`; places `(n, 2, 8, 2)` m, distances from the tee, stones in play `(n, 2,
+        8)`.
+        """
         stones = observation[:, : self.sizes["stones"]].view(-1, 2, 8, 4)
         place = stones[..., :2] * torch.tensor([_WIDTH, _LENGTH])
         here = stones[..., 3]

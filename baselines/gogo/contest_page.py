@@ -27,7 +27,7 @@ from asobiba.pages import Opening, TextTable
 COUNT = 9
 """King-makers, as in the paper's Table 5 (b)."""
 PLACES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Where in the ranks the king-makers' friend stands, from the top."""
+"""Ranks of the king-makers' friend, as shares from the top."""
 SCHEDULES = ((5, 10), (5, 30), (5, 60), (10, 10), (10, 30), (10, 60), (10, 100))
 _SOURCE = (
     'Naoki Hanakawa and Hiroyuki Tominaga, "Support and Practices in an Applied Java Programming Exercise with Board Game '

@@ -95,7 +95,7 @@ class LinesNetwork(nn.Module):
         return torch.cat(along, 1), torch.cat(planes, 1), torch.cat(numbers, 1)
 
     def features(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of each point `(n, points, width)`, and of the board `(n, 2 * width)`."""
+        """Features of each point `(n, points, width)`, and of the board `(n, 2 * width)`."""
         along, planes, numbers = self.split(observation)
         n, k, points = along.shape
         assert isinstance(self.squares, torch.Tensor)

@@ -81,7 +81,7 @@ def toggle_hashes(node, p, point, player):
 
 @kernel
 def set_key(node):
-    """The key of the position: stones, captures, and who is to move."""
+    """The key of the position: stones, captures, and the player to move."""
     rest = np.int64(
         mix64(
             np.uint64(node.captured[0]) * np.uint64(512)

@@ -29,7 +29,9 @@ _ROUND_ROBIN = 50_000_000
 
 @dataclass(frozen=True)
 class Size:
-    """Of a contest: students, strategies that they hand in, others that a new strategy meets on its first night."""
+    """The size of a contest: students, strategies that they hand in, others that a new strategy meets on its first
+    night.
+    """
 
     students: int = 40
     submissions: int = 300
@@ -192,7 +194,7 @@ def _fit(x: np.ndarray, y: np.ndarray, degree: int) -> float:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near a thinned schedule comes to the full round robin, over the students' strategies.
+    """The agreement of a thinned schedule with the full round robin, over the students' strategies.
 
     `matches`: that a strategy has played in the mean. `weighted`, `simple`: Spearman's correlation of WWG and of SWG
     with the WWG of the full round robin. `error`: mean distance of the WWG from it.
@@ -205,7 +207,7 @@ class Agreement:
 
 
 def agreement(contest: Contest, full: np.ndarray) -> Agreement:
-    """Of a contest with the round robin of its strategies."""
+    """The agreement of a contest with the round robin of its strategies."""
     some = np.arange(contest.references, len(full))
     truth = weighted_degree(full)[some]
     weighted = weighted_degree(contest.points, contest.played)[some]

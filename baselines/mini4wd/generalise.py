@@ -126,7 +126,7 @@ class Task:
 
     @property
     def others(self) -> list[str]:
-        """As many courses that were not trained on."""
+        """The same number of courses outside the training set."""
         return [f"random:{k}" for k in range(10_000, 10_000 + max(self.courses, 20))]
 
 

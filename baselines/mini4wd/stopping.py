@@ -31,7 +31,7 @@ m/s as late as the tachometer's, how often it was short and drove on."""
 PULSE_AGE = 0.015
 """Mean age of a pulse of the tachometer, s."""
 _TRUST = 0.2
-"""Share of what the tachometer says otherwise that is believed in a step."""
+"""Gain of the correction by the tachometer in a step."""
 _GAIN = 0.3
 """Of the speed's control, duty per m/s."""
 _BRAKES, _SHORT, _MOST_TRIES = 0.5, 0.06, 3

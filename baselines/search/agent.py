@@ -102,7 +102,7 @@ class SearchAgent(Agent):
         return min(ranked)[2]
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """As a compiled function where the budget is no time and the answer is the search's own."""
+        """The compiled function, if the budget is not a time and the answer is the search's own."""
         if (
             type(self).act is not SearchAgent.act
             or self.losing == "confusing"

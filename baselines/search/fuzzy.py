@@ -29,7 +29,7 @@ class FuzzySet:
     """A fuzzy set of vectors.
 
     Attributes:
-        names: what the entries of a vector are called.
+        names: the names of a vector's entries.
         vectors: `(n, len(names))` float32, no vector twice.
         labels: `(n,)` float32: the share of judgements that called the vector good.
         memberships: `(n,)` float32, from 0 to 1.

@@ -1,11 +1,12 @@
 """UCT: Monte-Carlo tree search for games of two players, perfect information and no chance.
 
-A game provides what the shared alpha-beta search takes (see the package), without the evaluation; its sides need not
-alternate. Playouts are random games to their end, unless the game has its own:
+A game provides the search module of the shared alpha-beta search (see the package), without the evaluation; its sides
+need not alternate. Playouts are random games to their end, unless the game has its own:
 
 * optional kernel `playout(node, p, generator, settings, root_side) -> value`: plays from a node to the end, on the node
   itself, and returns the value, from -1 to 1, for the side to move there.
-* optional kernel `prior(node, child, p, move, settings, knowledge) -> (visits, mean)`: what a new child begins with.
+* optional kernel `prior(node, child, p, move, settings, knowledge) -> (visits, mean)`: the initial statistics of a new
+  child.
 * with either, `settings_record(ruleset, **settings) -> (1,) record`: the settings of these kernels, checked and with
   defaults.
 
@@ -98,8 +99,8 @@ class UctSearcher:
         knowledge: the data for the game's `prior`, a `(rows, columns)` float32 array; `None`: no priors.
         widening: `(factor, power)`: only the first `ceil(factor * (visits + 1) ** power)` children of a node may be
             chosen, those of the greatest `order` first; `None`: all.
-        transpositions: positions reached in several ways share what is below them.
-        reuse: a search begins with what the last one found below the position, where it was expanded then.
+        transpositions: positions reached in several ways share their subtrees.
+        reuse: a search begins with the last search's subtree of the position, if it was expanded.
         settings: of the game's `playout` and `prior` (see its `settings_record`).
         search_module: the game's search module; see `asobiba.baselines.search`.
     """
@@ -291,7 +292,7 @@ class UctAgent(Agent):
         self.last = None
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """As a compiled function, unless a search goes on from what the last one found."""
+        """The compiled function, unless a search reuses the tree of the last one."""
         if type(self).act is not UctAgent.act or self.settings.get("reuse"):
             return None
         return UctSearcher(ruleset, **self.settings).thinking(self.simulations)

@@ -240,7 +240,7 @@ def play_all(
         parts: lists of meetings, who share the time equally; what one leaves is for those after it.
         kept: a file to which each result is added.
         minutes: the time, of all parts; `None`: until all is played.
-        progress: is told of each meeting, played or known.
+        progress: called for each meeting, played or known.
     """
     known: dict[str, int] = {}
     if kept is not None and kept.exists():
@@ -293,7 +293,7 @@ def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _budgets(results: dict[Meeting, int]) -> list[int]:
-    """Those at which `uct_plus` met others with as many playouts."""
+    """The budgets at which `uct_plus` met others with as many playouts."""
     found = set()
     for meeting in results:
         number = meeting.red.removeprefix("uct_plus:simulations=")

@@ -191,7 +191,7 @@ def living_others(s, p, me):
 
 @kernel
 def claimants(s, p, role):
-    """Those who claim a role, as bits."""
+    """The players who claim a role, as bits."""
     found = np.int64(0)
     for k in range(p.players):
         if s.claimed[k] == role:

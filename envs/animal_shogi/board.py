@@ -224,7 +224,7 @@ def moves(position):
 
 @kernel
 def safe_moves(position, bits, first):
-    """Those of the moves whose bits are given, `first` being the action of bit 0, that leave the mover's lion safe."""
+    """The given moves (as bits, with `first` the action of bit 0) that leave the mover's lion safe."""
     left = bits
     while left != 0:
         if not safe(position, first + lowest_bit(left)):

@@ -142,7 +142,7 @@ def _caption(ruleset: Ruleset, state: np.void) -> str:
 
 
 def _touched(state: np.void, last_action: int | None) -> set[str]:
-    """The squares of the last move, which the player made who is not to move now."""
+    """The squares of the last move, by the player who is not to move now."""
     if last_action is None:
         return set()
     _, origin, to = action_parts(state, last_action)

@@ -206,7 +206,7 @@ def ask(s, p, vx, vy, spin):
 
 @kernel
 def deliver(s, p, vx, vy, spin):
-    """One shot of the game as it is run."""
+    """Plays one shot of the game with its actual velocity."""
     s.run[0], s.run[1], s.run[2] = vx, vy, spin
     foul, _ = throw(p, s.stones, s.in_play, s.before, s.before_in_play, s.shot, (vx, vy, spin), stack_rows()[0:0])
     s.foul = foul

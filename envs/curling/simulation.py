@@ -65,7 +65,9 @@ def _least_approach(model):
 
 @kernel
 def _contact(model, m, stones, i, j, t):
-    """When moving stone `i` first touches stone `j` (which may move) after `t`, within both stretches, or NEVER."""
+    """The time when moving stone `i` first touches stone `j` (which may move) after `t`, within both stretches, or
+    NEVER.
+    """
     end = min(m[i, END], m[i, EXIT])
     both = m[j, MOVING] != 0.0
     strong = strongest(model)
@@ -114,7 +116,7 @@ def _contact(model, m, stones, i, j, t):
 
 @kernel
 def _exit(model, m, stones, side, back, i, t):
-    """When moving stone `i` leaves the sheet, or NEVER."""
+    """The time when moving stone `i` leaves the sheet, or NEVER."""
     x0, y0, x1, y1 = stones[i, 0], stones[i, 1], m[i, STOP_X], m[i, STOP_Y]
     aside = _BEND * math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
     best = NEVER

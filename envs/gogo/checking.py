@@ -23,7 +23,7 @@ MOST_TAKEN = 16
 
 @kernel
 def counts_agree(s, p):
-    """As many stones as were played stand on points of their own or have been captured."""
+    """Whether the stones on the board and the captured ones add up to the stones played."""
     area = np.int64(p.area)
     first = 0
     second = 0

@@ -171,7 +171,9 @@ def step(s, p, action):
 
 @kernel
 def observe(s, p, player, out):
-    """Seven planes from the viewer's side, both players' captured pairs, who is who and to move: see the package."""
+    """Seven planes from the viewer's side, both players' captured pairs, the flags `first` and `to_move`: see the
+    package.
+    """
     planes = s.planes
     area = np.uint64(p.area)
     own = area * np.uint64(player)

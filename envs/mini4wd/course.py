@@ -226,7 +226,7 @@ def lane_offsets(course: Course) -> np.ndarray:
 
 
 def _root(function: Callable[[float], float], high: float) -> float:
-    """Where a function that is not positive at 0 and not negative at `high` passes 0, to the last bit, by halving."""
+    """The zero of a function that is not positive at 0 and not negative at `high`, to the last bit, by bisection."""
     low = 0.0
     while True:
         middle = 0.5 * (low + high)

@@ -166,7 +166,7 @@ def size_of(words_of):
 
 @kernel
 def from_where(stops, enemy, direction, words, size, span):
-    """Those of the cells `stops` from which an enemy lies in a direction."""
+    """The cells among `stops` from which an enemy lies in a direction."""
     e0, e1, e2, e3 = bits.shifted(enemy[0], enemy[1], enemy[2], enemy[3], direction ^ 2, words, size, span)
     return stops[0] & e0, stops[1] & e1, stops[2] & e2, stops[3] & e3
 

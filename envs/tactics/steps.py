@@ -25,7 +25,7 @@ from asobiba.envs.tactics.rules import choice, each, observe_board, set_up, sett
 from asobiba.envs.tactics.units import INDIRECT
 
 UNIT, GOAL, TARGET = 0, 1, 2
-"""Phases of a unit action: what the player chooses in each."""
+"""Phases of a unit action, by the player's choice in each."""
 
 
 @kernel

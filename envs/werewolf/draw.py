@@ -72,7 +72,7 @@ def _label(x: float, y: float, lines: list[str]) -> str:
 
 
 def _story(state: np.void, days: range) -> list[str]:
-    """The log: a heading a day, then what was said and who died; of what does not fit, the end."""
+    """The log: a heading for each day, then utterances and deaths; if it does not fit, only its end."""
     lines = []
     for day in days:
         if told := plain_story(state, day):

@@ -14,7 +14,7 @@ from asobiba.envs.werewolf.layout import BODYGUARD, MEDIUM, NIGHT, SEER, TALK, W
 
 @kernel
 def sees_role(s, player, other):
-    """Whether a player is told another's role: his own, a wolf the wolves', and everybody all at the end."""
+    """Whether a player is told another's role: everybody his own, a wolf the wolves', and everybody all at the end."""
     if s.terminated != 0 or player == other:
         return True
     return s.role[player] == WEREWOLF and s.role[other] == WEREWOLF

@@ -75,7 +75,7 @@ class ProgramPort:
             self.program.receive(os.read(self._ours, 4096))
         self.program.advance(until)
         if sent := self.program.take():
-            with contextlib.suppress(BlockingIOError):  # nobody reads: lost, as on a wire
+            with contextlib.suppress(BlockingIOError):  # without a reader the bytes are lost, as on a wire
                 os.write(self._ours, sent)
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ FAST_TURN = (6.0, 7.0)
 """Yaw rates at which the lateral acceleration is quoted, rad/s."""
 REST, STILL_TIME, STILL_ACCELERATION, STILL_RATE = 1.0, 0.4, 0.05, 0.1
 """A car stands if within `STILL_TIME`, s, its acceleration is spread by less than this, g, and its rate by less than that, rad/s;
-its last `REST` seconds before it drives are what the figures of rest are made of."""
+the figures at rest come from its last `REST` seconds before it drives."""
 RUNS = 8
 """Simulated runs that a recording is compared with."""
 _SELECTORS = {DriveMode.BRAKE: SELECTORS["brake"], DriveMode.FREE: SELECTORS["free"]}
@@ -55,7 +55,7 @@ class Recording:
         duty: -1 to 1, `(n,)`.
         selector: the mode in which the motor was driven, as an action selects it (`simulate.SELECTORS`), `(n,)`.
         doubled: share of the file's rows that only repeat the frame before.
-        settings: what a run log says of the car: the parameters of its environment, its `profile` among them.
+        settings: the car's entries in a run log: the parameters of its environment, including its `profile`.
     """
 
     times: np.ndarray

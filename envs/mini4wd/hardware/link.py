@@ -41,7 +41,7 @@ class Link:
 
     REOPEN_EVERY = 0.05
     LATE = 0.1
-    """A frame that comes so much later than the fastest one, s, is passed over: what it says is no longer so."""
+    """A frame that comes so much later than the fastest one, s, is ignored: its contents are out of date."""
     DRIFT = 0.01
     """The two clocks may drift apart by this share."""
 
