@@ -16,6 +16,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 
 import asobiba
@@ -69,7 +70,9 @@ def test_pettingzoo(name):
 @every_game
 def test_gymnasium_checker_has_nothing_to_say(name, recwarn):
     check_env(gymnasium.make(game(name).gymnasium_id))
-    assert [str(w.message) for w in recwarn] == []
+    # Compiling says that records with the generator's fields first are passed on as such, which is meant.
+    told = [w for w in recwarn if not issubclass(w.category, NumbaExperimentalFeatureWarning)]
+    assert [str(w.message) for w in told] == []
 
 
 @every_game

@@ -420,7 +420,7 @@ def test_intervals_of_an_evaluation():
 def test_an_evaluation_plays_every_seat():
     class Sure(PolicyAgent):
         def __init__(self):
-            self.policy, self.name = None, "first legal"
+            super().__init__(None, "first legal")
 
         def prepare(self, ruleset):
             pass

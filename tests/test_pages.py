@@ -43,6 +43,8 @@ def test_every_published_league_has_commands_that_make_it_again():
         folder = page.path.removesuffix("/README.md")
         assert words[words.index("--publish") + 1] == folder
         assert page.sources() in words[words.index("--store") + 1]
+        if page.stale(ROOT):  # played by other commands, perhaps; `asobiba publish --list` names it
+            continue
         played = json.loads((ROOT / folder / "results.json").read_text(encoding="utf-8"))
         ruleset = ruleset_of(words[2], [words[k + 1] for k, word in enumerate(words) if word == "-p"])
         assert json.loads(json.dumps(ruleset.parameters)) == played["parameters"]

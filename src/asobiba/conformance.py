@@ -120,7 +120,9 @@ def openings(game: Game) -> None:
     for _ in range(ruleset.usual_opening):
         batch.step(batch.sample_actions())
     ended = float(np.mean((batch.states["terminated"] | batch.states["truncated"]) != 0))
-    assert ended < 0.5, f"{ruleset.usual_opening} random plies (usual_opening) end {100 * ended:.0f} % of the games"
+    assert ended < 0.5, (
+        f"{ruleset.usual_opening} random plies end {100 * ended:.0f} % of the games: declare a smaller usual_opening"
+    )
 
 
 def laws(game: Game) -> None:

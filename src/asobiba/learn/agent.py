@@ -33,10 +33,10 @@ class PolicyAgent(Agent):
     and shape, and whose actions are the first of this game's (asobiba.learn.networks.BoardPolicy knows its channels).
 
     Args:
-        policy: of Stable-Baselines3 or sb3-contrib, over flat observations: of actors and critics, of values
-            (`asobiba.learn.masked` has those that read the mask), or recurrent; or a file with one, whose weights are
-        loaded after a check that the game has its spaces. name: its name in tables. deterministic: play the
-        likeliest legal action; otherwise draw from the policy's distribution.
+        policy: of Stable-Baselines3 or sb3-contrib, over flat observations; or a file with one, whose weights are loaded
+            after a check that the game has its spaces.
+        name: its name in tables.
+        deterministic: play the likeliest legal action; otherwise draw from the policy's distribution.
     """
 
     def __init__(self, policy: Any, name: str = "sb3", deterministic: bool = True):
