@@ -92,7 +92,7 @@ def write_page(years: Sequence[Year], output: Path, command: str, seconds: float
 
 
 def _lifts(year: Year, kind: str) -> list[tuple[Lift, Lift]]:
-    """In the full round robin and in the thinned contest, for a friend at each of `PLACES`."""
+    """The lifts in the full round robin and in the thinned contest, for a friend at each of `PLACES`."""
     everybody = ~np.eye(len(year.full), dtype=bool)
     found = []
     for place in PLACES:

@@ -17,7 +17,7 @@ STOPS_SEED = 2_000_000
 
 @dataclass
 class Results:
-    """Rows that are made, kept in a file of JSON lines, so that a long run can be broken off and taken up again.
+    """Rows that are made, kept in a file of JSON lines, so that a long run can be interrupted and resumed.
 
     Args:
         plan: the runs to drive; rows of another plan in the file are ignored.
