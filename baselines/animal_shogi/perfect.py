@@ -1,4 +1,4 @@
-"""Perfect play from the table of exact values: agents, and how much of its moves' value an agent keeps.
+"""Perfect play from the table of exact values: agents, and the share of exact values that an agent keeps.
 
 `perfect` plays the fastest win, else a draw, else the longest resistance. `perfect_graded` draws moves with weights
 from their values, so that a leaderboard has a scale below perfect play.
@@ -127,13 +127,13 @@ class Accuracy:
 
 
 def judge_decisions(table: ValueTable, positions: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> Accuracy:
-    """The accuracy of decisions, whoever made them.
+    """The accuracy of any player's decisions.
 
     Args:
         table: the table of exact values.
         positions: `(n,)` int64, the field `position` of the states.
         legal: `(n, actions)` masks.
-        actions: `(n,)` what was played.
+        actions: `(n,)` the actions played.
 
     Raises:
         ValueError: if an action is not legal in its position.

@@ -1,4 +1,4 @@
-"""How much of the exact values an agent keeps: over positions drawn from all of the game, and over its own games."""
+"""The share of exact values that an agent keeps, over positions drawn from the whole game and over its own games."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Judged:
 
 
 def judged(table: ValueTable, states: list[np.void], masks: np.ndarray, actions: np.ndarray) -> Judged:
-    """The decisions of an agent, whoever it is."""
+    """The decisions of any agent."""
     positions = np.array([state["position"] for state in states], np.int64)
     outcomes, _ = table.move_values(positions, masks)
     given = outcomes.max(1).astype(float) - outcomes[np.arange(len(actions)), actions]

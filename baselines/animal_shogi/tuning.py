@@ -1,4 +1,4 @@
-"""Fits the evaluation's weights by self-play, and measures what that gains.
+"""Fits the evaluation's weights by self-play, and measures the gain.
 
 Source of the method: Spall, "Multivariate stochastic approximation using a simultaneous perturbation gradient
 approximation", IEEE Transactions on Automatic Control 37, 1992; in this form it tunes chess programs.
@@ -53,7 +53,7 @@ def fit(
     the second half of the steps is returned.
 
     Args:
-        games: how many to play in all.
+        games: total number to play.
         depth, opening: plies of the searches, and random moves at the beginning of a game.
     """
     generator = np.random.default_rng(seed)

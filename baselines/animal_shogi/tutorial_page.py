@@ -88,7 +88,7 @@ def depth_table(ruleset: Ruleset, games: int, deepest: int) -> TextTable:
 
 
 def pruning_table(ruleset: Ruleset, depth: int) -> TextTable:
-    """What each step of pruning saves."""
+    """The savings of each step of pruning."""
     rows, first = [], 0
     for row in steps(ruleset, depth):
         first = first or row.nodes
@@ -143,7 +143,7 @@ def lost_positions(ruleset: Ruleset, count: int, depth: int) -> list[np.void]:
 
 
 def fighting_table(ruleset: Ruleset, games: int, depth: int) -> TextTable:
-    """What is saved from lost positions, by how one fights on."""
+    """The points saved from lost positions, by the manner of fighting on."""
     begins, rows = lost_positions(ruleset, games, depth), []
     for opponent in ("one_ply", "minimax:depth=2", "minimax:depth=3"):
         cells = []
@@ -164,7 +164,7 @@ def fighting_table(ruleset: Ruleset, games: int, depth: int) -> TextTable:
 def strength_table(
     table: ValueTable, ruleset: Ruleset, agents: Sequence[str], positions: int, games: int, tell: Callable[[str], None]
 ) -> TextTable:
-    """The share of moves that keep the value, and what a move gives away."""
+    """The share of moves that keep the value, and the mean loss of a move."""
     won = drawn_positions(table, ruleset, (1,), positions, 1)
     drawn = drawn_positions(table, ruleset, (0,), positions, 2)
     rows = []

@@ -240,7 +240,7 @@ class AlphaBetaAgent(SearchAgent):
         super().reset(ruleset, seat, seed)
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """As a compiled function without the database (`endgame=0`)."""
+        """The compiled function, without the database (`endgame=0`)."""
         if self.endgame or self._plain.get("seconds") is not None:
             return None
         return Searcher(ruleset, **self._plain).thinking()

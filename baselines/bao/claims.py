@@ -1,5 +1,5 @@
-"""What the paper of Inahata and Takahashi says beside its tables: how rare endless moves are, rings of the large board, LOOP by
-the seeds that a start has, and what their model checker says of our model."""
+"""The claims of Inahata and Takahashi's paper beside its tables: the rarity of endless moves, rings of the large board,
+LOOP by the seeds of a start, and the verdict of their model checker on our model."""
 
 from __future__ import annotations
 

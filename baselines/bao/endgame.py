@@ -1,4 +1,4 @@
-"""The endgame database: what both players can claim on every board of at most n seeds, by retrograde analysis.
+"""The endgame database: the claims of both players on every board of at most n seeds, by retrograde analysis.
 
 A value is a margin: the seeds that the mover gains from here on minus those that the opponent gains. A player *claims*
 a margin when he can force the game to end by the rules with at least that margin. Play that never ends (a repetition,

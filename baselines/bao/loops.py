@@ -228,7 +228,7 @@ def loop_condition_boards(ring: int, seeds: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Which of the paper's conditions hold among the loops of one ring and number of seeds."""
+    """The paper's conditions that hold among the loops of one ring and number of seeds."""
 
     ring: int
     seeds: int

@@ -1,6 +1,6 @@
 """A network that reads counts of seeds: the policy of `asobiba train bao`.
 
-What a sowing does depends on the exact number of seeds in a hole, not on whether there are many: four seeds reach the
+The effect of a sowing depends on the exact number of seeds in a hole, not on its magnitude: four seeds reach the
 fourth hole, five the fifth. So every count is a word of its own (one-hot, counts above the highest together), which
 the layers after it combine.
 """

@@ -1,4 +1,4 @@
-"""Proof search: what the first or the second player can claim from a board that no endgame database holds.
+"""Proof search: the claims of the first or the second player from a board that no endgame database holds.
 
 A claim is "from here on I gain at least `target` seeds more than you, in a game that ends by the rules". A repetition
 on the way, an endless move that draws, and the horizon of the search all count against the side that claims, so a claim

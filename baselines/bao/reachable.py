@@ -1,6 +1,6 @@
 """Boards that play can reach from a start, as one bit a board, and the exact values of those alone.
 
-A board counts with the mover's row first, whoever he is. All boards of 6x2 with at most 24 seeds are 1.25 thousand
+A board is stored with the mover's row first. All boards of 6x2 with at most 24 seeds are 1.25 thousand
 million; only some per cent of them can be reached, and only those are worked out.
 """
 

@@ -91,7 +91,7 @@ def repetitions_table(graph: Graph) -> TextTable:
 
 
 def conditions_table(found: list[Conditions]) -> TextTable:
-    """Which of the paper's conditions hold."""
+    """The table of the paper's conditions that hold."""
 
     def yes(value: bool, of: int) -> str:
         return "-" if of == 0 else ("yes" if value else "no")

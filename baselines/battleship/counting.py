@@ -1,4 +1,4 @@
-"""Exact counting for people: how many fleets fit all that a side was told, in total and over every cell."""
+"""Exact counting for people: the number of fleets that fit everything a side was told, in total and over every cell."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def count_placements(ruleset: Ruleset, view: np.void, side: int = 0) -> FleetCou
     Args:
         ruleset: battleship or BattleshipAttack, with any of its rules, on at most 128 cells.
         view: a state, a view of it, or what `knowledge` makes.
-        side: who was told.
+        side: the side that was told.
 
     Raises:
         GameParameterError: for boards and fleets too large to be counted.

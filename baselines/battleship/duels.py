@@ -1,4 +1,4 @@
-"""Many games between two of the classical agents in one compiled call: what the reproduction of the paper plays."""
+"""Many games between two of the classical agents in one compiled call, for the reproduction of the paper."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _play_games(states, params, memories, seed, results):
 def play_games(ruleset: Ruleset, first: KernelAgent, second: KernelAgent, games: int, seed: int) -> np.ndarray:
     """Plays games number `seed` to `seed + games - 1` and returns their results.
 
-    A game gives what it gives through the environment with the same seed: the generators are started in the same way,
-    and the agents look at nothing that their view would hide (a test plays both ways).
+    A game has the same result as through the environment with the same seed: the generators are started in the same
+    way, and the agents read nothing that their view would hide (a test plays both ways).
 
     Returns:
         `(games, 5)` int64: the winner (0 or 1), shots and hits of the first player, shots and hits of the second.

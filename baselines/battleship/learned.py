@@ -15,7 +15,7 @@ POLICY = Path(__file__).parent / "policies" / "policy.safetensors"
 
 
 class PolicyWithFleet(Agent):
-    """A policy, and a placement strategy for what the policy was not trained to do.
+    """A policy for the shots, and a placement strategy for the fleet.
 
     Args:
         player: the policy. If it was trained with the placement of ships it places them itself.

@@ -26,7 +26,7 @@ from asobiba.envs.battleship.rules import legal, reset, step
 
 _RECORD = np.dtype([("rng_key", np.uint64), ("rng_counter", np.uint64)])
 ORDERS = {"whole fleet drawn again": 0, "ship drawn again, largest first": 1, "ship drawn again, smallest first": 2}
-"""Readings of how a fleet is drawn: what is drawn again where ships clash, and in which order ships are placed."""
+"""Readings of the drawing of a fleet: the part drawn again after a clash, and the order of the ships."""
 
 
 @compiled()
@@ -180,7 +180,7 @@ def duel(ruleset: Ruleset, one: tuple[str, int], other: tuple[str, int], games: 
 
 
 def covered(ruleset: Ruleset, fleets: np.ndarray) -> np.ndarray:
-    """Which cells each fleet covers: `(n, cells)` of 0 and 1."""
+    """The cells that each fleet covers: `(n, cells)` of 0 and 1."""
     p = ruleset.params[0]
     cells, width, sizes = int(p["cells"]), int(p["width"]), p["sizes"]
     found = np.zeros((len(fleets), cells), np.int8)

@@ -41,7 +41,7 @@ def cell_seed(cell: Cell) -> int:
 
 
 class Results:
-    """Finished cells, kept in a file of JSON lines so that a long run can be broken off and taken up again."""
+    """Finished cells, kept in a file of JSON lines, so that a long run can be interrupted and resumed."""
 
     def __init__(self, path: Path | None, games: int):
         self.path, self.games = path, games

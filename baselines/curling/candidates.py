@@ -1,4 +1,4 @@
-"""Shots worth a thought: the thirteen kinds of the program Ayumu, on any position.
+"""Candidate shots: the thirteen kinds of the program Ayumu, on any position.
 
 Source: github.com/YuriCat/AyumuCurling; the points and weights are its own, in m from the tee, y away from the thrower.
 """
@@ -52,7 +52,7 @@ def strongest_shot(p):
     return p.fastest * (1.0 - 0.2 / 33.44)
 
 
-# Kinds are handed on as floats, and counts begin as np.int64: Numba compiles a function anew for every literal integer.
+# Kinds are passed as floats, and counts begin as np.int64: Numba compiles a function anew for every literal integer.
 
 
 @kernel

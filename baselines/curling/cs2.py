@@ -91,7 +91,7 @@ def _tell(seats: list[Seat], text: str) -> None:
 
 
 def _speak_out_of_turn(game: HostedGame, seats: list[Seat]) -> None:
-    """Nobody may have said anything who was not asked."""
+    """Raises an error if a client that was not asked has sent anything."""
     for number, seat in enumerate(seats):
         if isinstance(seat, Cs2Seat) and seat.messages.pending():
             raise Fault(number, "protocol_error", f"{game.names[number]} sent a message out of turn")
@@ -158,7 +158,7 @@ def _tell_quietly(seats: list[Seat], text: str) -> None:
             try:
                 seat.messages.send(text)
             except ProtocolError:
-                continue  # he has gone; the record stands
+                continue  # the client has gone; the record stands
 
 
 def play(
@@ -167,7 +167,7 @@ def play(
     """Plays one game on a server as its client. Returns WIN, LOSE or DRAW.
 
     Args:
-        ruleset: what the server plays (the protocol does not say): simulator cs2, ends and noise.
+        ruleset: the server's rules, which the protocol does not tell: simulator cs2, ends and noise.
 
     Raises:
         ProtocolError: for what the protocol does not allow.

@@ -212,7 +212,7 @@ def trajectory_message(ruleset: Ruleset, before: np.void, shot: Shot) -> dict[st
 
 def _update(game: HostedGame, seats: list[Seat], trajectories: bool, before: np.void | None) -> None:
     last: dict[str, Any] | None = None
-    if game.record.note:  # who ran out of time or did not keep the protocol has, for the clients, conceded
+    if game.record.note:  # for the clients, a player who ran out of time or broke the protocol has conceded
         last = {"actual_move": {"type": "concede"}, "free_guard_zone_foul": False}
     elif before is not None:
         run = game.record.log.shots[-1].run
@@ -275,7 +275,7 @@ def host(
             game.turn(seats)
     except Fault as fault:
         game.end_by(fault)
-    with contextlib.suppress(Fault):  # who has gone hears nothing more; the record stands
+    with contextlib.suppress(Fault):  # a disconnected client gets no more messages; the record stands
         _update(game, seats, trajectories, before)
     _tell(seats, {"cmd": "game_over"}, quietly=True)
     for seat in seats:

@@ -55,7 +55,7 @@ class Messages:
         self._buffer = b""
 
     def send(self, text: str) -> None:
-        """Sends a message. Raises `ProtocolError` if nobody reads it."""
+        """Sends a message. Raises `ProtocolError` if the other end does not read it."""
         try:
             self.connection.settimeout(10.0)
             self.connection.sendall(text.encode() + self.end)
@@ -63,7 +63,7 @@ class Messages:
             raise ProtocolError(f"a message could not be sent: {error}") from None
 
     def pending(self) -> bool:
-        """Whether something has come that was not read."""
+        """Whether there is unread input."""
         return bool(self._buffer) or bool(select.select([self.connection], [], [], 0)[0])
 
     def receive(self, seconds: float | None = None) -> str:
@@ -99,7 +99,7 @@ class Messages:
             raise ProtocolError("a message is not UTF-8") from None
 
     def close(self) -> None:
-        """Closes the connection. What still comes is read away: unread bytes would tear up what was sent last."""
+        """Closes the connection. Discards further input; unread bytes would destroy the last message sent."""
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(_PATIENCE)
@@ -124,7 +124,7 @@ class HostedRecord:
     Args:
         log: the shots and scores, ready for `asobiba.envs.curling.dcl.write`.
         winner: seat of the winner, `None` for a draw. reason: score, concede, time_limit or protocol_error.
-        note: what an offender did.
+        note: the offence.
         final: the last state.
     """
 
@@ -230,7 +230,7 @@ class HostedGame:
         self.close()
 
     def close(self) -> None:
-        """Writes what is known at the end into the record."""
+        """Writes the final entries of the record."""
         total = (int(self.state["total"][0]), int(self.state["total"][1]))
         log = self.record.log
         log.total = total
@@ -275,14 +275,14 @@ class AgentSeat(Seat):
 
 
 def tell_time(agent: Agent, seconds: float) -> None:
-    """Tells an agent that wants to know (one with a method `time_left`) how long it may still think; 0: without limit."""
+    """Tells an agent with a method `time_left` its remaining time; 0: no limit."""
     listens = getattr(agent, "time_left", None)
     if listens is not None:
         listens(max(seconds, 1e-3) if seconds else 0.0)
 
 
 def shot_of_action(ruleset: Ruleset, action: Any) -> Shot | None:
-    """The delivery that an agent's action means; `None`: it concedes."""
+    """The delivery of an agent's action; `None`: it concedes."""
     p = ruleset.params[0]
     values = np.asarray(action, float)
     if int(p["concession"]) and values[-1] > rules.CONCEDES:

@@ -1,13 +1,13 @@
-"""Deep Imitation System: a network that throws what a strong player would throw.
+"""Deep Imitation System: a network that predicts a strong player's shots.
 
 As published (GAT 2016): 16 x, 16 y, end, shot and score difference in, vx, vy and spin out; three layers of 500 units with
 tanh; the outputs multiplied by the priorities 30, 1 and 3 for training; mean squared error, batches of 128, 10,000 steps,
 14,080 shots to learn from and 1,920 to judge by. RMSprop with the momentum form of Graves, as in Chainer, with its defaults.
 Places are those of cs2's own frame, in which a stone that is not there has the coordinates (0, 0), far from the house.
 
-Beside it stands a version that learns from as many shots as there are and from their mirror images, sees each side's stones
+A second version learns from all available shots and from their mirror images, sees each side's stones
 by their distance from the tee, and whose output is a mixture: eight deliveries, each with its probability, its spread and the
-probability of its spin. Where a player has two good shots, their mean is none. It throws its likeliest component.
+probability of its spin. The mean of two good shots is not a good shot. So it throws its likeliest component.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def forward(weights: dict[str, np.ndarray], inputs: np.ndarray) -> np.ndarray:
 def components(
     weights: dict[str, np.ndarray], inputs: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of a mixture network: probabilities `(n, k)`, means and deviations `(n, k, 2)`, m/s, and the probabilities of
+    """The components of a mixture network: probabilities `(n, k)`, means and deviations `(n, k, 2)`, m/s, and the
+    probabilities of
     counter-clockwise spin `(n, k)`."""
     out = forward(weights, inputs).reshape(len(inputs), COMPONENTS, PER_COMPONENT)
     logits = out[..., 0] - out[..., 0].max(axis=1, keepdims=True)
@@ -228,7 +229,7 @@ def train(inputs: np.ndarray, targets: np.ndarray, kind: str, steps: int, seed: 
 
 
 def _loss(kind: str, out: Any, wanted: Any) -> Any:
-    """Of a batch: squared errors of the means, or the negative logarithm of the mixture's density."""
+    """The loss of a batch: squared errors of the means, or the negative logarithm of the mixture's density."""
     import torch
     from torch import nn
 
@@ -264,7 +265,7 @@ def _stops(shots: np.ndarray) -> np.ndarray:
 
 
 def save(weights: dict[str, Any], path: Path, record: dict) -> None:
-    """Writes a network and, beside it, how it came about."""
+    """Writes a network and, beside it, a record of its training."""
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **weights)
     path.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

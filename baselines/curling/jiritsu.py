@@ -185,12 +185,12 @@ class Judge(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """What is looked at.
+    """The grids of the search.
 
     Args:
         deviations: of the target, x, y, and x of take-outs, m.
-        width: how many shots are looked at with their replies; 0: none.
-        shots, replies: every how many-th point of the grid is a shot, and a reply.
+        width: number of shots that are searched with their replies; 0: none.
+        shots, replies: strides of the grid for shots and for replies.
     """
 
     deviations: np.ndarray
@@ -281,7 +281,7 @@ def expected(raw, stride, chance, out):
 
 @kernel
 def set_neighbours(p, cell, grid, tried):
-    """Notes that a cell and its neighbours, which are the same idea, were tried."""
+    """Marks a cell and its neighbours, which are similar shots, as tried."""
     x0, y0, _ = target_of(p, cell, grid)
     for k in range(cell % 2, tried.shape[0], 2):
         x1, y1, _ = target_of(p, k, grid)
@@ -383,8 +383,8 @@ class Jiritsu(CurlingPlayer):
     """Expectimax over targets.
 
     Args:
-        width: shots whose replies are looked at; 0: depth 1.
-        stride: every how many-th point of the grid is a reply; grid: a shot (1: all, as in the paper).
+        width: number of shots that are searched with their replies; 0: depth 1.
+        stride: stride of the grid for replies; grid: for shots (1: all points, as in the paper).
         weights: of the evaluation; `None`: the fitted ones.
     """
 

@@ -1,4 +1,4 @@
-"""Jiritsu-kun's take-out masks: along which of 24 paths a stone can still be taken out when another lies near it.
+"""Jiritsu-kun's take-out masks: the ones of 24 paths along which a stone can be taken out when another lies near it.
 
 A take-out is aimed past the stone from its left edge to its right, a sixth of a radius apart. With another stone nearer
 to the thrower, bit k says whether path k still meets the stone; with one farther away, whether the stone, which is always
@@ -31,7 +31,7 @@ ALL = (1 << PATHS) - 1
 
 @kernel
 def met(trace, traced):
-    """Whether it was the delivered stone (2) that set stone 0 in motion: a stretch of its way ends at that moment."""
+    """Whether the delivered stone (2) set stone 0 in motion: a stretch of its path ends at that moment."""
     begin = -1.0
     for n in range(traced):
         if trace[n, 0] == 0.0 and (begin < 0.0 or trace[n, 1] < begin):

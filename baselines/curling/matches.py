@@ -69,7 +69,7 @@ def play_game(
     seed: int,
     on_shot: Callable[[int, np.void, np.void], None] | None = None,
 ) -> np.void:
-    """Plays a game; `on_shot(seat, view, state after)` hears of every shot. Returns the last state."""
+    """Plays a game; `on_shot(seat, view, state after)` is called for every shot. Returns the last state."""
     state = new_state(ruleset, seed)
     for seat, player in enumerate(players):
         player.reset(ruleset, seat, 2 * seed + seat)
@@ -84,7 +84,7 @@ def play_game(
 
 
 def margins_of(ruleset: Ruleset, one: str, two: str, numbers: Iterable[int], seed: int = 0) -> Iterator[int]:
-    """The first player's points less the other's, game by game; who begins alternates with the game's number.
+    """The first player's points less the other's, game by game; the side that begins alternates with the game's number.
 
     Args:
         one, two: players as text, such as `ayumu:simulations=200`.
@@ -142,7 +142,9 @@ def over_single_ends(player: str, opponent: str, ends: int, seed: int) -> list[E
 def shots_of(
     ruleset: Ruleset, teacher: str, others: list[str], count: int, seed: int, report: Callable[[int], None]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Views (records) and deliveries `(n, 3)` of at least `count` shots that `teacher` meant in games against `others`."""
+    """Views (records) and deliveries `(n, 3)` of at least `count` shots that `teacher` intended in games against
+    `others`.
+    """
     views: list[np.void] = []
     shots: list[np.ndarray] = []
     player = make_agent(ruleset.game, teacher)

@@ -1,10 +1,9 @@
-"""A network that looks at every target of the discrete game in the same way: the policy of `asobiba train curling_discrete`.
+"""A network with shared weights for all targets of the discrete game: the policy of `asobiba train curling_discrete`.
 
-What a shot at a target does depends on the stones near it and on the way there, wherever on the sheet it lies. So each of
-the 104 targets is described by what lies at, before and behind it, and the same layers make its eight logits (four
-weights, two spins) from that description and from one of the whole position. There is nothing to learn in the
-descriptions. End and score are not looked at: the policy plays each end of any game as the single one that it was trained
-on.
+The result of a shot at a target depends on the stones near it and on the path to it, wherever on the sheet it lies. So
+each of the 104 targets is described by the stones at, before and behind it, and the same layers compute its eight
+logits (four weights, two spins) from that description and from one of the whole position. The descriptions are fixed
+functions. End and score are ignored: the policy plays each end of any game as the single one that it was trained on.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
 from asobiba.learn.networks import BoardPolicy
 
 _LENGTH, _WIDTH = 8.0, 2.375
-"""m, what the observation's coordinates are divided by."""
+"""m, the scale of the observation's coordinates."""
 _NEAR, _NEAR_Y, _WIDE, _WIDE_Y, _PATH = 0.16, 0.40, 0.40, 0.80, 0.20
 """m, how far a stone counts as at a target (sideways, along), around it, and in the way to it."""
 _CLEAR = 0.25
@@ -76,7 +75,9 @@ class TargetNetwork(nn.Module):
         return self.value(torch.cat([observation[:, : self.sizes["stones"]], whole], 1))
 
     def describe(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The whole position `(n, _GLOBAL)`; places `(n, 2, 8, 2)` m, distances from the tee, who is in play `(n, 2, 8)`."""
+        """The whole position `(n, _GLOBAL)`; places `(n, 2, 8, 2)` m, distances from the tee, stones in play `(n, 2,
+        8)`.
+        """
         stones = observation[:, : self.sizes["stones"]].view(-1, 2, 8, 4)
         place = stones[..., :2] * torch.tensor([_WIDTH, _LENGTH])
         here = stones[..., 3]

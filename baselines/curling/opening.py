@@ -1,4 +1,4 @@
-"""The opening book, from `book.yml`: the key of a position, its line, and the shot that a line's word means."""
+"""The opening book, from `book.yml`: the key of a position, its line, and the shot for a word of the line."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _stone_in(ruleset: Ruleset, view: np.void, area: str, parity: int | None) ->
 
 
 def shot_of(ruleset: Ruleset, view: np.void, word: str) -> Shot | None:
-    """The delivery that a word of the book means here, or `None` where it has no sense (no such stone; a forbidden hit)."""
+    """The delivery for a word of the book here, or `None` if it is impossible (no such stone; a forbidden hit)."""
     verb, _, area = word.partition(" ")
     p = ruleset.params[0]
     if verb == "through":

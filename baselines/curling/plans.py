@@ -1,4 +1,4 @@
-"""End plans, from `plans.yml`: what an end is meant to bring, and which kinds of shots serve that."""
+"""End plans, from `plans.yml`: the goal of an end, and the kinds of shots that serve it."""
 
 from __future__ import annotations
 

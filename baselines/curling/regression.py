@@ -38,7 +38,7 @@ GAMMA, SAMPLES = 0.1, 3
 
 @kernel
 def place_of(p, row, first, second):
-    """Writes where a delivery lies in the units of the noise."""
+    """Writes the place of a delivery in the units of the noise."""
     if p.model == CS2:
         # The noise shifts the target at the tee, which shifts the velocity by half the speed over the distance.
         row[A] = row[VX] / (0.812 * first)
@@ -58,7 +58,7 @@ def likeness(a, b):
 
 @kernel
 def insert(rows, n):
-    """Row `n` has been written: gathers what the rows before it know about it."""
+    """Gathers the statistics of new row `n` from the rows before it."""
     rows[n, VISITS], rows[n, SUM], rows[n, KERNEL_VISITS], rows[n, KERNEL_SUM] = 0.0, 0.0, 0.0, 0.0
     for k in range(n):
         weight = likeness(rows[n], rows[k])
@@ -79,7 +79,7 @@ def learn(rows, n, chosen, value):
 
 @kernel
 def select(rows, n, exploration):
-    """The shot with the highest upper bound; one of which nothing is known first."""
+    """The shot with the highest upper bound; shots without statistics come first."""
     total = 0.0
     for k in range(n):
         if rows[k, KERNEL_VISITS] < 1e-9:
@@ -131,7 +131,7 @@ def search(
         for k in range(count):
             total += root[k, VISITS]
         if count < ROOT and total >= widening * count * count and root[chosen, VISITS] > 0.0:
-            # A shot near the best one, where least is known.
+            # A shot near the best one, where the kernel visits are fewest.
             least = 1e30
             for _ in range(SAMPLES):
                 new[:] = root[chosen]

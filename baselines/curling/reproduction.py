@@ -64,7 +64,7 @@ _SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct", "kr_uct_prior")
 
 
 def searches(player: str) -> bool:
-    """Whether a player's text names one that thinks by simulations."""
+    """Whether a player's text names a player that searches by simulations."""
     return player.partition(":")[0] in _SEARCHERS
 
 
@@ -77,7 +77,7 @@ def with_budget(player: str, simulations: int) -> str:
 
 @dataclass(frozen=True)
 class Played:
-    """A match, the simulations a shot (0: neither player searches), and what came out of it."""
+    """A match, the simulations per shot (0: neither player searches), and the results."""
 
     match: Match
     simulations: int
@@ -136,7 +136,7 @@ def play_all(
 
 @dataclass(frozen=True)
 class Opening:
-    """Single ends that tell what the book's first three stones of a side are worth.
+    """Single ends that measure the value of the book's first three stones of a side.
 
     Args:
         side: 0 throws first, 1 has the hammer. opener: throws that side's stones, against `ayumu`; rest: plays all that
@@ -219,7 +219,7 @@ def merged(played: Iterable[Played]) -> list[Played]:
 
 
 def save(played: Iterable[Played], path: Path, ends: int, openings: Iterable[Opening] = ()) -> None:
-    """Writes what has been played, so that `load` finds it."""
+    """Writes the results so far, for `load`."""
     rows = [
         {"one": row.match.one, "two": row.match.two, "simulations": row.simulations, "margins": row.result.margins}
         for row in merged(played)

@@ -1,6 +1,6 @@
 """SAC on the continuous game, beside the PPO run of `policies/continuous`: `asobiba train curling-sac`.
 
-The same game, opponents and evaluation as in `training.yml`, but for the learner's own snapshots, which do not play. Needs
+The same game, opponents and evaluation as in `training.yml`, except that the learner's own snapshots do not play. Needs
 the extra `sb3`.
 """
 
@@ -61,7 +61,7 @@ class _Curve(BaseCallback):
                     figures = (f"{value:.4f}" for value in (r.score, r.low, r.high, r.mean_return))
                     rows.writerow([self.num_timesteps, r.opponent, *figures])
                     self._tell(f"{self.num_timesteps:,}: {r.score:.3f} against {r.opponent}")
-            model.policy.actor.save(self._folder / "actor.pt")  # a run that is stopped leaves what it has learned
+            model.policy.actor.save(self._folder / "actor.pt")  # a stopped run leaves its results so far
         return True
 
 

@@ -25,7 +25,7 @@ SCORES_FILE = "end_scores.json"
 
 
 def scores_path() -> Path:
-    """The file with how often self-play ended with each score."""
+    """The file with the frequencies of an end's scores in self-play."""
     return Path(str(files("asobiba.baselines.curling") / "policies" / SCORES_FILE))
 
 

@@ -15,7 +15,7 @@ from asobiba.envs.curling.simulation import STONES
 
 @kernel
 def write_action(p, vx, vy, spin, action):
-    """Writes the continuous action that means a delivery (clipped to the box)."""
+    """Writes the continuous action for a delivery (clipped to the box)."""
     if p.by_target != 0:
         x, y = free_stop_of(p.model, p.release, vx, vy, spin)
         a, b = x / p.target_side, (y - 0.5 * (p.hog + p.far)) / (0.5 * (p.far - p.hog))

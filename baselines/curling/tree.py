@@ -1,6 +1,6 @@
-"""The search of Ayumu: Monte-Carlo tree search that tells positions apart the better the more it has seen of them.
+"""The search of Ayumu: Monte-Carlo tree search whose resolution of positions grows with the number of visits.
 
-A position after a few noisy shots never comes twice. So the tree keeps statistics of cells: stones rounded to a coarse
+A position after a few noisy shots never recurs. So the tree keeps statistics of cells: stones rounded to a coarse
 grid first; once a cell has been visited often enough, to a grid half as wide within it, and so on. In a position, the
 statistics of all its cells count, finer ones more. Source: the program Ayumu (K. Ohto), GPW 2016 and its source code.
 """
@@ -81,7 +81,7 @@ def _inner_choice(rows, levels, visits, sums, count, sign):
 
 @kernel
 def play_out(p, stones, in_play, before, before_in, shot, record, trace):
-    """Plays the end to its end by `simple_shot`, in place. Returns its score for the team that threw first."""
+    """Plays the rest of the end by `simple_shot`, in place. Returns its score for the team that threw first."""
     while shot < STONES:
         vx, vy, spin = simple_shot(p, stones, in_play, shot, record)
         vx, vy = with_noise(record, p, vx, vy, spin)
@@ -116,9 +116,10 @@ def search(
         values: `(17,)` worth of the scores -8 to 8 to the team that threw first in the end, any scale around 0.
         shots: `(MOST, 4)` candidates of the root, `count` of them.
         root_visits, root_sums: `(MOST,)` float64 statistics of the root, from the mover's side.
-        keys, visits, sums: `(NODES,)` uint64, `(NODES, CHILDREN)` int32 and float32: the cells, who threw first's side.
+        keys, visits, sums: `(NODES,)` uint64, `(NODES, CHILDREN)` int32 and float32: the cells, from the side that
+            threw first.
         inner_kinds: `(16,)` int64, kinds of candidates by shot number below the root.
-        simulations: how many.
+        simulations: their number.
         sampler: `(1,)` record of a generator.
     """  # fmt: skip
     p, record = params[0], sampler[0]

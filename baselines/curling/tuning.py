@@ -1,4 +1,4 @@
-"""Parameters of Jiritsu-kun fitted in self-play: how ends score, and the weights that its paper does not give."""
+"""Parameters of Jiritsu-kun fitted in self-play: the scores of ends, and the weights that its paper does not give."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _begun(strategies: list[Strategy], submissions: int) -> Contest:
 
 
 def _night(weights: np.ndarray, fresh: range, first: int, references: int, entry: int) -> list[tuple[int, int]]:
-    """Who meets whom after a day: each new strategy `references` of the `first` that are references, and `entry` of those
+    """The pairings after a day: each new strategy `references` of the `first` that are references, and `entry` of those
     handed in before, evenly spread over their ratings."""
     older = np.arange(first, fresh.start)
     pairs = [(new, old) for new in fresh for old in range(references)]

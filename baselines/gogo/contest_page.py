@@ -27,7 +27,7 @@ from asobiba.pages import Opening, TextTable
 COUNT = 9
 """King-makers, as in the paper's Table 5 (b)."""
 PLACES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Where in the ranks the king-makers' friend stands, from the top."""
+"""Ranks of the king-makers' friend, as shares from the top."""
 SCHEDULES = ((5, 10), (5, 30), (5, 60), (10, 10), (10, 30), (10, 60), (10, 100))
 _SOURCE = (
     'Naoki Hanakawa and Hiroyuki Tominaga, "Support and Practices in an Applied Java Programming Exercise with Board Game '
@@ -92,7 +92,7 @@ def write_page(years: Sequence[Year], output: Path, command: str, seconds: float
 
 
 def _lifts(year: Year, kind: str) -> list[tuple[Lift, Lift]]:
-    """In the full round robin and in the thinned contest, for a friend at each of `PLACES`."""
+    """The lifts in the full round robin and in the thinned contest, for a friend at each of `PLACES`."""
     everybody = ~np.eye(len(year.full), dtype=bool)
     found = []
     for place in PLACES:

@@ -1,8 +1,8 @@
 """A network that reads lines: the policy of `asobiba train gogo`.
 
-What a stone is worth depends on the five squares to each side of it on its four lines. So the first convolution is one
-along lines: the same weights read the eleven squares around every point along the row, the column and both diagonals. What it
-finds in the four directions is added up, joined by what is known of the point itself and of the whole board, and makes
+The value of a stone depends on the five squares to each side of it on its four lines. So the first convolution runs
+along lines: the same weights read the eleven squares around every point along the row, the column and both diagonals.
+Its features in the four directions are summed and joined with those of the point itself and of the whole board to give
 the point's logit; the value reads the mean and the greatest of all points.
 """
 
@@ -95,7 +95,7 @@ class LinesNetwork(nn.Module):
         return torch.cat(along, 1), torch.cat(planes, 1), torch.cat(numbers, 1)
 
     def features(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of each point `(n, points, width)`, and of the board `(n, 2 * width)`."""
+        """Features of each point `(n, points, width)`, and of the board `(n, 2 * width)`."""
         along, planes, numbers = self.split(observation)
         n, k, points = along.shape
         assert isinstance(self.squares, torch.Tensor)

@@ -1,7 +1,7 @@
 """Patterns that a stone would make on its line: classes of eleven squares around an empty point, looked up in a table.
 
 A window is the five squares to each side of a point on one line; each is empty, the player's, or blocked (an opposing
-stone or beyond the edge). Its class is what the player's stone in the middle makes there: see `CLASSES`.
+stone or beyond the edge). Its class is the pattern that the player's stone in the middle makes: see `CLASSES`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Positions of a search of Gogo: the board as the state holds it, and what stones could make, kept up by every move.
+"""Positions of a search of Gogo: the board as in the state, and the patterns that stones could make, updated by every
+move.
 
 A node holds what a state holds of the board (so that the rules' own kernels mend it), and `kinds`: for each player,
 direction and empty point what his stone would make of the line there (see `patterns.py`), with how often each class
@@ -80,7 +81,7 @@ def toggle_hashes(node, p, point, player):
 
 @kernel
 def set_key(node):
-    """The key of the position: stones, captures, and who is to move."""
+    """The key of the position: stones, captures, and the player to move."""
     rest = np.int64(
         mix64(
             np.uint64(node.captured[0]) * np.uint64(512)
@@ -195,7 +196,7 @@ def copy_position(node, child, p):
 
 @kernel
 def play(node, child, p, move):
-    """One stone, its captures, and what it decides."""
+    """Plays one stone, with its captures, and the end of the game."""
     copy_position(node, child, p)
     point = np.int64(move)
     mover = np.int64(node.to_move)

@@ -125,13 +125,13 @@ def generate_tactical(node, p):
 
 @kernel
 def no_moves(node, p):
-    """A full board is no loss: what the parameters make of it."""
+    """The result of a full board, by the parameters; it need not be a loss."""
     return -1 if p.no_move == LOSES else 2
 
 
 @kernel
 def evaluate(node, p, w):
-    """The weighted counts of what stones could make, captures, and the turn, for the player to move."""
+    """The weighted counts of patterns that stones could make, captures, and the turn, for the player to move."""
     me = np.int64(node.to_move)
     total = np.int64(w.turn)
     for side in range(2):

@@ -1,4 +1,5 @@
-"""What full round robins of simulated contests say of the rating: king-makers, final contests, how many matches it needs.
+"""Studies of the rating with full round robins of simulated contests: king-makers, final contests, number of matches
+needed.
 
 A *year* is a contest with all its strategies' round robin, of which other schedules are parts.
 """
@@ -28,7 +29,9 @@ _ROUND_ROBIN = 50_000_000
 
 @dataclass(frozen=True)
 class Size:
-    """Of a contest: students, strategies that they hand in, others that a new strategy meets on its first night."""
+    """The size of a contest: students, strategies that they hand in, others that a new strategy meets on its first
+    night.
+    """
 
     students: int = 40
     submissions: int = 300
@@ -88,7 +91,7 @@ def kept_year(keep: Path, play: Callable[[], Year]) -> Year:
 
 @dataclass(frozen=True)
 class Lift:
-    """What king-makers do for their friend, under WWG and under SWG.
+    """The effect of king-makers on their friend's rank, under WWG and under SWG.
 
     `gained`: ranks among the others. `passed`: how many he passes of those who beat him and stood above him, who are
     `above`.
@@ -191,7 +194,7 @@ def _fit(x: np.ndarray, y: np.ndarray, degree: int) -> float:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near a thinned schedule comes to the full round robin, over the students' strategies.
+    """The agreement of a thinned schedule with the full round robin, over the students' strategies.
 
     `matches`: that a strategy has played in the mean. `weighted`, `simple`: Spearman's correlation of WWG and of SWG
     with the WWG of the full round robin. `error`: mean distance of the WWG from it.
@@ -204,7 +207,7 @@ class Agreement:
 
 
 def agreement(contest: Contest, full: np.ndarray) -> Agreement:
-    """Of a contest with the round robin of its strategies."""
+    """The agreement of a contest with the round robin of its strategies."""
     some = np.arange(contest.references, len(full))
     truth = weighted_degree(full)[some]
     weighted = weighted_degree(contest.points, contest.played)[some]

@@ -59,7 +59,7 @@ def reproduce(
 
 
 def _given(ctx: typer.Context) -> str:
-    """The command line again, without where things are kept."""
+    """The command line, without the option `keep`."""
     options = [
         f"--{name}" if value is True else f"--{name} {shlex.quote(str(value))}"
         for name, value in ctx.params.items()

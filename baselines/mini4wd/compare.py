@@ -1,4 +1,4 @@
-"""Controllers and policies on the same cars: points, who finishes, and the difference car by car."""
+"""Controllers and policies on the same cars: points, finishers, and the difference car by car."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Driven:
     Args:
         agent: its text, such as `predict:margin=0.2`.
         points: of each run, `(n,)`; run `i` of two agents is driven with the same car.
-        finished: which runs reached the finish, `(n,)` bool.
+        finished: whether each run reached the finish, `(n,)` bool.
     """
 
     agent: str

@@ -80,7 +80,7 @@ def run_cars(states, params, seeds, memories, views, replicas, model, course, ac
 
 
 def nominal(ruleset: Ruleset) -> Ruleset:
-    """The time attack with the nominal car of these rules: what a controller that knows car and course computes with."""
+    """The time attack with the nominal car of these rules, for controllers that know car and course."""
     from asobiba.envs.mini4wd import GAME
 
     known = GAME.parameters
@@ -102,7 +102,7 @@ class Controller(Agent):
     Args:
         kind: its number in `policies`.
         settings: the controller's parameters, in the order in which its kernel reads them.
-        name: how tables call it.
+        name: its name in tables.
     """
 
     def __init__(self, kind: int, settings: list[float], name: str):

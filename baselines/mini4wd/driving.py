@@ -17,7 +17,7 @@ _NO_MASK = np.zeros(0, np.int8)
 
 
 def controller_for(env: HardwareEnv, text: str, seed: int = 0) -> Callable[[np.void], Any]:
-    """A controller, by name, that has done everything that takes long: practice, lessons, compiling.
+    """A controller, by name, prepared to drive: practice, lessons and compiling are done.
 
     Returns:
         A function from what the car senses (a view of `env.ruleset`) to the action.

@@ -1,7 +1,7 @@
 """A trained policy as integers for the car's chip: `firmware/mini4wd/policy`.
 
 Inputs and weights become 8 bits and hidden activations 16, each layer with a power of two for its scale; sums are 32 bits. `IntegerPolicy`
-computes what the C code computes, bit for bit.
+computes the same results as the C code, bit for bit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class IntegerPolicy:
     """An actor as integers.
 
     Args:
-        offsets, factors: what scales an observation to the network's inputs, `(size,)`.
+        offsets, factors: scale an observation to the network's inputs, `(size,)`.
         layers: three.
     """
 

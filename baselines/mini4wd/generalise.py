@@ -1,4 +1,4 @@
-"""Training on many courses at once, with PPO or SAC, and how well what was learned holds on others and with other cars."""
+"""Training on many courses at once, with PPO or SAC, and generalisation to other courses and cars."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Task:
 
     @property
     def others(self) -> list[str]:
-        """As many courses that were not trained on."""
+        """The same number of courses outside the training set."""
         return [f"random:{k}" for k in range(10_000, 10_000 + max(self.courses, 20))]
 
 

@@ -25,7 +25,7 @@ HELP = "0-9: duty, blank: brake, f: free, r: reverse."
 
 
 class KeyDriver:
-    """Takes its command from the keys: the last that has a meaning counts, until another is pressed.
+    """Takes its command from the keys: the last key with a meaning counts, until another is pressed.
 
     Args:
         read: waits up to so many seconds and returns the keys that were pressed, or "".

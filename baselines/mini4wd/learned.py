@@ -22,10 +22,10 @@ class LearnedDriver(Agent):
 
     Args:
         policy: the `CarPolicy`.
-        name: how tables call it.
+        name: its name in tables.
 
     Attributes:
-        observed: what the network read last, `(size,)` float32.
+        observed: the network's last input, `(size,)` float32.
     """
 
     def __init__(self, policy: Any, name: str = "ppo"):

@@ -21,11 +21,11 @@ from asobiba.envs.mini4wd.layout import control_ms_of
 
 @dataclass(frozen=True)
 class Tape:
-    """A recorded run: what was commanded in every control step and the battery voltage that was measured.
+    """A recorded run: the command of every control step and the measured battery voltage.
 
     Args:
         control_ms: length of a control step.
-        teacher: who drove.
+        teacher: the driver.
         rows: `(duty, mode selector, volts)` of each step.
     """
 

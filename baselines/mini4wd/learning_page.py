@@ -1,4 +1,4 @@
-"""The page on learning: the curves of PPO and SAC, and how well what was learned on many courses holds on others."""
+"""The page on learning: the curves of PPO and SAC, and the generalisation from many courses to others."""
 
 from __future__ import annotations
 

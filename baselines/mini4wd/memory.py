@@ -1,9 +1,9 @@
-"""A car's memory of its run: dead reckoning from gyro and tachometer, and how the car has held so far.
+"""A car's memory of its run: dead reckoning from gyro and tachometer, and the car's lean under load so far.
 
-A network that sees a third of a second knows neither where it is nor what car it drives. A car's chip can add up: where the
-last curve ended, how far the present one has turned, which way it heads, how far it has come; and how far it has leaned at
-which load, which tells how high its rollers are mounted. Everything is computed from the plain observation, so that it is
-the same in training, in a league, and on a real car.
+A network that sees a third of a second knows neither its place nor its car. A car's chip can integrate: the end of the
+last curve, the turn of the present one, the heading, the distance; and the lean at each load, which reveals the height
+of its rollers. Everything is computed from the plain observation, so that it is the same in training, in a league, and
+on a real car.
 """
 
 from __future__ import annotations

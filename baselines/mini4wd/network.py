@@ -28,7 +28,7 @@ SCALES: Mapping[str, tuple[float, float]] = {
     "wheel_speed": (2.5, 0.5),
     "target": (8.0, 0.2),
 }
-"""Channel -> what is taken off it, and what it is then multiplied by. The inertial sensor: g / 2 and rad/s / 4."""
+"""Channel -> offset to subtract, and factor to multiply by. The inertial sensor: g / 2 and rad/s / 4."""
 
 
 def scales(channels: Mapping[str, tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,6 @@
-"""The controllers as kernels: from what a car senses to duty and drive mode.
+"""The controllers as kernels: from a car's senses to duty and drive mode.
 
-`s` is a view (what the car of seat `k` senses: `imu`, `voltage`, `wheel_speed`, `actions`, `clock`), `m` the
+`s` is a view (the senses of the car of seat `k`: `imu`, `voltage`, `wheel_speed`, `actions`, `clock`), `m` the
 controller's memory record, whose `setting` array holds its parameters, `out` receives duty and mode selector.
 Accelerations are in g, rates in rad/s; x ahead, y left, z up.
 """

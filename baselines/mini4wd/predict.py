@@ -2,8 +2,8 @@
 
 The controller knows the course and an identified car. One replica per lane follows the run: each is driven with the
 commands that were given and takes over the measured wheel speed; the yaw rate tells which lane is the true one. From
-the best replica it rolls out a pessimistic car: what is the strongest command after which braking as hard as it can
-still keeps the car on the course?
+the best replica it rolls out a pessimistic car, to find the strongest command after which full braking still keeps the
+car on the course.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def predict(s, p, k, m, replicas, first, model, out):
         out[1] = -0.75
     elif replicas[start].airborne[0] != 0:
         out[0] = 0.3
-    elif replicas[start].v[0] < 1.0:  # nothing helps any more, but a standing car does not finish
+    elif replicas[start].v[0] < 1.0:  # no command helps any more, but a standing car does not finish
         out[0] = 0.4
     else:
         out[0] = 0.0

@@ -58,7 +58,7 @@ def lap_times() -> Iterator[Figure]:
 
 
 def lane_changer_exits() -> Figure:
-    """Of three starts with Hyper-Dash at full duty, how many leave the course at the lane changer."""
+    """The number of three starts with Hyper-Dash at full duty that leave the course at the lane changer."""
     causes = [lap_run("stock+hyper_dash", "junior", lane=lane).cause for lane in range(3)]
     return Figure(
         "hyper_dash: out at the lane changer", "of 3 lanes", "every time", 3, 3, causes.count(CAUSES[1]), _LAPS

@@ -17,10 +17,10 @@ STOPS_SEED = 2_000_000
 
 @dataclass
 class Results:
-    """Rows that are made, kept in a file of JSON lines, so that a long run can be broken off and taken up again.
+    """Rows that are made, kept in a file of JSON lines, so that a long run can be interrupted and resumed.
 
     Args:
-        plan: what is driven; rows of another plan in the file are passed over.
+        plan: the runs to drive; rows of another plan in the file are ignored.
         runs: of the position match.
         path: the file; `None` keeps nothing.
     """
@@ -90,7 +90,7 @@ def laps_table(rows: Sequence[Row]) -> TextTable:
 
 
 def stops_table(stops: Sequence[Stops]) -> TextTable:
-    """Table of how near to the mark the controllers of the position match stop."""
+    """The table of stopping distances to the mark of the controllers of the position match."""
     columns = ("controller", "tachometer", "runs", "stopped", "mean, m", "median, m", "contest score, m")
     return TextTable(
         columns,

@@ -11,8 +11,8 @@ SPEED = 3.8
 
 
 class Promise:
-    """The return that is still to come of a run that goes on at `SPEED`. Every moment that is lost lowers it at once, and
-    leaving the course loses all of it.
+    """The remaining return of a run that continues at `SPEED`. Every loss of time lowers it at once, and leaving the
+    course loses all of it.
 
     Args:
         ruleset: of the time attack.

@@ -1,4 +1,4 @@
-"""Stopping at a mark: where the car is, by dead reckoning on the known course, and when to brake. Kernels.
+"""Stopping at a mark: the car's place by dead reckoning on the known course, and the time to brake. Kernels.
 
 On straights the distance is the speed added up: the pseudo-speed of GAT 2016 (Orihara), the forward acceleration added up, here
 in the mean with the acceleration that the nominal motor should give, and set right by a tachometer where there is one.
@@ -31,7 +31,7 @@ m/s as late as the tachometer's, how often it was short and drove on."""
 PULSE_AGE = 0.015
 """Mean age of a pulse of the tachometer, s."""
 _TRUST = 0.2
-"""Share of what the tachometer says otherwise that is believed in a step."""
+"""Gain of the correction by the tachometer in a step."""
 _GAIN = 0.3
 """Of the speed's control, duty per m/s."""
 _BRAKES, _SHORT, _MOST_TRIES = 0.5, 0.06, 3

@@ -18,7 +18,7 @@ POINTS = (
 )
 
 UPPER_REFERENCE = "predict:identified=true,margin=0.25"
-"""Knows the very car of each run: what the others could reach at best."""
+"""Knows the actual car of each run: the upper bound for the others."""
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ its own loop, so nothing is called through Python. The module has these names:
   `order` (`int32`, one entry per move).
 * `max_moves(ruleset) -> int`: the most moves of any position.
 * `WEIGHTS: dict[str, int]`: the evaluation's terms and their default weights; `evaluate` gets them as the record `w`.
-* kernel `load(s, p, node)`: fills a node from a state record, `node.key` and `node.side` (0 or 1, who is to move) too.
-  `key` tells positions apart: board, hands, player to move. An exact key makes search exact, a 64-bit hash nearly so.
+* kernel `load(s, p, node)`: fills a node from a state record, `node.key` and `node.side` (0 or 1, the player to move)
+  too. `key` tells positions apart: board, hands, player to move. An exact key makes search exact, a 64-bit hash nearly
+  so.
 * kernel `generate(node, p) -> count`: writes the actions of the player to move into `node.moves[:count]`, and into
   `node.order[:count]` 0 for a quiet move, otherwise a number below 1000, greater for what should be tried first
   (winning moves, captures); equal ones are tried in this order unless history knows better.
-* kernel `play(node, child, p, move) -> result`: fills the child's fields, `key` and `side` (who acts next) after an
-  action. What the evaluation counts is mended here, as fields of the position. The result is 0 where the game goes on, 1 if the mover has won, -1 if he has lost, 2 for a draw. It does not
-  look for repetitions: the search does.
+* kernel `play(node, child, p, move) -> result`: fills the child's fields, `key` and `side` (the player who acts next)
+  after an action. The evaluation's counts are updated here, as fields of the position. The result is 0 where the game
+  goes on, 1 if the mover has won, -1 if he has lost, 2 for a draw. It does not look for repetitions: the search does.
 * kernel `evaluate(node, p, w) -> score`: a static value (integer between -100,000 and 100,000) for the player to move.
 * optional kernel `generate_tactical(node, p) -> count`: as `generate`, only moves that quiescence search follows.
 * optional kernel `no_moves(node, p) -> result`: what a position without a move is to the player to move: 1 won, -1 lost

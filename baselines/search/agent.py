@@ -1,4 +1,4 @@
-"""Agents that play what `alpha_beta.Searcher` finds."""
+"""Agents that play the moves of `alpha_beta.Searcher`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SearchAgent(Agent):
     """Plays the best move of an alpha-beta search.
 
     Args:
-        losing: what to do when every move loses: the `"longest"` line; the most `"confusing"` move, the one after which
+        losing: the choice when every move loses: the `"longest"` line; the most `"confusing"` move, the one after which
             the smallest share of the opponent's replies still wins; or `"any"` move.
         settings: arguments of `Searcher`; a budget (`depth`, `nodes` or `seconds`) is needed.
 
@@ -102,7 +102,7 @@ class SearchAgent(Agent):
         return min(ranked)[2]
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """As a compiled function where the budget is no time and the answer is the search's own."""
+        """The compiled function, if the budget is not a time and the answer is the search's own."""
         if (
             type(self).act is not SearchAgent.act
             or self.losing == "confusing"

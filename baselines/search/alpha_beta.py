@@ -89,7 +89,7 @@ _OPTIONAL = {
     "solve": "nothing_proven",
     "past_keys": "present_alone",
 }
-"""Kernels that a search module may leave out, and what stands in for them."""
+"""Kernels that a search module may omit, and their defaults."""
 
 
 @cache
@@ -129,7 +129,7 @@ class Searcher:
     Args:
         ruleset: the game.
         depth, nodes, seconds: budgets of one search: plies, visited positions, seconds. At least one is needed, here or
-            in `search`; what is exhausted first ends the search. An unfinished depth counts if its first move was.
+            in `search`; the first exhausted one ends the search. An unfinished depth counts if its first move was.
         weights: changes to the evaluation's default weights.
         table_size: entries of the transposition table (16 bytes each), made a power of two.
         table: `"deeper"` uses scores of at least the wanted depth, `"equal"` of exactly that depth (the values are then
@@ -145,7 +145,7 @@ class Searcher:
         solve, solve_root: positions that the game's search of threats, where it has one, may visit at a leaf and at the
             root; 0 for none.
         iterative: whether depths 1, 2, ... come before the last one.
-        search_module: what the game provides; see `asobiba.baselines.search`.
+        search_module: the game's search module; see `asobiba.baselines.search`.
 
     Scores that depend on how a position was reached (a repetition of a position above it, the game's longest length)
     are not stored in the table.

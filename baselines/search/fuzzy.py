@@ -1,4 +1,4 @@
-"""Fuzzy sets learned from samples that a person, or a search, judged to belong to them or not.
+"""Fuzzy sets learned from samples whose membership a person, or a search, has judged.
 
 The membership of a good sample is the relative density of good samples around it: how many lie within a standard
 distance (itself among them), divided by the greatest such number. Anything else is interpolated between its nearest
@@ -29,7 +29,7 @@ class FuzzySet:
     """A fuzzy set of vectors.
 
     Attributes:
-        names: what the entries of a vector are called.
+        names: the names of a vector's entries.
         vectors: `(n, len(names))` float32, no vector twice.
         labels: `(n,)` float32: the share of judgements that called the vector good.
         memberships: `(n,)` float32, from 0 to 1.
@@ -101,7 +101,7 @@ class FuzzySet:
 
     @classmethod
     def load(cls, path: Path) -> FuzzySet:
-        """Reads what `save` wrote.
+        """Reads a file of `save`.
 
         Raises:
             GameParameterError: naming the line that cannot be read.

@@ -1,4 +1,4 @@
-"""Kernels that stand in for what a search module need not provide."""
+"""Defaults for the optional kernels of a search module."""
 
 from __future__ import annotations
 

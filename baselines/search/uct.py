@@ -1,12 +1,14 @@
 """UCT: Monte-Carlo tree search for games of two players, perfect information and no chance.
 
-A game provides what the shared alpha-beta search takes (see the package), without the evaluation; its sides need not
-alternate. Playouts are random games to their end, unless the game has its own:
+A game provides the search module of the shared alpha-beta search (see the package), without the evaluation; its sides
+need not alternate. Playouts are random games to their end, unless the game has its own:
 
 * optional kernel `playout(node, p, generator, settings, root_side) -> value`: plays from a node to the end, on the node
   itself, and returns the value, from -1 to 1, for the side to move there.
-* optional kernel `prior(node, child, p, move, settings, knowledge) -> (visits, mean)`: what a new child begins with.
-* with either, `settings_record(ruleset, **settings) -> (1,) record`: what these kernels read, checked and with defaults.
+* optional kernel `prior(node, child, p, move, settings, knowledge) -> (visits, mean)`: the initial statistics of a new
+  child.
+* with either, `settings_record(ruleset, **settings) -> (1,) record`: the settings of these kernels, checked and with
+  defaults.
 
 The loops are `uct_loops`, compiled together with the game's kernels.
 
@@ -88,19 +90,19 @@ class UctSearcher:
         exploration: the constant of UCB1; results are between -1 and 1.
         tree_size: most nodes of the tree (20 bytes each); when it is full, playouts start at its leaves.
         expand_after: visits of a leaf from which on it is expanded.
-        log_count: whose visits stand in UCB1's logarithm: the `"parent"`'s, or the `"root"`'s.
-        urgency: what a child without visits counts as in the choice; `None`: it comes before all others, those without
+        log_count: the node whose visits stand in UCB1's logarithm: the `"parent"`'s, or the `"root"`'s.
+        urgency: the value of a child without visits in the choice; `None`: it comes before all others, those without
             visits in random order. Otherwise the first of equals is taken.
-        cooperative: both sides choose what is best for the root's player (M-UCT as published lacks the change of sign).
+        cooperative: both sides choose the best for the root's player (M-UCT as published lacks the change of sign).
         final: the move to play is that of the most `"visits"`, or of the best `"mean"`.
         playout: whether the game's own playout is played in place of a random game.
-        knowledge: what the game's `prior` reads, a `(rows, columns)` float32 array; `None`: no priors.
+        knowledge: the data for the game's `prior`, a `(rows, columns)` float32 array; `None`: no priors.
         widening: `(factor, power)`: only the first `ceil(factor * (visits + 1) ** power)` children of a node may be
             chosen, those of the greatest `order` first; `None`: all.
-        transpositions: positions reached in several ways share what is below them.
-        reuse: a search begins with what the last one found below the position, where it was expanded then.
-        settings: what the game's `playout` and `prior` read (see its `settings_record`).
-        search_module: what the game provides; see `asobiba.baselines.search`.
+        transpositions: positions reached in several ways share their subtrees.
+        reuse: a search begins with the last search's subtree of the position, if it was expanded.
+        settings: of the game's `playout` and `prior` (see its `settings_record`).
+        search_module: the game's search module; see `asobiba.baselines.search`.
     """
 
     def __init__(
@@ -290,7 +292,7 @@ class UctAgent(Agent):
         self.last = None
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """As a compiled function, unless a search goes on from what the last one found."""
+        """The compiled function, unless a search reuses the tree of the last one."""
         if type(self).act is not UctAgent.act or self.settings.get("reuse"):
             return None
         return UctSearcher(ruleset, **self.settings).thinking(self.simulations)

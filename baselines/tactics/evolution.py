@@ -1,4 +1,5 @@
-"""Rolling-horizon evolution: plans of a whole turn are bred against a quick reply, and the best one's beginning played.
+"""Rolling-horizon evolution: plans of a whole turn evolve against a quick reply, and the first action of the best plan
+is played.
 
 Sources: Justesen, Mahlmann and Togelius, "Online evolution for multi-action adversarial games", EvoApplications 2016;
 Perez, Samothrakis, Lucas and Rohlfshagen, "Rolling horizon evolution versus tree search for navigation in single-player
@@ -102,7 +103,7 @@ class EvolutionAgent(Agent):
 
     Args:
         evaluations: plans that are played out for an action.
-        population, mutation: how many live at once, and how often an action of a new one is drawn anew.
+        population, mutation: number of plans alive, and probability that an action of a new plan is drawn anew.
     """
 
     def __init__(self, evaluations: int = 1000, population: int = 24, mutation: float = 0.15):

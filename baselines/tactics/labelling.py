@@ -1,4 +1,4 @@
-"""Samples of good and other unit actions: asked of a person, or derived from deep search; and the fuzzy sets of them."""
+"""Samples of good and other unit actions, judged by a person or by deep search, and their fuzzy sets."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def derive(
     searches has less than four times the mean visits (games that are decided, say) tell nothing and are left out.
 
     Args:
-        positions: how many are drawn.
+        positions: number drawn.
         simulations: playouts of each search.
     """
     drawn, searcher = Positions(ruleset, seed), searcher_of(ruleset)
@@ -168,7 +168,7 @@ class Order:
     """Ranking of actions by fuzzy sets on unseen positions, compared with deep search.
 
     Attributes:
-        positions: how many.
+        positions: their number.
         correlation: Spearman's rank correlation of memberships and visits, the mean of the positions.
         area: how often a good action has the greater membership than another one (area under the ROC curve).
         top: how often the action of the greatest membership is good.

@@ -10,7 +10,7 @@ from asobiba.envs.tactics.orders import completed, other_game, other_state
 
 
 class InWords(Agent):
-    """An agent of `tactics_steps` that plays `tactics`: it is asked for the words of each action."""
+    """An agent of `tactics_steps` that plays `tactics`: it chooses each action word by word."""
 
     def __init__(self, player: Agent):
         self.player, self.name = player, player.name

@@ -1,4 +1,4 @@
-"""Choosing unit actions without listing them: the attack-first choice that playouts and simple agents share."""
+"""Chooses unit actions without listing them: the attack-first choice of playouts and simple agents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The round robin of `asobiba reproduce tactics`: the results of all pairs at each budget, and what fuzzy priors save.
 
-The literature prints no figures to set these beside: that F-UCT was better than M-UCT, and M-UCT than the other
-programs of 2016, are its claims.
+The literature gives no figures for comparison; its claims are that F-UCT was better than M-UCT, and M-UCT better than
+the other programs of 2016.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CHANGES = (
 _VARIANTS = ("widening", "reuse", "transpositions")
 _VARIANTS_BUDGET, _SAVING_BUDGET = 1000, 100
 FOREGONE, ENOUGH = 0.85, 20
-"""A side that wins a larger part of a map's games wins whoever plays it; fewer games do not tell."""
+"""Share of a map's games above which a side counts as winning whoever plays it; fewer games do not tell."""
 
 
 class Meeting(NamedTuple):
@@ -117,7 +117,7 @@ def planned(rounds: Mapping[int, int], sizes: Iterable[int]) -> list[list[Meetin
     first, which have as many rounds again.
 
     Args:
-        rounds: how many for each budget.
+        rounds: number for each budget.
         sizes: boards whose maps are played, small ones first.
     """
     maps = sorted((m for m in shipped_maps().values() if m.size in set(sizes)), key=lambda m: m.size)
@@ -163,7 +163,7 @@ def peer_meetings(rounds: int, sizes: Iterable[int]) -> list[Meeting]:
     """`STRONGEST` against each of `PEERS`, on every map with each colour once a round.
 
     Args:
-        rounds: how many.
+        rounds: their number.
         sizes: boards whose maps are played, small ones first.
     """
     maps = sorted((m for m in shipped_maps().values() if m.size in set(sizes)), key=lambda m: m.size)
@@ -240,7 +240,7 @@ def play_all(
         parts: lists of meetings, who share the time equally; what one leaves is for those after it.
         kept: a file to which each result is added.
         minutes: the time, of all parts; `None`: until all is played.
-        progress: is told of each meeting, played or known.
+        progress: called for each meeting, played or known.
     """
     known: dict[str, int] = {}
     if kept is not None and kept.exists():
@@ -293,7 +293,7 @@ def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _budgets(results: dict[Meeting, int]) -> list[int]:
-    """Those at which `uct_plus` met others with as many playouts."""
+    """The budgets at which `uct_plus` met others with as many playouts."""
     found = set()
     for meeting in results:
         number = meeting.red.removeprefix("uct_plus:simulations=")

@@ -17,7 +17,7 @@ _KANDA = "Kanda and Ito, GAT 2016"
 
 
 def basic(theory: str = "basic", village: str = "") -> KernelAgent:
-    """The basic play; `theory` is what the werewolves' side does, `village` a theory of the villagers' side."""
+    """The basic play; `theory` is the play of the werewolves' side, `village` a theory of the villagers' side."""
     if theory not in THEORIES:
         raise GameParameterError(f"theory is {theory!r}; expected one of: {', '.join(THEORIES)}")
     if village and village not in VILLAGE_THEORIES:
@@ -28,8 +28,8 @@ def basic(theory: str = "basic", village: str = "") -> KernelAgent:
 
 def ppo() -> Agent:
     """The policy in `policies/`, trained by `asobiba train werewolf` in the village of five: it plays with
-    `players=5, seats=5, rules="0.6"` only. It draws from its distribution: who always does what is likeliest gives away
-    what he is, and never gets round to what he would say in every third turn. Needs the extra `sb3`."""
+    `players=5, seats=5, rules="0.6"` only. It draws from its distribution: always taking the likeliest action would
+    reveal the role, and actions of lower probability would never be taken. Needs the extra `sb3`."""
     from pathlib import Path
 
     from asobiba.learn.agent import PolicyAgent, load_policy

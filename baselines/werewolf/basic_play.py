@@ -1,4 +1,4 @@
-"""The basic play of Kanda and Ito, its theories, and what their text leaves open.
+"""The basic play of Kanda and Ito, its theories, and the open points of their text.
 
 Source: N. Kanda and T. Ito, "Verification of Accepted Theories in Werewolf AI Environment" (in Japanese), GAT 2016.
 
@@ -111,7 +111,9 @@ def confirmed_seer(s, p, m):
 
 @kernel
 def write_levels(s, p, m):
-    """Writes how black everybody is into `m.level`; returns the confirmed seer and how many seers are not fake."""
+    """Writes every player's level of suspicion into `m.level`; returns the confirmed seer and the number of seers not
+    known to be fake.
+    """
     for k in range(p.players):
         m.level[k] = 0
     honest = 0
@@ -189,7 +191,7 @@ def living_others(s, p, me):
 
 @kernel
 def claimants(s, p, role):
-    """Those who claim a role, as bits."""
+    """The players who claim a role, as bits."""
     found = np.int64(0)
     for k in range(p.players):
         if s.claimed[k] == role:

@@ -101,7 +101,7 @@ def roles_table(
 
 
 _PLAYED = "played"
-"""Stands in the verdict for where."""
+"""Placeholder in the verdict for the sentence on the villages played."""
 _WORDS = (
     ("`perspective`", "the multi-perspective agent: tables of what everybody thinks that everybody is (Nakamura et al.)"),
     ("`basic`", "the standard play of Kanda and Ito, public suspicion"),
@@ -126,7 +126,8 @@ def write_page(
     keep: Path | None,
     tell: Callable[[str], None],
 ) -> None:
-    """Plays what is missing and writes the page. `games`: a cell, of the agents that are kernels, and of the multi-perspective
+    """Plays the missing games and writes the page. `games`: a cell, of the agents that are kernels, and of the
+    multi-perspective
     agent, which takes seconds a game; `fields`: the villages."""
     kept = Kept(keep)
     agents = (*((name, games[0]) for name in FIELDS), ("perspective", games[1]))

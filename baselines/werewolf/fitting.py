@@ -1,4 +1,4 @@
-"""Fits the point tables of the multi-perspective agent: who does what, counted over games whose roles are known.
+"""Fits the point tables of the multi-perspective agent: counts deeds by role over games whose roles are known.
 
 A row of the tables is a deed; it shares out as many points as were set for it by hand, in proportion to how often those
 who did it had each role. A pair's figure is r / (1 + r) of 100, where r says how much oftener than by chance the two of

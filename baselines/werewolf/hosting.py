@@ -64,7 +64,7 @@ def in_short(faults: Sequence[str], most: int = 4) -> str:
 
 @dataclass(frozen=True)
 class _Moment:
-    """Where a game is: its phase, and in talk the turn, the speakers' order, and who of them is next."""
+    """The present moment of a game: its phase, and in talk the turn, the speakers' order, and the next speaker."""
 
     phase: int
     day: int
@@ -89,9 +89,9 @@ class HostedGame:
     Args:
         ruleset: the game; with `talk="turn"` the requests come in the platform's order.
         players: a `Peer` or an `Agent` for each seat.
-        names: what they are called on record.
+        names: their names in the record.
         number: of the deal.
-        secret: that the seeds of the game and of the agents follow from.
+        secret: from which the seeds of the game and of the agents follow.
 
     A sentence of a peer that the game's own tables cannot hold (another subject than the speaker, more operands) is heard
     by everybody; in the record, `DIVINATION` of somebody stands for it in the contest rules, and `Skip` in those of 2016.
@@ -363,9 +363,9 @@ def receive_peers(
 
     Args:
         server: a listening socket.
-        count: how many clients are wanted.
+        count: number of clients wanted.
         reply_seconds: how long a reply may take in the game.
-        tell: is told who came and who was sent away.
+        tell: called for every client that came or was sent away.
         token: if not empty, clients must give their name as `NAME:TOKEN`.
 
     Names are unique: a second client `a` is called `a-2`.

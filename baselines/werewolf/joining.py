@@ -58,7 +58,7 @@ class RemoteGame:
         return self._ruleset is not None
 
     def initialize(self, info: dict[str, Any], setting: dict[str, Any]) -> None:
-        """A new game begins."""
+        """Begins a new game."""
         players = int(setting.get("playerNum") or len(info.get("statusMap") or ()))
         rules = "0.6" if "maxSkip" in setting or "existingRoleList" in info else "2016"
         self._ruleset = game("werewolf").ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")

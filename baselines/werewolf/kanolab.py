@@ -1,4 +1,5 @@
-"""The rule agent "kanolab": weighted evaluation rules, and rules for pairs, added up to how wolfish everybody looks.
+"""The rule agent "kanolab": weighted rules about players and about pairs add up to a score of each player's
+wolfishness.
 
 Source: S. Minowa and Y. Kano, "A werewolf agent that judges by several rules" (in Japanese), GAT 2016. The paper names
 the structure (a sum of weighted rules about a player, and of rules about pairs of players) and the behaviour of every

@@ -1,4 +1,4 @@
-"""The multi-perspective agent: what it thinks of the others, and what it thinks that each of them thinks.
+"""The multi-perspective agent: it models the others, and each other player's model of the rest.
 
 Source: the psychology-model agent of the GAT 2016 proceedings (in Japanese; N. Nakamura et al., IEEE SSCI 2016). A
 psychology table gives every player points for five roles; deeds add points; its rows, normalised, are probabilities.

@@ -1,5 +1,5 @@
-"""Replays Kanda and Ito's table of theories, measures what the open points of their text move, and tries the villagers'
-theories that they name as future work."""
+"""Replays Kanda and Ito's table of theories, measures the effect of the open points of their text, and tries the
+villagers' theories that they name as future work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratings by role: how much an agent adds to its side's chances in each role, from the results of a league.
+"""Ratings by role: an agent's contribution to its side's chances in each role, from the results of a league.
 
 The log-odds that the werewolves' side wins are a constant, plus the strengths of its members, minus those of the others;
 a strength belongs to an agent in a role (or to an agent, for the overall rating). It is a logistic regression with a

@@ -61,7 +61,7 @@ def _tables():
 
 
 STEP, GOES, COUNT, TARGET, ACTION, REACH = _tables()
-"""`STEP[direction, square]`: where it leads or -1. `GOES[kind]`: bits of a kind's directions. `COUNT`, `TARGET`,
+"""`STEP[direction, square]`: the square reached, or -1. `GOES[kind]`: bits of a kind's directions. `COUNT`, `TARGET`,
 `ACTION` `[kind, square, k]`: a kind's moves from a square. `REACH[piece, square]`: bits of the squares it attacks."""
 
 ROW = (1 << SQUARES) - 1
@@ -108,7 +108,7 @@ for _kind, _as in ((CHICK, CHICK), (ELEPHANT, ELEPHANT), (GIRAFFE, GIRAFFE), (HE
 """Change of the mover's hand by a capture; a hen is taken as a chick, a lion vanishes."""
 
 BECOMES = np.array([[HEN if kind == CHICK and to >= FAR_RANK else kind for to in range(SQUARES)] for kind in range(8)])
-"""`BECOMES[kind, square]`: what a piece is after moving to a square."""
+"""`BECOMES[kind, square]`: the kind of a piece after moving to a square."""
 
 
 @kernel
@@ -224,7 +224,7 @@ def moves(position):
 
 @kernel
 def safe_moves(position, bits, first):
-    """Those of the moves whose bits are given, `first` being the action of bit 0, that leave the mover's lion safe."""
+    """The given moves (as bits, with `first` the action of bit 0) that leave the mover's lion safe."""
     left = bits
     while left != 0:
         if not safe(position, first + lowest_bit(left)):

@@ -71,7 +71,7 @@ def _tile(letter: str, x: float, y: float, scale: float, turned: bool) -> str:
 
 
 def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the `data-name`s of the parts of the picture that one clicks to play it."""
+    """For each legal action the `data-name`s of the parts of the picture to click."""
     mover, found = int(state["to_move"]), {}
     for action in legal_now(ruleset, state):
         kind, origin, to = action_parts(state, action)
@@ -92,7 +92,7 @@ def svg(
 
     Args:
         ruleset, state: the position.
-        seat: of no consequence, everything is open.
+        seat: ignored, since nothing is hidden.
         last_action: the action that led here; its squares are tinted.
         selected: `data-name` of a piece; only its targets are marked. Otherwise all squares that can be moved to are.
     """
@@ -142,7 +142,7 @@ def _caption(ruleset: Ruleset, state: np.void) -> str:
 
 
 def _touched(state: np.void, last_action: int | None) -> set[str]:
-    """The squares of the last move, which the player made who is not to move now."""
+    """The squares of the last move, by the player who is not to move now."""
     if last_action is None:
         return set()
     _, origin, to = action_parts(state, last_action)

@@ -177,7 +177,7 @@ def _spoken(ruleset: Ruleset, state: np.void, found: re.Match) -> list[int]:
 
 
 def state_to_text(ruleset: Ruleset, state: np.void) -> str:
-    """The position as SFEN, without what led to it (which counts for repetitions); so its move number is always 1."""
+    """The position as SFEN, without its history (which counts for repetitions); so its move number is always 1."""
     board = board_of(state)
     ranks = []
     for top in (9, 6, 3, 0):
@@ -245,7 +245,8 @@ def outcome_text(state: np.void) -> str:
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
     """The board with rank 1 at the top; capitals are the first player's, H is a hen.
 
-    A star marks who is to move, brackets the squares of the last move, an apostrophe the squares that can be moved to.
+    A star marks the player to move, brackets the squares of the last move, an apostrophe the squares that can be moved
+    to.
     """
     board, hands, mover = board_of(state), hands_of(state), int(state["to_move"])
     held = [" ".join(f"{k}x{hand[k]}" for k in "LGEC" if hand[k]) or "-" for hand in hands]

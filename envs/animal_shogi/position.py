@@ -81,8 +81,8 @@ def set_up(
     Args:
         ruleset: animal shogi.
         board: 12 letters as `board_of` gives them (A4, B4, C4, A3 ... C1).
-        hands: what the first and the second player hold: counts by the letters C, E, G.
-        side: who is to move, 0 or 1.
+        hands: pieces of the first and the second player: counts by the letters C, E, G.
+        side: the side to move, 0 or 1.
 
     A position in which the game is over (a lion stands on the far rank, or was caught and is in the opponent's hand as
     L) gives a finished state.

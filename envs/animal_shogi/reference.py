@@ -1,4 +1,4 @@
-"""The rules of animal shogi as one reads them: dictionaries of squares and pieces, no bits, no tables.
+"""A plain implementation of the rules of animal shogi: dictionaries of squares and pieces, no bits, no tables.
 
 `rules.py` plays the same game fast; a test plays both move by move. Nothing is shared with it, so that an error in one
 shows against the other. Squares are (file, rank): file 0 to 2 is A to C, rank 0 to 3 is 1 to 4. Player 0 begins on rank 4
@@ -113,7 +113,7 @@ class ReferenceGame:
         return taken
 
     def play(self, move: Move) -> None:
-        """Plays a move and says in `result` what it decides: a caught lion, a try, a repetition, or no move."""
+        """Plays a move and sets `result` if it ends the game: a caught lion, a try, a repetition, or no move."""
         mover, other = self.mover, 1 - self.mover
         home = {0: 3, 1: 0}
         lion = self.lion_of(other)

@@ -34,7 +34,7 @@ from asobiba.envs.animal_shogi.board import (
 
 UNDECIDED, LION_TAKEN, TRY, REPETITION, NO_MOVE = 0, 1, 2, 3, 4
 OCCURRENCES = 3
-"""A position that stands so many times is a draw."""
+"""Number of occurrences of a position that makes a draw."""
 START = 0xADB090010352
 _SIDE = (CHICK, ELEPHANT, GIRAFFE, HEN, LION)
 PLANES = 2 * len(_SIDE) * SQUARES
@@ -216,14 +216,14 @@ def lion_left_to_be_caught(position):
 @kernel
 def valid(s, p):
     """Whether a record is a state of these rules: the positions that it keeps follow from one another by legal moves,
-    and the counts and the outcome are what they lead to.
+    and the counts and the outcome agree with them.
     """
     check = p.legal_check != 0
     plies = np.int64(s.steps)
     if plies < 0 or plies > p.max_steps or (s.terminated != 0 and s.truncated != 0):
         return False
     if s.terminated != 0 and s.outcome == UNDECIDED and s.keys[plies & 1, plies >> 1] == 0:
-        plies -= 1  # what ended the game was no move
+        plies -= 1  # the game was not ended by a move
     if plies < 0 or (s.truncated == 0 and s.terminated == 0 and plies == p.max_steps):
         return False
     if (s.truncated != 0 and plies != p.max_steps) or s.position != s.keys[plies & 1, plies >> 1] & POSITION_MASK:

@@ -20,8 +20,8 @@ holds seeds and, with `endless="illegal"`, if its move ends.
 ## Observation Space
 
 A flat `uint8` vector of counts: `board` (2, holes), the viewer's row and the other row, both clockwise; `stores` (2,),
-what the viewer and his opponent have captured; `occurrences` (1,), how often the position has stood since the last
-capture, this time included; `to_move` (1,), whether the viewer is to move.
+the seeds that the viewer and his opponent have captured; `occurrences` (1,), how often the position has stood since the
+last capture, this time included; `to_move` (1,), whether the viewer is to move.
 
 ## Rewards
 
@@ -31,7 +31,7 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 
 `start="alternate"`: 0, 4, 0, 4, ... clockwise from a (32 seeds with eight holes to a row). `"full"`: four seeds in every hole.
 `"random"`: as many seeds as in the alternate start, each dropped into a hole at random, drawn again until both rows hold
-seeds and the first player has a move. Or a board of one's own, such as `"0,4,0,4/0,4,0,4"`.
+seeds and the first player has a move. Or any other board, such as `"0,4,0,4/0,4,0,4"`.
 
 ## State
 

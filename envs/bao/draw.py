@@ -111,7 +111,7 @@ def _caption(ruleset: Ruleset, state: np.void) -> str:
 
 
 def targets(ruleset: Ruleset) -> dict[str, tuple[float, float, float, float]]:
-    """The holes, which one clicks, by their letters: x, y, width, height."""
+    """The clickable holes by letter: x, y, width, height."""
     holes = ruleset.num_actions
     places = ((hole, *_centre(holes, hole)) for hole in range(2 * holes))
     return {LETTERS[hole]: (x - _PIT / 2, y - _PIT / 2, _PIT, _PIT) for hole, x, y in places}
@@ -123,7 +123,7 @@ def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
-    """The board with the last sowing shown: where it began, where its last seed fell, what it captured."""
+    """The board with the last sowing: its first hole, its last hole, and its captures."""
     holes = ruleset.num_actions
     end = int(state["last_end"])
     return _picture(

@@ -1,4 +1,4 @@
-"""From the parameters of a Bao game to its `Layout`: the starting board, the sowing table, the record's fields."""
+"""The `Layout` of a Bao game from its parameters: the starting board, the sowing table, the record's fields."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def parse_counts(text: str, holes: int | None = None) -> list[int]:
     """Seeds per hole, clockwise, of `0,4,0,4/0,4,0,4` (first player's row, then the second's).
 
     Raises:
-        ValueError: naming what is wrong.
+        ValueError: with the reason.
     """
     rows = text.split("/")
     if len(rows) != 2:
@@ -82,7 +82,7 @@ def parse_counts(text: str, holes: int | None = None) -> list[int]:
 
 @lru_cache(maxsize=16)
 def sowing_table(holes: int, total: int) -> np.ndarray:
-    """`[hole, seeds]` -> what one sowing of `seeds` seeds out of `hole` adds to each board word (modulo 2**64).
+    """`[hole, seeds]` -> the increment of each board word by one sowing of `seeds` seeds out of `hole` (modulo 2**64).
 
     Shape `(2 * holes, total + 1, words)`, `uint64`.
     """

@@ -1,8 +1,8 @@
 """Moves as hole letters, positions as text.
 
 A move is the letter of its hole: a, b, c, ... clockwise from the first player's leftmost hole, then A to F on the largest
-boards. A position is `ROW/ROW PLAYER FIRST-SECOND`: seeds per hole of both rows clockwise, who is to move, what each has
-captured; `0,4,0,4,0,4,0,4/0,4,0,4,0,4,0,4 first 0-0` is the start.
+boards. A position is `ROW/ROW PLAYER FIRST-SECOND`: seeds per hole of both rows clockwise, the player to move, the
+seeds that each has captured; `0,4,0,4,0,4,0,4/0,4,0,4,0,4,0,4 first 0-0` is the start.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def counts_of(ruleset: Ruleset, state: np.void) -> list[int]:
 
 
 def state_to_text(ruleset: Ruleset, state: np.void) -> str:
-    """The position, without what led to it (which counts for repetitions)."""
+    """The position, without its history (which counts for repetitions)."""
     holes, counts = ruleset.num_actions, counts_of(ruleset, state)
     rows = "/".join(",".join(map(str, counts[k : k + holes])) for k in (0, holes))
     return f"{rows} {PLAYERS[int(state['to_move'])]} {state['stores'][0]}-{state['stores'][1]}"

@@ -1,4 +1,4 @@
-"""The rules of Bao as the paper tells them: a list of seeds per hole, sown one by one.
+"""A plain implementation of the rules of Bao, after the paper: a list of seeds per hole, sown one by one.
 
 `rules.py` plays the same game fast, with a board of eight holes in one word and a whole sowing in one addition; a test
 plays both move by move. Holes are numbered clockwise from the first player's leftmost: his are the lower half.
@@ -17,8 +17,8 @@ class ReferenceGame:
 
     Args:
         board: seeds per hole.
-        endless: what an endless move is: "illegal", "loses" or "draws".
-        repetition: "off", "draw", "first_loses" or "second_loses": who loses when a position stands for the
+        endless: the effect of an endless move: "illegal", "loses" or "draws".
+        repetition: "off", "draw", "first_loses" or "second_loses": the result when a position stands for the
             `occurrences`-th time.
     """
 
@@ -51,7 +51,7 @@ class ReferenceGame:
         return holes
 
     def play(self, hole: int) -> None:
-        """Sows from a hole, captures what lies opposite the last seed, and settles what the other player faces."""
+        """Sows from a hole, captures the seeds opposite the last one, and begins the other player's turn."""
         mover = self.mover
         self.mover = 1 - mover
         if is_endless(self.board, hole):

@@ -184,7 +184,7 @@ def remember(s):
 
 @kernel
 def begin_turn(s, p):
-    """Settles what the player to move faces: an empty row, a repetition, or his moves."""
+    """Begins a turn: detects an empty row or a repetition, or finds the moves."""
     if a_row_is_empty(s):
         finish_by_count(s, p, ROW_EMPTY)
         return

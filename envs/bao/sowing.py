@@ -1,4 +1,4 @@
-"""Sowing seed by seed in plain Python: what the pictures animate, and what the kernels are checked against."""
+"""Sowing seed by seed in plain Python, for animations and for checks of the kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def sowings(counts: Sequence[int], hole: int) -> Iterator[tuple[list[int], int]]
 
     Args:
         counts: seeds per hole, clockwise from the first player's leftmost hole.
-        hole: where the move begins (0 is the first player's leftmost hole); it holds seeds.
+        hole: the hole where the move begins (0 is the first player's leftmost hole); it holds seeds.
     """
     board, seen = list(counts), {(tuple(counts), hole)}
     while True:

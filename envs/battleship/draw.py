@@ -68,7 +68,7 @@ def _caption(ruleset: Ruleset, state: np.void, shooter: int, width: int) -> list
 
 
 def targets(ruleset: Ruleset) -> dict[str, tuple[float, float, float, float]]:
-    """The cells of the boards that one clicks, by the number of their owner and of the cell: x, y, width, height."""
+    """The clickable cells of the boards, by the number of their owner and of the cell: x, y, width, height."""
     width, cells = int(ruleset.params["width"][0]), int(ruleset.params["cells"][0])
     board_width = max(width * _CELL, 300)
     found: dict[str, tuple[float, float, float, float]] = {}
@@ -100,7 +100,7 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     """A picture of the state: the fleets with the shots fired at them.
 
     Args:
-        seat: draws only what this seat knows; `None` draws both fleets.
+        seat: the seat whose knowledge is drawn; `None` draws both fleets.
         last_action: the action that led here; a shot is framed.
     """
     p = ruleset.params[0]

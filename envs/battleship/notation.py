@@ -1,6 +1,6 @@
 """Battleship in text: shots such as `B4`, placements such as `carrier B4 across`, positions and boards.
 
-A column is a letter (A leftmost), a row a number (1 on top). A position lists, per side, what the state holds:
+A column is a letter (A leftmost), a row a number (1 on top). A position lists the contents of the state, per side:
 
     first: fleet carrier B4 across, destroyer A1 down; shots A1 B2 C3; second: fleet ...; shots ...
 
@@ -140,7 +140,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
 
     Raises:
         NotationError: for text of another form.
-        PositionError: for a position that cannot occur, saying why.
+        PositionError: for a position that cannot occur, with the reason.
     """
     match = _POSITION.fullmatch(text)
     if match is None:
@@ -264,7 +264,7 @@ def _beside(left: list[str], right: list[str]) -> list[str]:
 
 
 def afloat_text(ruleset: Ruleset, state: np.void, side: int) -> str:
-    """The opponent's ships that are afloat, as far as `side` was told."""
+    """The opponent's ships that are afloat, according to the announcements to `side`."""
     ships = ruleset.params["sizes"].shape[1]
     afloat = state["told_afloat"][side]
     if int(ruleset.params["sunk"][0]) == 1:

@@ -1,4 +1,4 @@
-"""From a battleship game's parameters to its layout; refuses what makes no game."""
+"""The layout of a battleship game from its parameters; invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def make_layout(
     """The layout of both battleship games; the arguments are the games' parameters.
 
     Raises:
-        GameParameterError: for values that make no game.
+        GameParameterError: for invalid values.
     """
     for name, value in (("height", height), ("width", width)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= 26:

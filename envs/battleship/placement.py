@@ -156,7 +156,7 @@ def clashes_with_earlier(p, places, j, place):
 
 @kernel
 def complete_fleet(p, places, first):
-    """Places ships `first` and later by depth-first search, keeping the earlier ones; tells whether that is possible."""
+    """Places ships `first` and later by depth-first search, keeping the earlier ones; returns whether it can."""
     ships = places.shape[0]
     for j in range(first, ships):
         places[j] = -1

@@ -1,4 +1,5 @@
-"""The rules of battleship as one reads them: ships are sets of cells, a mask is a question asked of every placement.
+"""A plain implementation of the rules of battleship: ships are sets of cells, and every placement is tested for the
+mask.
 
 `rules.py` plays the same game fast; a test plays both action by action. A cell is (row, column).
 """
@@ -26,7 +27,7 @@ class ReferenceGame:
         fleet: the ships' sizes, in the order in which they are placed.
         touching: "allowed", "corners" (ships may touch at corners only) or "never".
         hit_again: whether a hit earns another shot.
-        sunk: what is told of a sinking: "kind", "only" (that a ship sank) or "place".
+        sunk: the announcement of a sinking: "kind", "only" (that a ship sank) or "place".
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class ReferenceGame:
         return frozenset(cells) if last[0] < self.height and last[1] < self.width else None
 
     def apart(self, a: Ship, b: Ship) -> bool:
-        """Whether two ships of one side may lie so."""
+        """Whether two ships of one side may lie at these places."""
         if self.touching == "allowed":
             return not a & b
         return not any(near(x, y, self.touching == "never") for x, y in product(a, b))

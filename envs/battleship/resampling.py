@@ -1,4 +1,4 @@
-"""Draws a fleet that fits everything a side was told: what `resample` of the rules needs."""
+"""Draws a fleet that fits everything a side was told, for `resample` of the rules."""
 
 from __future__ import annotations
 
@@ -272,18 +272,17 @@ def draw_hidden_fleet(s, p, side, placed):
     """Draws the placements of the opponent of `side` into `s.places`, by all that `side` was told.
 
     With `placement` only fleets are drawn that this strategy deals. R and the ED strategies deal all their fleets with
-    the same probability, and so, of those that fit, are they drawn: one of the ways to cover the hits is drawn with the
+    the same probability, so the fitting ones are drawn uniformly: one of the ways to cover the hits is drawn with the
     number of free placements of the other ships as its weight, then these ships, and the whole is drawn again if two
-    clash. PK's fleets are not equally likely: they are dealt anew until one fits. Where 256 draws were refused, the
-    answer is no longer exact: some fleet that fits (for PK one that may lie outside a rectangle) is searched for from
-    random starts.
+    clash. PK's fleets are not equally likely: they are dealt anew until one fits. After 256 rejections the draw is no
+    longer exact: some fitting fleet (for PK one that may lie outside a rectangle) is searched for from random starts.
     """
     other, ships = 1 - side, p.sizes.shape[0]
     for cell in range(p.cells):
         s.fleet[other, cell] = 0
     places = s.places[other]
     if placed < ships or s.shots[side] == 0:
-        # Nobody deals for players who place their own ships: any fleet is as likely as another.
+        # Players who place their own ships: all fleets are equally likely.
         strategy = max(p.placement, PLACE_R)
         draw_fleet(s, p, strategy, p.placement >= PLACE_R and p.apart != 0, p.pack_x, p.pack_y, places)
         for ship in range(placed, ships):

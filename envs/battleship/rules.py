@@ -1,8 +1,8 @@
 """The rules of battleship.
 
-A state keeps, of each side, its fleet and what it was told of its shots (`record.py`), a byte a cell; the planes of the
+A state keeps for each side its fleet and the answers to its shots (`record.py`), one byte per cell; the planes of the
 observation are written from these, so that thousands of games fit into a processor's cache. `BattleshipAttack` shares
-this layout; there, side 1 is nobody and only owns a fleet.
+this layout; there, side 1 has no player and only owns a fleet.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def legal(s, p, mask):
 
 @kernel
 def shoot(s, p, side, cell):
-    """`side` shoots at a cell; tells whether that is a hit."""
+    """`side` shoots at a cell; returns whether it is a hit."""
     target = 1 - side
     s.shots[side] += 1
     s.shot_number[side, cell] = s.shots[side]

@@ -1,4 +1,4 @@
-"""Game logs of the cs2 servers (`.dcl`): an INI file with a section a shot.
+"""Game logs of the cs2 servers (`.dcl`): an INI file with one section per shot.
 
     [GameInfo]
     First=ayumu
@@ -25,8 +25,8 @@ Values repeat the message that the server sent, its name included; logs without 
 the server's: x from the left side line, y from behind the house towards the thrower, so that the tee lies at (2.375, 4.88),
 a stone that is out at (0, 0), and vy is negative; turn 0 is clockwise.
 
-Sources: the program Ayumu (github.com/YuriCat/AyumuCurling, its writer of logs), and github.com/leekwoon/KR-DL-UCT, whose
-reader learned from the servers' logs.
+Sources: the program Ayumu (github.com/YuriCat/AyumuCurling, its writer of logs), and github.com/leekwoon/KR-DL-UCT,
+whose program reads the servers' logs.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def shot_from_server(words: list[str]) -> Shot:
 
 @dataclass
 class DclShot:
-    """A shot: end, number, the position before it (`to_server`), who throws (0 or 1), as meant and as run."""
+    """A shot: end, number, the position before it (`to_server`), the thrower (0 or 1), as intended and as run."""
 
     end: int
     number: int
@@ -105,7 +105,7 @@ class DclGame:
     Args:
         first, second: names; WIN and LOSE are told only where `reason` is NORMAL. random: the servers' noise, as text.
         shots: in order. scores: points of each end, positive for the team that began the game.
-        finals: how each end lay when it was over, as of `to_server`; missing ones are not written.
+        finals: the final position of each end, as from `to_server`; missing ones are not written.
         total: points of both; `None`: not told. reason: NORMAL for a game that was played to its end.
     """
 
@@ -180,7 +180,7 @@ def read(text: str) -> DclGame:
     info = parser["GameInfo"]
     apart = " ".join(
         filter(None, (info.get("FirstRandom_1"), info.get("FirstRandom_2")))
-    )  # later servers tell each side's
+    )  # later servers give each side's
     game = DclGame(info.get("First", "first"), info.get("Second", "second"), random=info.get("Random", apart))
     for name in parser.sections():
         section = parser[name]

@@ -1,4 +1,4 @@
-"""Pictures: the sheet from the hog line to the back line, stones with numbers, the ways of the last shot."""
+"""Pictures: the sheet from the hog line to the back line, numbered stones, the paths of the last shot."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _panel(ruleset: Ruleset, state: np.void, moving: bool = False) -> list[str]:
 
 
 def last_shot(ruleset: Ruleset, state: np.void) -> tuple[Result, np.void] | None:
-    """The last shot played again, and the position before it; `None` if there was none."""
+    """A replay of the last shot, and the position before it; `None` if there was none."""
     if not state["run"].any():
         return None
     position = ruleset.zeros()[0]
@@ -159,7 +159,7 @@ def _first_of_last_shot(state: np.void) -> int:
     if int(state["shot"]) > 0 or not state["run"].any():
         return 1 - int(state["hammer"])
     last = int(state["end"]) - 1
-    scored = int(state["hammer"])  # who has the hammer now did not score, unless nobody did
+    scored = int(state["hammer"])  # the side with the hammer now did not score, unless neither did
     column = state["scores"][:, last] if 0 <= last < state["scores"].shape[1] else np.zeros(2)
     if column.any():
         score = _points(state)
@@ -177,7 +177,7 @@ def _points(state: np.void) -> int:
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: Any = None) -> str:
-    """The position as an SVG picture; when an end has just been played, how it lay (faint)."""
+    """The position as an SVG picture; after an end, its final position (faint)."""
     first = _first_of_last_shot(state)
     parts = [*_sheet(ruleset), *_ways(ruleset, state, first)]
     fresh = int(state["shot"]) == 0 and state["last_in_play"].any()
@@ -194,7 +194,7 @@ def frames(ruleset: Ruleset, before: np.void, action: Any, after: np.void) -> It
     if shot is not None:
         result, _ = shot
         first = 1 - int(before["hammer"])
-        # The long way to the house is left out: the film begins when the stone comes into the picture.
+        # The long way to the house is skipped: the film begins when the stone enters the picture.
         times = np.linspace(0.0, result.seconds, 600)
         places = result.trajectories(times)
         thrown = int(before["shot"])

@@ -25,7 +25,7 @@ TARGET_X = tuple(round(-1.8 + 0.3 * k, 1) for k in range(13))
 TARGET_Y = (-4.2, -3.2, -2.4, -1.4, -0.7, 0.0, 0.7, 1.4)
 """m from the tee; the targets of the discrete game."""
 WEIGHTS = ("draw", "soft", "firm", "hard")
-"""Weights of the discrete game: to stop at the target, or to come by it with one of `Simulator.weights` left."""
+"""Weights of the discrete game: stop at the target, or pass it with one of the speeds `Simulator.weights`."""
 SPINS = (1, -1)
 """Counter-clockwise, clockwise."""
 
@@ -72,7 +72,7 @@ def _yes(value: Any, name: str) -> bool:
 
 
 def noise_of(noise: Any, simulator: str) -> tuple[float, float]:
-    """The two standard deviations that the parameter `noise` means for a simulator."""
+    """The two standard deviations of the parameter `noise` for a simulator."""
     if noise is None:
         return SIMULATORS[simulator].noise
     if noise == "none":
@@ -150,7 +150,7 @@ def common_layout(
     image: bool = False,
     thinking_time: float | None = None,
 ) -> Layout:
-    """The layout of a game of curling; the package's documentation says what its parameters mean.
+    """The layout of a game of curling; the package's documentation explains its parameters.
 
     Raises:
         GameParameterError: naming the parameter, the value and the legal range.

@@ -1,14 +1,14 @@
-"""Motion of one stone that nothing touches.
+"""The motion of one stone without contacts.
 
-A stone's motion is described backwards from where it will stop: `tau` is the time it has left, and the vector from its
+A stone's motion is described backwards from its stop: `tau` is the remaining time, and the vector from its
 place to its stop depends on `tau` and the sign of its spin alone. In cs2 that is a closed form, a logarithmic spiral
 
     stop - P(v) = kappa v^2 exp(i (theta0 + s alpha + s w ln(v0/v))),   v = a tau,
 
 kappa = 1/(a sqrt(4 + w^2)), alpha = atan(w/2). In fcv1 it is a table of cubic pieces in `tau`, made by
 quadrature in `tables`: speed and heading depend on the speed only, so all stones slide on the end of one curve and its mirror image. The
-pieces are equally long in the root of `tau`: motion changes fastest where it ends. They are few, because every compiled
-function that simulates holds them as constants.
+pieces are equally long in the root of `tau`: motion changes fastest where it ends. There are few, because every
+compiled function that simulates holds them as constants.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STRAIGHT = 1.0 / (2.0 * CS2_DECELERATION)
 ROOT_STEP = 1.0 / 40.0
 """Root of s: the step of the root of `tau` from one row of the tables of fcv1 to the next."""
 TOP_SPEED = 6.0
-"""m/s, the fastest stone that fcv1's tables know; nothing that the simulator plays is faster."""
+"""m/s, the greatest speed in fcv1's tables; the simulator's shots are never faster."""
 
 
 def _read_tables():
@@ -93,7 +93,7 @@ def friction_of(v):
 
 @kernel
 def fcv1_turn(tau):
-    """By how much a spinning stone's heading will yet turn (rad)."""
+    """The remaining turn of a spinning stone's heading (rad)."""
     return _between(_TURN, math.sqrt(tau) / ROOT_STEP)
 
 
@@ -120,7 +120,7 @@ def fcv1_length(tau):
 
 @kernel
 def fcv1_tau_at_distance(distance):
-    """About how much time is left to a spinning stone so far from its stop."""
+    """The approximate remaining time of a spinning stone this far from its stop."""
     return _between(_TAU_OF_DISTANCE, math.sqrt(distance / FARTHEST) * (len(_TAU_OF_DISTANCE) - 1))
 
 
@@ -233,7 +233,7 @@ def spin_at(model, m, i, t):
 
 @kernel
 def tau_at_distance(model, distance):
-    """About the time left to a stone this far (m) from its stop, a little too long rather than too short."""
+    """The approximate remaining time of a stone this far (m) from its stop, rather too long than too short."""
     if model == CS2:
         return math.sqrt(distance / CS2_KAPPA) / CS2_DECELERATION + 1e-6
     return fcv1_tau_at_distance(distance) + 0.01

@@ -1,10 +1,10 @@
 """Text for shots and positions.
 
 A shot of the discrete game is `draw 0.3 -1.4 ccw`: weight (draw, soft, firm, hard), target x and y in m from the tee, spin
-(ccw or cw); or `concede`. With continuous actions a shot is what is delivered, `vx -0.9900 vy 29.5600 ccw` in m/s, where
-actions are velocities; where they are targets, `draw 0.300 -1.400 ccw` with any target. Velocities may be given by a
-weight and a target, too. A position is one line: ends played, shots played, who has the hammer, the score, and the
-sixteen stones in the order thrown, `x,y` or `-`:
+(ccw or cw); or `concede`. With continuous actions a shot is the delivery, `vx -0.9900 vy 29.5600 ccw` in m/s, if
+actions are velocities; if they are targets, `draw 0.300 -1.400 ccw` with any target. Velocities may be given by a
+weight and a target, too. A position is one line: ends played, shots played, the side with the hammer, the score, and
+the sixteen stones in the order thrown, `x,y` or `-`:
 
     e2 s3 h2 3:1 0.012500,-2.100000 - 0.400000,0.100000 - - - - - - - - - - - - -
 """
@@ -61,7 +61,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> Any:
 
 
 def _ranges(ruleset: Ruleset) -> np.ndarray:
-    """Middle and half width of what the first two numbers of an action stand for: `(2, 2)`, m/s or m."""
+    """Middle and half width of the ranges of an action's first two numbers: `(2, 2)`, m/s or m."""
     p = ruleset.params[0]
     if p["by_target"]:
         return np.array([[0.0, p["target_side"]], [(p["hog"] + p["far"]) / 2, (p["far"] - p["hog"]) / 2]])
@@ -103,7 +103,7 @@ def _continuous_action(ruleset: Ruleset, text: str) -> np.ndarray:
     action = np.ones(ruleset.action_space.shape or (3,), np.float32)
     for k, (middle, half) in enumerate(_ranges(ruleset)):
         share = (values[k] - middle) / half
-        if not abs(share) <= 1 + 1e-4:  # what was rounded may lie a hair outside
+        if not abs(share) <= 1 + 1e-4:  # a rounded value may lie slightly outside
             name, unit = ("xy"[k], "m") if by_target else (f"v{'xy'[k]}", "m/s")
             low, high = middle - half, middle + half
             raise NotationError(f"{text!r}: {name} is {values[k]:g} {unit}, it must be from {low:g} to {high:g}")
@@ -115,7 +115,7 @@ def _continuous_action(ruleset: Ruleset, text: str) -> np.ndarray:
 
 
 def _velocity(ruleset: Ruleset, x: float, y: float, weight: int, spin: int, text: str) -> tuple[float, float]:
-    """The delivery that stops at a point, or comes by it with the speed of this weight."""
+    """The delivery that stops at a point, or passes it with the speed of this weight."""
     p = ruleset.params[0]
     if not (abs(x) <= p["side"] and p["hog"] <= y <= p["far"]):
         raise NotationError(
@@ -140,7 +140,7 @@ def state_to_text(ruleset: Ruleset, state: np.void) -> str:
 
 
 def text_to_state(ruleset: Ruleset, text: str) -> np.void:
-    """The state of a position; the points of the ends before are counted as of the first end.
+    """The state of a position; points of earlier ends are counted as of the first end.
 
     Raises:
         PositionError: for text of another form, or a position that these rules cannot have.
@@ -168,7 +168,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
             raise PositionError(
                 f"{word!r} is no stone; stones look like this: 0.4,-1.2, or - where there is none"
             ) from None
-        # Six decimals may put a stone that touches an edge a hair beyond it.
+        # Rounding to six decimals may put a stone that touches an edge slightly beyond it.
         if not (math.isfinite(x) and abs(x) < p["side"] + 1e-6 and -p["release"] < y < p["back"] + 1e-6):
             raise PositionError(f"stone {k} lies at {word}, off the sheet")
         if k >= s["shot"]:
@@ -186,7 +186,7 @@ def shot_to_text(vx: float, vy: float, spin: float) -> str:
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
-    """The position for a terminal: a row a stone, nearest to the tee first."""
+    """The position for a terminal: one row per stone, nearest to the tee first."""
     names = ruleset.players
     lines = [
         f"end {int(state['end']) + 1} of {int(ruleset.params['ends'][0])}, shot {int(state['shot'])} of 16, "

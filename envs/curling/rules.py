@@ -101,7 +101,7 @@ def throw(p, stones, in_play, before, before_in, shot, delivery, trace):
 
 @kernel
 def with_noise(record, p, vx, vy, spin):
-    """The velocity that is thrown when this one is meant; draws from `record`'s generator."""
+    """The velocity thrown for this intended one; draws from `record`'s generator."""
     if p.model == CS2:
         if p.noise_first == 0.0 and p.noise_second == 0.0:
             return vx, vy
@@ -131,7 +131,7 @@ def reset(s, p):
     s.end = p.first_end
     s.total[0] = max(p.lead, 0)
     s.total[1] = max(-p.lead, 0)
-    if p.lead != 0:  # what stands on the board is the score of the ends before
+    if p.lead != 0:  # the board shows the score of the earlier ends
         s.scores[0, 0], s.scores[1, 0] = s.total[0], s.total[1]
     s.conceded = -1
     s.to_move = 1 - s.hammer
@@ -199,14 +199,14 @@ def concede(s, p):
 
 @kernel
 def ask(s, p, vx, vy, spin):
-    """Notes a shot as it is meant and draws its noise: the velocity to `deliver` it with. `spin` is +1 or -1."""
+    """Records an intended shot and draws its noise; returns the velocity for `deliver`. `spin` is +1 or -1."""
     s.asked[0], s.asked[1], s.asked[2] = vx, vy, spin
     return with_noise(s, p, vx, vy, spin)
 
 
 @kernel
 def deliver(s, p, vx, vy, spin):
-    """One shot of the game as it is run."""
+    """Plays one shot of the game with its actual velocity."""
     s.run[0], s.run[1], s.run[2] = vx, vy, spin
     foul, _ = throw(p, s.stones, s.in_play, s.before, s.before_in_play, s.shot, (vx, vy, spin), stack_rows()[0:0])
     s.foul = foul
@@ -218,7 +218,7 @@ def deliver(s, p, vx, vy, spin):
 
 @kernel
 def velocity_of(p, action):
-    """The shot that a continuous action means: `(vx, vy, spin)`."""
+    """The shot of a continuous action: `(vx, vy, spin)`."""
     a = min(max(float(action[0]), -1.0), 1.0)
     b = min(max(float(action[1]), -1.0), 1.0)
     spin = 1.0 if action[2] >= 0.0 else -1.0
@@ -304,7 +304,7 @@ def valid(s, p):
         if s.extra[side] < 0 or s.extra[side] > 8 * MOST_ENDS:
             return False
         for end in range(ENDS):
-            # The first column also holds what a given situation began with.
+            # The first column also holds the initial score of a given situation.
             if s.scores[side, end] < 0 or s.scores[side, end] > (99 if end == 0 else 8):
                 return False
             if end >= p.ends and s.scores[side, end] != 0:

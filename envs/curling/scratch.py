@@ -1,4 +1,4 @@
-"""Small arrays on the stack, for kernels: they may not allocate, and a shot needs a few numbers a stone while it runs."""
+"""Small arrays on the stack for kernels, which may not allocate; a running shot needs a few numbers per stone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _plain_rows():
 stack_rows: Callable[[], Any] = (
     _plain_rows if config.DISABLE_JIT else cast(Callable[[], Any], _stack_array)  # type: ignore[attr-defined]
 )
-"""A `(16, 16)` float64 array that lives until its kernel returns. It holds anything: write before you read.
+"""A `(16, 16)` float64 array that lives until its kernel returns. Its contents are arbitrary: write before you read.
 
 An intrinsic rather than an overload: kernels are compiled without reference counting, and Numba lets no such function
 return an array. Without the compiler it is an array of NumPy's.

@@ -1,4 +1,4 @@
-"""From wishes to velocities: exact inverses of the free motion, and the official libraries' own approximations.
+"""Velocities for intended shots: exact inverses of the free motion, and the official libraries' own approximations.
 
 All of them take the model, the distance of the release before the tee (m), a point in the tee's frame (m) and the sign
 of the spin (+1 counter-clockwise, -1 clockwise), and return the velocity of delivery `(vx, vy)`, m/s, without noise.
@@ -36,7 +36,7 @@ from asobiba.envs.curling.simulators import (
 
 @kernel
 def _aimed(speed, bearing, offset):
-    # A stone that leaves along heading 0 comes by at the bearing `offset`.
+    # A stone that leaves along heading 0 passes at the bearing `offset`.
     heading = bearing - offset
     s, c = sincos(heading)
     return speed * c, speed * s
@@ -87,7 +87,7 @@ def draw_shot(model, release, x, y, spin):
 
 @kernel
 def hit_shot(model, release, x, y, spin, speed):
-    """The delivery that comes by (x, y) with this speed (m/s) left."""
+    """The delivery that passes (x, y) with this remaining speed (m/s)."""
     if speed < 1e-6:
         return draw_shot(model, release, x, y, spin)
     dy = y + release
@@ -113,7 +113,7 @@ def hit_shot(model, release, x, y, spin, speed):
 
 @kernel
 def pass_shot(model, release, x, y, spin, speed):
-    """The delivery at this speed (m/s) that comes by (x, y); one that stops there if it would stop short of it."""
+    """The delivery at this speed (m/s) that passes (x, y), or one that stops there if this speed is too low."""
     dy = y + release
     distance, bearing = math.sqrt(x * x + dy * dy), atan2(dy, x)
     if model == CS2:

@@ -1,4 +1,4 @@
-"""A shot on a position, outside any game: what players and tools call."""
+"""Plays a shot on a position outside any game, for players and tools."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _require_spin(spin: Any) -> None:
 
 
 def _require_position(state: Any) -> None:
-    """Raises `GameParameterError` for what the kernels could not index with."""
+    """Raises `GameParameterError` for values that the kernels could not use as indices."""
     names = getattr(getattr(state, "dtype", None), "names", None) or ()
     if not {"stones", "in_play", "shot"} <= set(names):
         raise GameParameterError(f"state is {state!r}, but must be a state or view of curling")
@@ -69,7 +69,9 @@ class Shot:
 
     @classmethod
     def hit(cls, ruleset: Ruleset, x: float, y: float, spin: int = 1, speed: float = 3.0) -> Shot:
-        """The shot that comes by (x, y) with `speed` (m/s) left. Raises as `draw`, and for a speed beyond 0 to 25 m/s."""
+        """The shot that passes (x, y) with `speed` (m/s) left. Raises the errors of `draw`, and for a speed beyond 0 to
+        25 m/s.
+        """
         return cls._to(ruleset, x, y, spin, speed)
 
     @classmethod
@@ -121,7 +123,7 @@ def _sample(model, stretches, times, places):
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of a shot.
+    """The outcome of a shot.
 
     Args:
         stones, in_play: `(16, 2)` float64 m and `(16,)` uint8 afterwards.
@@ -176,16 +178,16 @@ class Result:
 
 
 def simulate(ruleset: Ruleset, state: np.void, shot: Shot, *, seed: int | None = None) -> Result:
-    """Plays a shot on the position of `state`, which stays as it is, with the rules of the free guard zone.
+    """Plays a shot on the position of `state`, which is not changed, under the rules of the free guard zone.
 
     Args:
-        ruleset: whose simulator, sheet and rules hold.
+        ruleset: gives the simulator, the sheet and the rules.
         state: a state or view; its next shot is delivered.
         shot: the delivery.
         seed: of the noise; `None` plays the shot exactly as given.
 
     Raises:
-        GameParameterError: for what is no shot, or no position.
+        GameParameterError: for anything but a shot, or an invalid position.
     """
     if not isinstance(shot, Shot):
         raise GameParameterError(f"shot is {shot!r}, but must be a Shot: Shot(vx, vy, spin), Shot.draw or Shot.hit")
@@ -230,13 +232,13 @@ def _deliver(states, params, vx, vy, spin, exact):
 
 
 def deliver(ruleset: Ruleset, state: np.void, shot: Shot, *, exact: bool = False) -> np.void:
-    """The state after a delivery of exactly this velocity, not rounded to an action: what hosts and record readers need.
+    """The state after a delivery of exactly this velocity, not rounded to an action, for hosts and record readers.
 
     Args:
         exact: play the shot as given instead of drawing the noise from the state's generator.
 
     Raises:
-        IllegalAction: if the game is over. GameParameterError: for what is no position.
+        IllegalAction: if the game is over. GameParameterError: for an invalid position.
     """
     _require_position(state)
     if is_over(state):

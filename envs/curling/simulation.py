@@ -1,14 +1,14 @@
 """A shot, from event to event: first contacts, stones that leave the sheet, spin out or stop.
 
-Nothing is stepped in time. A contact is looked for by safe steps: over `dt`, the distance of two stones falls by at
-most what its present rate and the greatest deceleration allow, so that a step to where the stones could touch at the
-earliest never passes a contact; near one this is Newton's method. Contacts are resolved in pairs, by the impulses that
-the simulators' engine (Box2D) converges to; several at once follow each other at the same time.
+There are no time steps. Contacts are found by safe steps: the present rate and the greatest deceleration bound the
+decrease of two stones' distance over `dt`, so a step to the earliest possible contact never passes one; near a contact
+this is Newton's method. Contacts are resolved in pairs, by the impulses that the simulators' engine (Box2D) converges
+to; simultaneous contacts are resolved one after another.
 
 Against an integration in frames of a millisecond (`tests/curling_reference.py`), 10,000 random shots into random positions
 of eight stones: in 99.87 % (cs2) and 99.77 % (fcv1) the same stones stay in play; 43 % and 47 % have contact. The places
-of the stones that moved differ by 1.1 mm and 0.6 mm in the median, by 9 mm for the ninetieth of a hundred, by 56 mm and
-71 mm for the ninety-ninth, by 1.3 m and 0.9 m at most: a stone that is hit a hair differently goes elsewhere.
+of the stones that moved differ by 1.1 mm and 0.6 mm in the median, by 9 mm at the 90th percentile, by 56 mm and 71 mm
+at the 99th, by 1.3 m and 0.9 m at most: a stone that is hit slightly differently goes elsewhere.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NEVER = 1e30
 _GAP = 1e-6
 """m, the distance at which stones count as touching."""
 _PATIENCE = 1e-3
-"""s between two looks at stones that lie against each other."""
+"""s between two checks of stones that lie against each other."""
 _EVENTS = 2000
 _BEND = 0.04
 """Upper bound, in both simulators, of a path's distance from the straight line between its ends, as a share of the line's length."""
@@ -59,13 +59,15 @@ TRACE_COLUMNS = 10
 
 @kernel
 def _least_approach(model):
-    # Slower than this, stones that lie against each other are left alone: what friction adds in a millisecond.
+    # Stones that lie against each other are left alone below this speed (the effect of friction in a millisecond).
     return 0.012 if model == CS2 else 0.0004
 
 
 @kernel
 def _contact(model, m, stones, i, j, t):
-    """When moving stone `i` first touches stone `j` (which may move) after `t`, within both stretches, or NEVER."""
+    """The time when moving stone `i` first touches stone `j` (which may move) after `t`, within both stretches, or
+    NEVER.
+    """
     end = min(m[i, END], m[i, EXIT])
     both = m[j, MOVING] != 0.0
     strong = strongest(model)
@@ -73,7 +75,7 @@ def _contact(model, m, stones, i, j, t):
         end = min(end, min(m[j, END], m[j, EXIT]))
         strong *= 2.0
     else:
-        # A stone that lies still is met only if it lies near the straight line to the stop.
+        # A resting stone is hit only if it lies near the straight line to the stop.
         cx, cy = m[i, STOP_X] - stones[i, 0], m[i, STOP_Y] - stones[i, 1]
         x, y = stones[j, 0] - stones[i, 0], stones[j, 1] - stones[i, 1]
         chord = cx * cx + cy * cy
@@ -114,7 +116,7 @@ def _contact(model, m, stones, i, j, t):
 
 @kernel
 def _exit(model, m, stones, side, back, i, t):
-    """When moving stone `i` leaves the sheet, or NEVER."""
+    """The time when moving stone `i` leaves the sheet, or NEVER."""
     x0, y0, x1, y1 = stones[i, 0], stones[i, 1], m[i, STOP_X], m[i, STOP_Y]
     aside = _BEND * math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
     best = NEVER
@@ -192,7 +194,7 @@ def _collide(model, m, stones, i, j):
 def _look_ahead(model, m, stones, in_play, side, back, t):
     """Begins the stretches of the stones to which something has just happened, and finds the contacts that this changes.
 
-    Whoever was to meet one of them looks at all stones anew; the others at those alone.
+    Stones that were to meet one of them check all stones again; the others check only those.
     """
     for k in range(STONES):
         if m[k, FRESH] != 0.0 and m[k, MOVING] != 0.0:
@@ -222,7 +224,7 @@ def _look_ahead(model, m, stones, in_play, side, back, t):
 
 @kernel
 def run_shot(model, side, back, release, stones, in_play, thrown, delivery, trace):
-    """Delivers stone `thrown` and lets everything slide, in place.
+    """Delivers stone `thrown` and moves all stones until they rest, in place.
 
     Args:
         model: `CS2` or `FCV1`.
@@ -244,7 +246,7 @@ def run_shot(model, side, back, release, stones, in_play, thrown, delivery, trac
     m[thrown, VX], m[thrown, VY], m[thrown, OMEGA] = delivery
     m[thrown, MOVING], m[thrown, FRESH] = 1.0, 1.0
     nobody: Any
-    traced, nobody = np.int64(0), np.int64(-1)  # literals would have what they are handed to compiled twice
+    traced, nobody = np.int64(0), np.int64(-1)  # literals would compile their callee twice
     t = 0.0
     for event in range(_EVENTS):
         _look_ahead(model, m, stones, in_play, side, back, t)

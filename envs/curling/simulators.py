@@ -44,20 +44,20 @@ class Simulator:
 
     Args:
         model: `CS2` or `FCV1`.
-        release: how far before the tee stones are released.
+        release: distance of the release before the tee.
         hog: y that a stone's centre must exceed to stay in play when all stand still (fully across the hog line).
         back: y from which a moving stone is out (it no longer touches the back line).
         side: |x| from which a moving stone is out (it touches the side line).
         house: radius of the house; score: distance below which a stone counts; fgz_house: distance below which it
             lies in the house for the free guard zone; fgz_tee: y below which it lies before the tee line for it.
-        all_checked: whether every stone that came to rest short of the hog line goes, or the delivered one alone.
+        all_checked: whether every stone at rest short of the hog line is removed, or only the delivered one.
         spin: rad/s of delivery.
         noise: standard deviations: of the target in x and y (m, cs2) or of speed and angle (m/s and rad, fcv1).
         lateral, slowest, fastest: the box of velocities: |vx| up to `lateral`, vy from `slowest` to `fastest`.
         speed_limit: a faster delivery is cut to this speed before noise.
         far: y of the farthest target of the action "target" (m beyond the tee).
-        weights: speeds (m/s) that a stone has left when it meets its target: soft, firm, hard.
-        extra_ends: how many follow a tied game.
+        weights: remaining speeds (m/s) of a stone at its target: soft, firm, hard.
+        extra_ends: most extra ends after a tied game.
         ends: of a game, as the tournaments of the simulator have it.
         guards: shots of an end during which the opponent's guards are free.
         thinking: s for all of one player's shots of a game.

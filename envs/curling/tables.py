@@ -1,6 +1,6 @@
-"""Makes the tables of fcv1's motion: `python -m asobiba.envs.curling.tables` writes `fcv1.json` again.
+"""Computes the tables of fcv1's motion: `python -m asobiba.envs.curling.tables` writes `fcv1.json` again.
 
-The numbers are shipped, because a quadrature in NumPy ends in other last bits on another machine.
+The numbers are shipped, because a quadrature in NumPy gives different last bits on another machine.
 """
 
 from __future__ import annotations

@@ -7,11 +7,12 @@ import numpy as np
 END_SCORES = (
     0.00025, 0.001, 0.004, 0.016, 0.05, 0.09, 0.25, 0.5, 0.05, 0.22, 0.07, 0.02, 0.007, 0.0007, 7e-5, 7e-6, 7e-7,
 )  # fmt: skip
-"""Frequencies of an end's scores from -8 to 8 for the side that throws first, unnormalised: the prior of the program Ayumu."""
+"""Unnormalised frequencies of an end's scores from -8 to 8 for the side that throws first: the prior of the program
+Ayumu."""
 EXTRA_END_FIRST = 0.219
 """Win probability of the team that throws first in an extra end: Ayumu's."""
 LEAD = 20
-"""Leads beyond this count as this."""
+"""Greater leads count as this."""
 
 
 def win_table(

@@ -71,7 +71,7 @@ are `None`, which takes the preset's value; gogo's are:
 * `captured` (2,): stones that each player has captured. `fives` (2,): lines with a five of each player.
 * `banned` (2,): points that the double-three forbids to each player. `lifted`: whether `planes` marks lifted bans.
 * `outcome`: 0 running, 1 a five, 2 captures, 3 no legal move, 4 a fifth capture against a five that draws.
-* `planes`, `lines`: the board and what it means, in bytes a point and in bits a line; see `board.py`.
+* `planes`, `lines`: the board and its derived features, in bytes per point and in bits per line; see `board.py`.
 
 ## References
 

@@ -1,12 +1,12 @@
-"""The board of Gogo as the state keeps it: stones, and what they mean, mended by every stone that comes or goes.
+"""The board of Gogo in the state: stones and derived features, updated with every stone that comes or goes.
 
-The state keeps what the rules ask of a board, so that a move only mends what it touches:
+The state keeps all features that the rules need, so that a move updates only the lines that it touches:
 
 * `planes`, a byte a point and plane (`area` points each): stones of the first and of the second player; for each, in how
   many directions a stone there would make an open three (`EXEMPT` is added where the ban is lifted), and in how many it
   would capture; stones that stand in a five.
 * `lines`, two integers a line (see `lines.py`): the stones of both players as bits. A stone that comes or goes changes
-  four lines; what each meant before and means now tells which points of the planes to mend.
+  four lines; the difference of each line's features gives the points of the planes to update.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORDS = 2
 
 @kernel
 def forbidden_count(count):
-    """Whether a double-three stands behind this entry of a threes plane and nothing lifts the ban."""
+    """Whether this entry of a threes plane is a double-three whose ban is not lifted."""
     return 2 <= count < EXEMPT
 
 
@@ -265,7 +265,7 @@ def is_perfect(s, p, owner):
 
 @kernel
 def rebuild(s, p):
-    """Works out all that the state keeps from the stones in its planes (the rest of the record must be blank)."""
+    """Computes all features of the state from the stones in its planes (the rest of the record must be blank)."""
     area = np.int64(p.area)
     s.empty = 0
     for point in range(area):

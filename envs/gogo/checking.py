@@ -1,4 +1,4 @@
-"""Whether a record from outside is a state of Gogo: all that the state keeps is worked out again."""
+"""Checks whether an external record is a state of Gogo, by computing all its features again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_TAKEN = 16
 
 @kernel
 def counts_agree(s, p):
-    """As many stones as were played stand on points of their own or have been captured."""
+    """Whether the stones on the board and the captured ones add up to the stones played."""
     area = np.int64(p.area)
     first = 0
     second = 0

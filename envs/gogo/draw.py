@@ -56,12 +56,12 @@ def _clickable(x: float, y: float, name: str, corner: float) -> str:
 
 
 def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the `data-name` of the square that one clicks to play it."""
+    """For each legal action the `data-name` of the square to click."""
     return {int(action): [point_name(ruleset, int(action))] for action in legal_actions(ruleset, state)}
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
-    """The board; crosses mark points forbidden to the player to move, small rings where he captures."""
+    """The board; crosses mark points forbidden to the player to move, small rings points where he captures."""
     n = size_of(ruleset)
     width, height = 2 * _SIDE + n * _CELL, _TOP + n * _CELL + _BOTTOM
     stones = stones_of(ruleset, state)

@@ -1,8 +1,8 @@
-"""Lines of a board as bits: where a stone makes an open three, captures, or stands in a five.
+"""Lines of a board as bits: the squares where a stone makes an open three, captures, or stands in a five.
 
 A line (row, column, diagonal) is two integers with a bit a square, one for each colour, from its left (or lower) end.
-Squares beyond the ends are neither stones nor empty, so their bits are 0 everywhere and edges need no case of their
-own. Each kernel answers for all squares of a line at once.
+Squares beyond the ends are neither stones nor empty, so their bits are 0 everywhere and edges need no special case.
+Each kernel answers for all squares of a line at once.
 """
 
 from __future__ import annotations

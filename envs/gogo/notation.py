@@ -87,7 +87,7 @@ def text_to_moves(ruleset: Ruleset, text: str) -> list[int]:
     """The actions of a list of moves, with or without move numbers.
 
     Raises:
-        NotationError: naming the move that is none.
+        NotationError: names the invalid move.
     """
     words = [word for word in text.replace(",", " ").split() if not re.fullmatch(r"[0-9]+\.+", word)]
     return [text_to_action(ruleset, None, re.sub(r"^[0-9]+\.+", "", word)) for word in words]
@@ -264,7 +264,7 @@ def set_up(
 
 
 def why_not(ruleset: Ruleset, state: np.void, action: int) -> str:
-    """Why the player to move may not put a stone here, in words."""
+    """The reason, in words, why the player to move may not put a stone here."""
     name = point_name(ruleset, action)
     if stones_of(ruleset, state).ravel()[action] >= 0:
         return f"{name} is occupied"

@@ -1,4 +1,4 @@
-"""The rules of Gogo written plainly, to be read beside the paper: one list of stones, everything looked up anew.
+"""A plain implementation of the rules of Gogo, to read beside the paper: one list of stones, no stored results.
 
 Slow on purpose and independent of the kernels: it shares only the parameters with them, and the tests play both.
 """
@@ -69,7 +69,7 @@ class Board:
         return found
 
     def threes(self, row: int, col: int, player: int) -> int:
-        """In how many directions a stone of `player` here makes an open three."""
+        """The number of directions in which a stone of `player` here makes an open three."""
         me = STONES[player]
         shapes = [f".{me * 3}."]
         if self.rule["double_three"] == "broken":
@@ -140,7 +140,7 @@ class Board:
         return {q for q in self.points() if self.allowed(*q, self.mover) and self.opening_allows(*q)}
 
     def play(self, row: int, col: int) -> None:
-        """One move, and what it decides."""
+        """Plays one move, and decides the game if it ends."""
         me = self.mover
         you = 1 - me
         taken = self.enclosed(row, col, me)

@@ -1,4 +1,4 @@
-"""The rules of Gogo as kernels: legal points, captures, what a move decides, observations."""
+"""The rules of Gogo as kernels: legal points, captures, the end of the game, observations."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def judge(s, p):
     # faces a full board has no legal move.
     if s.empty == 0:
         if made:
-            finish(s, mover, FIVE)  # nobody can break it
+            finish(s, mover, FIVE)  # the opponent cannot break it
         else:
             finish(s, mover if p.no_move == LOSES else -1, NO_MOVE)
         return
@@ -145,7 +145,7 @@ def random_action(s, p, record):
 
 @kernel
 def step(s, p, action):
-    """One stone: captures, then what it decides."""
+    """Plays one stone: captures, then the end of the game if it decides it."""
     point = np.int64(action)
     mover = np.int64(s.to_move)
     if s.lifted != 0:
@@ -171,7 +171,9 @@ def step(s, p, action):
 
 @kernel
 def observe(s, p, player, out):
-    """Seven planes from the viewer's side, both players' captured pairs, who is who and to move: see the package."""
+    """Seven planes from the viewer's side, both players' captured pairs, the flags `first` and `to_move`: see the
+    package.
+    """
     planes = s.planes
     area = np.uint64(p.area)
     own = area * np.uint64(player)

@@ -1,6 +1,6 @@
 """Courses: read from YAML, checked, and turned into the table of pieces that the kernels drive on.
 
-A segment is a part as it comes in the box (a corner, a slope, a lane changer). Each segment becomes one or more
+A segment is a part as sold (a corner, a slope, a lane changer). Each segment becomes one or more
 pieces; inside a piece the lateral curvature, the vertical curvature and the cant of every lane are constant.
 """
 
@@ -117,7 +117,7 @@ class Course:
     """A closed course.
 
     Args:
-        name, title: as a file and as a person call it.
+        name, title: for files and for people.
         lanes: number of lanes; lane 0 is the leftmost.
         pitch: distance between the middles of two lanes, m.
         segments: in driving order; the first is the start.
@@ -131,7 +131,7 @@ class Course:
 
     @cached_property
     def pieces(self) -> np.ndarray:
-        """The table that the kernels drive on: `(number of pieces, lanes, len(COLUMNS))` float64.
+        """The table of pieces for the kernels: `(number of pieces, lanes, len(COLUMNS))` float64.
 
         Raises:
             GameParameterError: if a segment has a shape that cannot be built, or there are too many.
@@ -173,7 +173,7 @@ class Course:
         return _added(self.pieces[:, 0, BASE])
 
     def lane_length(self, lane: int) -> float:
-        """Length of the parts of one lane, m; a car that changes lanes drives parts of several."""
+        """Length of one lane, m; a car that changes lanes drives on parts of several."""
         return _added(self.pieces[:, lane, LENGTH])
 
     @property
@@ -183,7 +183,7 @@ class Course:
 
 
 def _added(values: np.ndarray) -> float:
-    """The sum, one after the other: NumPy adds in an order of its own, and Python from 3.12 on in another."""
+    """The sum in order; NumPy adds in another order, and Python from 3.12 on in yet another."""
     return float(np.cumsum(values)[-1])
 
 
@@ -226,7 +226,7 @@ def lane_offsets(course: Course) -> np.ndarray:
 
 
 def _root(function: Callable[[float], float], high: float) -> float:
-    """Where a function that is not positive at 0 and not negative at `high` passes 0, to the last bit, by halving."""
+    """The zero of a function that is not positive at 0 and not negative at `high`, to the last bit, by bisection."""
     low = 0.0
     while True:
         middle = 0.5 * (low + high)
@@ -390,7 +390,7 @@ def build_course(data: Mapping[str, Any], where: str) -> Course:
 
     Args:
         data: name, system and segments, as in a course's file.
-        where: how messages call it.
+        where: its name in messages.
 
     Raises:
         GameParameterError: naming the segment and the reason, for a part that does not exist, a measure outside its

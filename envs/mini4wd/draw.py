@@ -35,9 +35,9 @@ from asobiba.envs.mini4wd.layout import TRACE_CELLS, control_ms_of
 from asobiba.envs.mini4wd.physics import CAUSES
 
 FPS = 10.0
-"""Pictures per second of a film that runs as fast as the car did: `frames` draws so many a second."""
+"""Pictures per second of a film in real time; `frames` draws this many per second."""
 SPECTATOR = True
-"""Drivers stand beside the course and see the cars, though no policy does."""
+"""Drivers stand beside the course and see the cars, although policies do not."""
 _WIDTH, _PLAN, _PROFILE, _MARGIN, _HEAD = 900, 540, 190, 30, 56
 _CARS = ("#d7263d", "#1b6ca8")
 _FASTEST, _RED, _TALLEST = 7.0, 5.0, 0.12
@@ -108,7 +108,7 @@ def height_profile(course: Course, lanes: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 class _Picture:
-    """A course, scaled: where things are in the picture, and what never changes in it."""
+    """A scaled course: the places of things in the picture, and its constant parts."""
 
     def __init__(self, course: Course):
         self.course = course
@@ -258,7 +258,7 @@ class _Picture:
         bridges: Sequence[str] = (),
         top: Sequence[str] = (),
     ) -> str:
-        """The picture: lines of (text, colour), the course, and what lies on its ground, on its bridges, and on top."""
+        """The picture: lines of (text, colour), the course, and what lies on its ground, on its bridges, on top."""
         words = "".join(
             _text(_MARGIN, 22 + 19 * k, text, colour, size=16 if k == 0 else 14)
             for k, (text, colour) in enumerate(lines)
@@ -303,7 +303,7 @@ def course_svg(course: Course) -> str:
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: Any = None) -> str:
-    """The course with the cars and the trace of their speeds; a seat sees its senses, not where the car is.
+    """The course with the cars and the trace of their speeds; a seat sees its sensors' readings, not the car's place.
 
     Returns:
         An SVG document of 900 x 730.
@@ -340,7 +340,7 @@ def steps_per_second(ruleset: Ruleset) -> float:
 
 
 def controls(ruleset: Ruleset) -> dict[str, Any]:
-    """A slider for the duty, buttons for what one mostly does, and for how long."""
+    """A slider for the duty, buttons for common commands, and the duration."""
     kept = {"seconds": 1.0 / steps_per_second(ruleset), "hint": "Keep an action for longer than a step."}
     if ruleset.discrete:
         return kept

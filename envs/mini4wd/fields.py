@@ -24,7 +24,7 @@ class Field:
         name: as in the file.
         unit: SI unless it says otherwise; empty for a pure number.
         low, high: the legal range, both ends included.
-        default: the value where the file has none; `None` makes the field obligatory.
+        default: the value if the file has none; `None` makes the field mandatory.
         meaning: one line for the documentation.
         integer: whether only whole numbers are legal.
     """
@@ -107,11 +107,11 @@ def shipped(folder: str) -> tuple[str, ...]:
 
 
 def read_yaml(source: str | Path | Mapping[str, Any], folder: str, what: str) -> tuple[Mapping[str, Any], str]:
-    """The mapping of a data file, and what to call it in messages.
+    """The mapping of a data file, and its name in messages.
 
     Args:
         source: the name of a file that this package ships, the path of one's own, or a mapping.
-        folder: where the shipped ones lie.
+        folder: the folder of the shipped ones.
         what: "course" or "car".
 
     Raises:

@@ -161,12 +161,12 @@ def common_layout(
     randomise: Any = "default",
     max_seconds: float = 30.0,
 ) -> Layout:
-    """The layout of a game with one car per player; the games' documentation says what its parameters mean.
+    """The layout of a game with one car per player; the games' documentation explains its parameters.
 
     Args:
         rewards: the reward's terms and their weights.
         players: the seats.
-        target: nearest and farthest mark to stop at, m; 0 where the game has none.
+        target: nearest and farthest mark to stop at, m; 0 if the game has none.
         levels: the discrete actions, instead of `actions`.
         second_car: of a race; `None`: both are `car`.
 
@@ -309,7 +309,7 @@ def control_ms_of(ruleset: Ruleset) -> int:
 
 
 def view_of_observation(ruleset: Ruleset, observation: np.ndarray) -> np.void:
-    """The view of a single car that says what its observation says: for controllers that drive a real car.
+    """The view of a single car made from its observation, for controllers that drive a real car.
 
     Args:
         ruleset: of a game with one car.

@@ -1,6 +1,6 @@
 """The car on its lane: kernels shared by the games of this package. SI units; one substep is 1 ms.
 
-Every field of a car has a row a player; `k` is the player. On the road the car has one degree of freedom along its
+Every field of a car has one row per player; `k` is the player. On the road the car has one degree of freedom along its
 lane, `u` (m from the beginning of the piece) with speed `v`; its wheels turn with the surface speed `w`, which differs
 from `v` while the tyres slip. In flight it has height `z`, vertical speed `vz`, pitch, and the offset `y` from the
 middle of the lane (m, to the left); `v` is then the horizontal speed.
@@ -87,7 +87,7 @@ DRIVE, BRAKING, FREE = 0, 1, 2
 MODES = ("drive", "brake", "free")
 RUNNING, AT_LANE_CHANGER, AT_LANDING, IN_CORNER, STOPPED, CAUGHT = range(6)
 CAUSES = ("running", "lane changer", "landing", "corner", "stopped", "caught")
-"""Why a car is out. Caught: the follower came within 2 m."""
+"""Reasons why a car is out. Caught: the follower came within 2 m."""
 
 
 @kernel
@@ -140,7 +140,7 @@ def motor(s, k, w, duty, mode):
 
 @kernel
 def obey(s, k):
-    """Duty and mode that the car's own program gives the motor for one substep: its limits stand above commands."""
+    """The duty and mode that the car's own program gives the motor for one substep; its limits override commands."""
     duty, mode = s.duty[k], s.mode[k]
     if mode == DRIVE and duty < 0.0:
         s.reversed[k] += DT
@@ -185,7 +185,7 @@ def draw_car(s, p, k):
 
 @kernel
 def measure_progress(s, p, k):
-    """Writes how far the car has come since the start, m along the mean of all lanes."""
+    """Writes the car's distance from the start, m along the mean of all lanes."""
     piece = s.piece[k]
     lane = s.lane[k]
     row_start = p.track[piece, lane, START]
@@ -195,7 +195,7 @@ def measure_progress(s, p, k):
 
 @kernel
 def leave(s, k, in_flight, otherwise):
-    """Writes why the car is out: at the lane changer if that is where it is or took off."""
+    """Writes the reason why the car is out: the lane changer if the car is there or took off there."""
     kind = s.launch[k] if in_flight else s.kind[k]
     s.cause[k] = AT_LANE_CHANGER if kind == LANE_CHANGER else otherwise
 
@@ -313,7 +313,7 @@ def fly(s, p, k, force):
             s.y[k] = math.copysign(margin, s.y[k])
             s.vy[k] = 0.0
     theta = p.track[piece, lane, THETA] + p.track[piece, lane, CURVE] * s.u[k]
-    # The axle that hangs lower touches first: too steep an angle to the road then, and the car goes over.
+    # The lower axle touches first; at too steep an angle to the road the car turns over.
     tilt = s.pitch[k] - theta
     arm = s.car[k, CG_REAR] if tilt > 0.0 else s.car[k, WHEELBASE] - s.car[k, CG_REAR]
     if clearance < arm * sin(min(abs(tilt), 1.5)):

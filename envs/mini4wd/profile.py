@@ -1,4 +1,4 @@
-"""Profiles: what a car's electronics can sense and do, in one file that everything reads.
+"""Profiles: the sensors and commands of a car's electronics, in one file for all programs.
 
 The simulator's kernels read the numbers of `SENSOR_FIELDS` (in the record's field `sensor`), the hardware environment the
 codec, the axes and the rates, the car's program in Python the limits, the program in C++ the header that
@@ -87,7 +87,7 @@ class Profile:
     """The electronics of a car.
 
     Args:
-        name, title: how it is called.
+        name, title: for files and for people.
         codec: the protocol that it speaks ("asobiba" or "aichip").
         axes: which of the sensor's axes point ahead, left and up, such as "+x-y-z".
         imu: the inertial sensor's name.
@@ -95,7 +95,7 @@ class Profile:
         sample_ms: between two telemetry frames, ms.
         imu_hz: own rate of the inertial sensor, Hz.
         baud: of the serial port, bit/s.
-        acknowledges: whether the car says which command it obeys.
+        acknowledges: whether the car reports the command that it obeys.
         values: every field of `SENSOR_FIELDS`.
     """
 
@@ -180,7 +180,7 @@ def _flat(source: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 def firmware_header(profile: Profile) -> str:
-    """The header of `firmware/mini4wd` that holds what this profile says; `src/profile.h` is that of the ATmega328P."""
+    """The header of `firmware/mini4wd` for this profile; `src/profile.h` is that of the ATmega328P."""
     v = profile.values
     rows = [
         ("uint32_t", "kBaud", profile.baud, "bits per second of the serial port"),

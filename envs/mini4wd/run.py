@@ -1,4 +1,4 @@
-"""Rules that the games of this package share: beginning, sensing, hiding, observing. Kernels."""
+"""Rules common to the games of this package: beginning, sensing, hiding, observing. Kernels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def control_step(s, p, k, duty, selector):
 
 @kernel
 def look(s, p, k, out):
-    """Writes what car `k` senses, in the order of the observation's channels."""
+    """Writes the senses of car `k`, in the order of the observation's channels."""
     at = 0
     for i in range(s.imu.shape[1]):
         for j in range(6):
@@ -102,7 +102,7 @@ def look(s, p, k, out):
 
 @kernel
 def hide_simulator(s, p, k):
-    """Blanks the simulator's state of car `k`; what its sensors gave stays."""
+    """Blanks the simulator's state of car `k`; its sensors' readings stay."""
     s.u[k] = s.v[k] = s.w[k] = s.z[k] = s.vz[k] = s.y[k] = s.vy[k] = 0.0
     s.pitch[k] = s.pitch_rate[k] = s.roll[k] = s.roll_rate[k] = 0.0
     s.charge[k] = s.energy[k] = s.current[k] = s.bus[k] = s.duty[k] = s.delay[k] = s.since[k] = 0.0
@@ -123,7 +123,7 @@ def hide_simulator(s, p, k):
 
 @kernel
 def hide_senses(s, k):
-    """Blanks what car `k` senses: its rival has no part in it."""
+    """Blanks the senses of car `k`, which its rival does not share."""
     s.imu[k, :, :] = 0.0
     s.actions[k, :, :] = 0.0
     s.voltage[k] = s.wheel_turns[k] = s.wheel_speed[k] = s.frame_age[k] = s.target[k] = 0.0
@@ -131,10 +131,10 @@ def hide_senses(s, k):
 
 @kernel
 def imagine(s, p, k, seen):
-    """Draws a simulator's state for car `k` that its time allows: a new car, somewhere it can have come to.
+    """Draws a simulator's state for car `k` that its time allows: a new car, at a reachable place.
 
-    Sensed values stay as they are, if they are `seen`; of a rival's car the senses are drawn, too. The draw is from what
-    is known before a run, not weighted by the measurements: a filter that wants the posterior weighs such draws itself.
+    Sensed values are kept if they are `seen`; for a rival's car the senses are drawn too. The draw is from the prior,
+    not weighted by the measurements: a filter that needs the posterior must weigh such draws itself.
     """
     draw_car(s, p, k)
     draw_sensors(s, p, k)

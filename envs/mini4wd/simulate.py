@@ -66,7 +66,7 @@ class Log:
 
     @property
     def cause(self) -> str:
-        """Why the car was out, or "running"."""
+        """The reason why the car was out, or "running"."""
         return CAUSES[int(self["cause"][-1])]
 
     @property
@@ -100,7 +100,7 @@ def simulate(
         commands: one row a control step: `(n,)` duties in [-1, 1], or `(n, 2)` duties and mode selectors
             (`SELECTORS`).
         seed: of the sensors' noise, and of the car where `randomise` varies it.
-        parameters: others of the game `mini4wd`, such as `control_ms`, `lane`, `imu`.
+        parameters: further parameters of the game `mini4wd`, such as `control_ms`, `lane`, `imu`.
 
     Returns:
         The log, up to the finish, the course-out or the last command.

@@ -1,4 +1,4 @@
-"""Wheel speed from a tachometer's pulses: what simulator and hardware environment both compute with. A kernel."""
+"""Wheel speed from a tachometer's pulses, for both the simulator and the hardware environment. A kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from asobiba.core import kernel
 from asobiba.core.elementary import exp
 
 LEAST_INTERVAL = 1e-4
-"""s; two pulses that seem to lie closer are taken for so far apart."""
+"""s; the least time assumed between two pulses."""
 
 
 @kernel
@@ -14,11 +14,11 @@ def wheel_speed(speed, pulses, edge, seen_pulses, seen_edge, now, per_pulse, tim
     """The measured speed after another telemetry frame, m/s; never negative, for a pulse tells no direction.
 
     Args:
-        speed: what was measured before, m/s.
-        pulses, edge: pulses so far, and when the last of them came, s.
+        speed: the previous measurement, m/s.
+        pulses, edge: pulses so far, and the time of the last one, s.
         seen_pulses, seen_edge: the same of the frame at which a pulse was last counted.
         now: time of the frame, s, on the clock of `edge`.
-        per_pulse: way of the tyre for a pulse, m.
+        per_pulse: distance of the tyre per pulse, m.
         time_constant: of the low pass, s.
     """
     if pulses != seen_pulses:

@@ -43,13 +43,14 @@ A flat `int8` vector of zeros and ones, own and other from the viewer's side; pl
 * `hit_points` (10): plane `k` marks units of more than `k` hit points. `ready` (1): units that may still move.
 * `turns_left` (32,), `threshold` (20,): entry `k` is 1 where it is more than `k`. `red` (1,): the viewer is red.
   `to_move` (1,): the viewer is to move.
-* `tactics_steps` only: `phase` (3,): unit, destination or target is chosen; `chosen` (1), `goal` (1): what was chosen.
+* `tactics_steps` only: `phase` (3,): unit, destination or target is chosen; `chosen` (1), `goal` (1): the chosen unit
+  and its destination.
 
 ## State
 
 `hp`, `cell`, `kind` (2, U): hit points, cell and type of each unit of red and blue; 0 hit points is lost. `moved` (U,):
 units of the side to move that have moved. `board`: the map's number. `turns`: turns so far. In `tactics_steps` also
-`phase` (0 unit, 1 destination, 2 target), `unit` and `goal`: what has been chosen.
+`phase` (0 unit, 1 destination, 2 target), `unit` and `goal`: the choices so far.
 
 ## Rewards
 

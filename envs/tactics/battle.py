@@ -1,7 +1,7 @@
 """Movement, exchanges of fire and the course of turns, on any record that has the fields of a position.
 
 A position: `hp`, `cell`, `kind` (2, units), `moved` (units,) of the side to move, `turn`, and `board`, the map's number
-among those of the parameter record. `side` is who is to move: 0 red, 1 blue.
+among those of the parameter record. `side` is the side to move: 0 red, 1 blue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def stars_of(p, board, cell, kind):
 
 @kernel
 def hit(s, p, side, unit, hp, target):
-    """The damage that a unit of `side` with `hp` does to a unit of the other side where that stands."""
+    """The damage by a unit of `side` with `hp` to a unit of the other side on its present cell."""
     kind = s.kind[1 - side, target]
     stars = stars_of(p, s.board, s.cell[1 - side, target], kind)
     return np.int64(damage(POWER[s.kind[side, unit], kind], hp, stars, s.hp[1 - side, target]))
@@ -156,7 +156,7 @@ def shot_number(p, cell, target):
 
 @kernel
 def distance(p, cell, other):
-    """Steps between two cells, whatever lies between them."""
+    """The number of steps between two cells, ignoring obstacles."""
     dx = np.int64(p.x[other]) - np.int64(p.x[cell])
     dy = np.int64(p.y[other]) - np.int64(p.y[cell])
     return abs(dx) + abs(dy)
@@ -226,7 +226,7 @@ def total_hp(s, side):
 
 @kernel
 def by_count(s, p):
-    """The result at the turn limit: whose hit points exceed the other's by more than the threshold."""
+    """The result at the turn limit: the side whose hit points exceed the other's by more than the threshold wins."""
     lead = total_hp(s, 0) - total_hp(s, 1)
     threshold = np.int64(p.threshold[s.board])
     return RED_WINS if lead > threshold else (BLUE_WINS if -lead > threshold else DRAW)
@@ -268,7 +268,7 @@ def perform(s, p, side, unit, cell, target):
 
 @kernel
 def play(s, p, side, action):
-    """Plays an action of `side`. Returns the result (0 where the game goes on) and who is to move then."""
+    """Plays an action of `side`. Returns the result (0 if the game goes on) and the next side to move."""
     end = end_action(s, p)
     if action >= end:
         if action > end:

@@ -1,4 +1,4 @@
-"""The map as an SVG picture: terrain, units with their hit points, who may still move, the last action."""
+"""The map as an SVG picture: terrain, units with their hit points, units that may still move, the last action."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def _unit(x: float, y: float, side: int, kind: int, hp: int, waiting: bool) -> s
 
 
 def targets(ruleset: Ruleset) -> dict[str, tuple[float, float, float, float]]:
-    """The cells, which one clicks, by their names: x, y, width, height."""
+    """The clickable cells by name: x, y, width, height."""
     centres = {cell_name(ruleset, cell): _centre(ruleset, cell) for cell in range(board_size(ruleset) ** 2)}
     return {name: (x - _CELL / 2, y - _CELL / 2, _CELL, _CELL) for name, (x, y) in centres.items()}
 
 
 def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the cells to click: of the unit, of its goal, and of whom it attacks.
+    """For each legal action the cells to click: those of the unit, of its goal, and of its target.
 
     A unit that might attack from its goal, but does not, is clicked once more there.
     """
@@ -104,9 +104,9 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
 
     Args:
         ruleset, state: the position.
-        seat: of no consequence, everything is open.
-        last_action: the action that led here: the cell that a unit went to is framed, what it attacked is ringed. In words
-            the cells are framed that have been chosen. Units that have moved in this turn are pale.
+        seat: ignored, since nothing is hidden.
+        last_action: the action that led here: the destination is framed, the target ringed. In words the chosen cells
+            are framed. Units that have moved in this turn are pale.
     """
     size, map_ = board_size(ruleset), layout.maps_of(ruleset)[int(state["board"])]
     width, height = 2 * _EDGE + size * _CELL, _TOP + size * _CELL + _EDGE

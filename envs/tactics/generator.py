@@ -1,4 +1,4 @@
-"""Random maps on which both colours stand alike: half a map is drawn and turned by half a circle.
+"""Random maps with equal positions for both colours: half a map is drawn and rotated by half a turn.
 
 Plain, road and wood at random, a mountain and sea cell in twenty, units near two opposite corners, as in the generator
 of Neller, Huang and Cho for this game; equal forces make their adjustment of hit points unnecessary.

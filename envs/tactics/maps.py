@@ -1,4 +1,4 @@
-"""Maps: what a game is played on, and the `.tbsmap` text that they are kept in.
+"""Maps, and the `.tbsmap` text that stores them.
 
 The text is a row of entries `KEY[value]` that end with `;`: `SIZEX`, `SIZEY`, `TURNLIMIT`, `HPTHRESHOLD`, `UNITNUMRED`,
 `UNITNUMBLUE`, `AUTHOR`, `MAPCOM`, `UNIT[x,y,type,team,hit points,has moved]` and one `MAP[code,code,...]` for each row,
@@ -32,7 +32,7 @@ _CODES = tuple(str(code) for code in range(len(TERRAINS)))
 
 
 class MapError(PositionError):
-    """A map that cannot be read, or that no game can be played on."""
+    """Raised for a map that cannot be read or played on."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Map:
     both sides, `hp_threshold` is the lead in hit points that does not yet win when they are over.
 
     Raises:
-        MapError: saying what is wrong with it.
+        MapError: with the reason.
     """
 
     name: str
@@ -270,7 +270,7 @@ def shipped_maps() -> dict[str, Map]:
 
 
 def reachable(map_: Map, unit: Unit) -> set[tuple[int, int]]:
-    """The cells that a unit could come to in time if it were alone."""
+    """The cells that a unit could reach in time on an empty map."""
     costs = COSTS[MOVES[unit.kind]]
     seen, waiting = {(unit.x, unit.y)}, deque([(unit.x, unit.y)])
     while waiting:

@@ -1,12 +1,12 @@
 """Actions and positions as text, for both games.
 
-Cells are called by a column letter and a row number from the upper left corner of the map, whose outer ring is a1, b1,
+Cells are named by a column letter and a row number from the upper left corner of the map, whose outer ring is a1, b1,
 ... An action is `b2-d4` (the unit on b2 goes to d4), `b2-d4xd5` (and attacks d5), `b2xb4` (attacks from where it stands),
-`b2-b2` (stays) or `end`; in words it is `b2`, then `to d4`, then `hit d5` or `wait`. `resign` exists where the rules
-have it.
+`b2-b2` (stays) or `end`; in words it is `b2`, then `to d4`, then `hit d5` or `wait`. `resign` exists if the rules allow
+it.
 
 A position is `MAP TURN RED BLUE`: units are type, hit points and cell, such as `I10c4`, a `+` behind those that have
-moved in this turn, `-` for one that is lost, separated by commas. In words `b2` or `b2>d4` follows: what is chosen.
+moved in this turn, `-` for one that is lost, separated by commas. In words `b2` or `b2>d4` follows: the choices so far.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEGEND = (
     + ", ".join(f"{mark} {name}" for mark, name in zip(TERRAIN_MARKS, TERRAINS))
     + "."
 )
-"""Meaning of the signs of `board_text`."""
+"""The meaning of the signs of `board_text`."""
 LOOKS_LIKE = "actions look like this: b2-d4, b2-d4xd5, b2xb4, end"
 WORDS_LOOK_LIKE = "actions look like this: b2, to d4, hit d5, wait, end"
 _CELL = "([a-n])([1-9][0-9]?)"
@@ -250,7 +250,9 @@ def outcome_text(state: np.void) -> str:
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
-    """The map with its units: capitals are red, small letters blue, numbers hit points; a star marks who may still move."""
+    """The map with its units: capitals are red, small letters blue, numbers hit points; a star marks units that may
+    still move.
+    """
     map_, size = layout.maps_of(ruleset)[int(state["board"])], board_size(ruleset)
     mover = int(state["to_move"])
     over = bool(state["terminated"] or state["truncated"])

@@ -1,4 +1,4 @@
-"""Actions as orders (unit, goal, target), and the two games turned into each other."""
+"""Actions as orders (unit, goal, target), and conversions between the two games."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def order_of(ruleset: Ruleset, state: np.void, action: int) -> Order:
 
 
 def action_of(ruleset: Ruleset, state: np.void, order: Order) -> int | None:
-    """The flat game's action of an order; `None` where no unit of that type could ever attack like that."""
+    """The flat game's action of an order; `None` if no unit of that type could make that attack."""
     size, cells, per = _sizes(ruleset)
     first = order.unit * per
     if order.target < 0:
@@ -87,7 +87,7 @@ def other_game(ruleset: Ruleset) -> Ruleset:
 def other_state(ruleset: Ruleset, state: np.void) -> np.void:
     """The position of `state`, which is of `ruleset`, in the other game.
 
-    A unit that was chosen in words but has not yet moved is no longer chosen. `steps` stays as it is.
+    A unit that was chosen in words but has not yet moved is no longer chosen. `steps` is not changed.
     """
     found = other_game(ruleset).zeros()
     for name in set(found.dtype.names or ()) & set(ruleset.dtype.names or ()):

@@ -1,4 +1,4 @@
-"""The rules once more, plain and slow: what to read beside the paper, and what the tests hold the fast rules to."""
+"""A plain and slow implementation of the rules, to read beside the paper; the tests compare the fast rules with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The rules of the flat game: one action moves, and attacks with, one unit. `battle` holds what both games share."""
+"""The rules of the flat game: one action moves, and attacks with, one unit. `battle` holds the common parts of both
+games."""
 
 from __future__ import annotations
 
@@ -21,10 +22,11 @@ from asobiba.envs.tactics.battle import (
 from asobiba.envs.tactics.units import INDIRECT, KINDS, MOVES, TERRAINS
 
 TURNS, LEADS = 32, 20
-"""Largest number of turns left, and largest threshold, that the observation tells apart."""
+"""The largest numbers of turns left and of the threshold that the observation distinguishes."""
 GROUNDS = len(TERRAINS) - 1
 PLANES = GROUNDS + 2 * KINDS + 10 + 1
-"""Planes of the observation: terrains (but no-entry), own and other unit types, hit points, who may still move."""
+"""Planes of the observation: terrains (except no-entry), own and other unit types, hit points, units that may still
+move."""
 
 
 @kernel
@@ -100,7 +102,7 @@ def legal(s, p, mask):
             for direction in range(4):
                 e0, e1, e2, e3 = bits.shifted(
                     enemy[0], enemy[1], enemy[2], enemy[3], direction ^ 2, words, size, span
-                )  # from where an enemy lies in this direction
+                )  # cells from which an enemy lies in this direction
                 first = base + 1 + direction
                 each(a & e0, first, 5, mask)
                 if words > 1:
@@ -164,7 +166,7 @@ def size_of(words_of):
 
 @kernel
 def from_where(stops, enemy, direction, words, size, span):
-    """Those of the cells `stops` from which an enemy lies in a direction."""
+    """The cells among `stops` from which an enemy lies in a direction."""
     e0, e1, e2, e3 = bits.shifted(enemy[0], enemy[1], enemy[2], enemy[3], direction ^ 2, words, size, span)
     return stops[0] & e0, stops[1] & e1, stops[2] & e2, stops[3] & e3
 

@@ -1,7 +1,7 @@
-"""The rules of the game in words: choose a unit, then where it goes, then what it attacks; the same player goes on.
+"""The rules of the game in words: the same player chooses a unit, then its destination, then its target.
 
 Actions are cells: of a unit that has not moved, of its destination, of its target; after the cells come *wait* (no
-attack), *end the turn* and, where there is resigning, *resign*.
+attack), *end the turn* and, if the rules allow it, *resign*.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from asobiba.envs.tactics.rules import choice, each, observe_board, set_up, sett
 from asobiba.envs.tactics.units import INDIRECT
 
 UNIT, GOAL, TARGET = 0, 1, 2
-"""Phases of a unit action: what the player chooses in each."""
+"""Phases of a unit action, by the player's choice in each."""
 
 
 @kernel

@@ -21,7 +21,7 @@ Two generations of the platform are played (`rules`):
   with one ballot more after a tie, the execution, whispers if two wolves or more are alive, and the choices of the
   night, with one ballot more among the wolves after a tie.
 
-In both, a wolf's ballot counts if its target is human, and every living human has one ballot more (in 2016 also who was
+In both, a wolf's ballot counts if its target is human, and every living human has one ballot more (in 2016 also a human
 executed that day), so that somebody is attacked even if the wolves do not vote. There is no attack after the last wolf
 was executed.
 

@@ -1,5 +1,5 @@
-"""The village as a picture, in SVG: the players in a circle, claims, votes as arrows, deaths by day, and
-what was said and done, that day's or, when it is over, the whole game's, as a log in plain English."""
+"""The village as a picture, in SVG: the players in a circle, claims, votes as arrows, deaths by day, and a log in plain
+English of the day or, at the end, of the whole game."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _label(x: float, y: float, lines: list[str]) -> str:
 
 
 def _story(state: np.void, days: range) -> list[str]:
-    """The log: a heading a day, then what was said and who died; of what does not fit, the end."""
+    """The log: a heading for each day, then utterances and deaths; if it does not fit, only its end."""
     lines = []
     for day in days:
         if told := plain_story(state, day):
@@ -106,7 +106,7 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
 
     Args:
         seat: the state is drawn as this seat's view; roles that it does not know are not drawn.
-        last_action: not used; what was said stands in the log.
+        last_action: not used; utterances stand in the log.
     """
     players = ruleset.num_players
     known = state["role"]

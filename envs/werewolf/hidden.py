@@ -1,7 +1,7 @@
-"""Kernels of what a seat knows: `hide` blanks the rest, `observe` writes it down for a learner.
+"""Kernels of a seat's knowledge: `hide` blanks the rest, `observe` writes it as an observation.
 
-Who acts at night, and how often the wolves whisper, tells who has which role. So a player who is not asked sees the
-phase "wait", whatever the others do, and no counter that goes on meanwhile.
+The players who act at night, and the number of whispers, would reveal roles. So a player who is not asked sees the
+phase "wait", whatever the others do, and none of the counters that advance meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from asobiba.envs.werewolf.layout import BODYGUARD, MEDIUM, NIGHT, SEER, TALK, W
 
 @kernel
 def sees_role(s, player, other):
-    """Whether a player is told another's role: his own, a wolf the wolves', and everybody all at the end."""
+    """Whether a player is told another's role: everybody his own, a wolf the wolves', and everybody all at the end."""
     if s.terminated != 0 or player == other:
         return True
     return s.role[player] == WEREWOLF and s.role[other] == WEREWOLF
@@ -130,7 +130,7 @@ def observe_present(s, p, player, out):
 
 @kernel
 def observe_roles(s, p, player, out, at):
-    """The roles that this player knows, and what seer and medium were told."""
+    """The roles that this player knows, and the results of the seer and the medium."""
     seats, days = s.left.shape[0], s.executed.shape[0]
     role = np.int64(s.role[player])
     if role > 0:

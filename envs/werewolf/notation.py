@@ -1,4 +1,4 @@
-"""Werewolf in text: the platform's sentences for what is said, `VOTE Agent[03]` and its like for what is done.
+"""Werewolf in text: the platform's sentences for utterances, `VOTE Agent[03]` and the like for actions.
 
 Both generations of the protocol are read and written: `INQUESTED` of 2016 is `IDENTIFIED` since 2017. An agreement is
 with the latest utterance of a player today: `AGREE TALK day1 ID:2` counts, from 0, the utterances of that day that say
@@ -310,7 +310,7 @@ def plain_story(state: np.void, day: int) -> list[str]:
 
 
 def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
-    """The question that a player is asked now, and how much he may still say."""
+    """The present question to a player, and the number of utterances that he has left."""
     phase, day = int(view["phase"]), int(view["day"])
     if phase in (TALK, WHISPER):
         contest = bool(ruleset.params["contest"][0])
@@ -336,7 +336,7 @@ def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
-    """The village as text: who is alive, what they claim, what is known of their roles, and the day's talk."""
+    """The village as text: the living players, their claims, their known roles, and the day's talk."""
     day, phase = int(state["day"]), PHASES[int(state["phase"])]
     lines = [f"day {day}, {'over' if state['terminated'] else phase}"]
     for k in range(ruleset.num_players):

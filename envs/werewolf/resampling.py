@@ -1,8 +1,8 @@
-"""Draws anew what a seat does not know: roles, and a past and a present that agree with what he was told.
+"""Draws anew everything hidden from a seat: roles, and a past and a present that agree with its information.
 
 Roles are drawn until no day that went on should have ended, and every quiet night has an explanation: the attacked was
-guarded, or had just been executed. Then the hidden choices of the others are filled in; what wolves whispered is
-drawn as silence.
+guarded, or had just been executed. Then the hidden choices of the others are filled in; the wolves' whispers are drawn
+as silence.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _possible(s, p, player):
         if wolves == 0 or humans <= wolves:
             return False
     if s.day > 0 and s.executed[s.day] > 0:
-        # In the night of the contest rules: somebody must be there who acts.
+        # In the night of the contest rules: at least one player must act.
         seer, bodyguard = holder(s, p, SEER), holder(s, p, BODYGUARD)
         others = s.left[seer] == 0 and seer != player
         others = others or (bodyguard >= 0 and bodyguard != player and s.left[bodyguard] == 0)

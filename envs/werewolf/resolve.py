@@ -1,4 +1,4 @@
-"""Kernels of what follows from votes and nights: executions, attacks, results, the end of a day and of the game."""
+"""Kernels for the consequences of votes and nights: executions, attacks, results, the end of a day and of the game."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _next_speaker(s, p):
 
 @kernel
 def _open_turn(s, p):
-    # A turn of talk or whispers begins; tells whether anybody is asked.
+    # A turn of talk or whispers begins; returns whether anybody is asked.
     whispering = s.phase == WHISPER
     s.loud = 0
     s.cursor = 0
@@ -284,7 +284,7 @@ def step(s, p, action):
 
 @kernel
 def _speak(s, p, action):
-    # Tells whether the turn is over.
+    # Returns whether the turn is over.
     composing, speakers = False, 0
     for k in range(p.players):
         if s.acting[k] != 0:

@@ -1,4 +1,4 @@
-"""Kernels of talk: what an action says, which words may come next, and what an utterance does to the state."""
+"""Kernels of talk: the meaning of an action, the words that may come next, and the effect of an utterance."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def depth_of_next(draft, words):
 
 @kernel
 def add_word(s, player, action):
-    """Puts a word to the player's draft; tells whether the sentence is complete."""
+    """Adds a word to the player's draft; returns whether the sentence is complete."""
     act, target, value = decode(s.left.shape[0], action)
     word = s.words[player]
     if act in (AGREE, DISAGREE):
@@ -121,7 +121,7 @@ def add_word(s, player, action):
 
 @kernel
 def legal_words(s, p, player, mask):
-    """Writes which words may come next into the player's row of the mask, which is all zero."""
+    """Writes the words that may come next into the player's row of the mask, which is all zero."""
     seats = s.left.shape[0]
     whispering = s.phase == WHISPER
     words = np.int64(s.words[player])

@@ -80,7 +80,7 @@ def _seats_are_valid(s, p):
 
 @kernel
 def _actors_are_valid(s, p):
-    # Nobody acts who has nothing to decide in this phase.
+    # Players without a decision in this phase do not act.
     for k in range(p.players):
         if s.acting[k] == 0:
             continue

@@ -1,6 +1,6 @@
-"""`asobiba check`: what the author of a game got wrong, named one mistake at a time, with file and line.
+"""`asobiba check`: finds the mistakes of a game's author, one at a time, with file and line.
 
-Everything runs in processes of its own, so that nothing an author writes brings this one down:
+Everything runs in separate processes, so that no author's code can bring this one down:
 
 1. The package is imported, the declaration held to the kernels, and a few games are played in the plain interpreter
    (`asobiba.core.trial`), where an index out of range is an `IndexError`.
@@ -64,7 +64,7 @@ def _stage(stage: str, target: str, environment: dict[str, str]) -> bool:
 
 
 def find(target: str) -> list[Game]:
-    """The games that are meant: a registered name, or what a module declares.
+    """The games to check: the one of a registered name, or those that a module declares.
 
     Raises:
         GameMistake: if the module cannot be imported or declares no game, or no game is called so.

@@ -1,4 +1,4 @@
-"""A look at the links `envs` and `baselines` in this folder, before anything is imported or built.
+"""Checks the links `envs` and `baselines` in this folder, before anything is imported or built.
 
 Git writes a link as a file of text where it may not make one (Windows without its developer mode). What is imported or
 built from such a checkout would hold no game.

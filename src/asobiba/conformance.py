@@ -1,11 +1,11 @@
-"""Checks that every game must pass, whoever wrote it: they hold a declaration to the behaviour of its rules.
+"""Checks that every game must pass: they compare a declaration with the behaviour of its rules.
 
     from asobiba import conformance, game
 
     conformance.check(game("my_game"))
 
 or, with pytest, one test per check: `@pytest.mark.parametrize("name", conformance.CHECKS)` and
-`conformance.CHECKS[name](game)`. A failed check is an `AssertionError` that says what was found and what was expected.
+`conformance.CHECKS[name](game)`. A failed check is an `AssertionError` that names the result and the expectation.
 """
 
 from __future__ import annotations

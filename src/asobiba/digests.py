@@ -1,4 +1,4 @@
-"""Digests of what games and agents do, to compare machines: `python -m asobiba.digests [GAME ...]`.
+"""Digests of the behaviour of games and agents, to compare machines: `python -m asobiba.digests [GAME ...]`.
 
 Every line is a game, what was played, and a digest: of the states, observations, masks and actions of random games, and
 of the states and actions of a game that each compiled agent plays at all seats. Two machines, or two ways of running the

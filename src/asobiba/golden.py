@@ -27,7 +27,7 @@ PLIES, SEEDS, LINES = 100, 32, 200
 
 
 class GoldenMismatch(AsobibaError, AssertionError):
-    """A playthrough that does not come out as it is written."""
+    """Raised for a playthrough whose replay differs from its text."""
 
 
 def record(game: Game) -> str:

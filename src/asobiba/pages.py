@@ -1,4 +1,4 @@
-"""Pages that a command writes, held to the code that writes them: `python -m asobiba.pages` in the repository.
+"""Pages that a command writes, checked against the code that writes them: `python -m asobiba.pages` in the repository.
 
 The pages are those of `docs/reproductions` and the leagues of `leaderboards`. Every one ends with the digest of its
 *sources* (see `asobiba.sources`). A page whose sources have changed is stale, and its command must be run again, which
@@ -78,14 +78,14 @@ def in_hours(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Opening:
-    """What the page of a reproduction begins with.
+    """The opening of a reproduction's page.
 
     Args:
         title, source: of the page, and the paper that it replays.
-        command: what wrote it.
+        command: the command that wrote it.
         seconds: that it took, by the clock.
-        verdict: rows of what the paper claims, what came out here, and where and why that differs.
-        words: terms and agents of the page, and what they mean.
+        verdict: rows of the paper's claim, the result here, and the differences with their reasons.
+        words: terms and agents of the page, with their meanings.
         remark: anything else that stands above the verdict.
     """
 
@@ -112,8 +112,8 @@ class Page:
 
     Args:
         path: from the repository's root.
-        command: what writes it; several lines are commands that run one after the other.
-        modules: what it comes from.
+        command: the command that writes it; several lines are commands that run one after the other.
+        modules: its sources.
         whole: the text that the command would write, without its stamp, where that is quick; given the root.
         probe: a small run of the code behind it, as JSON-ready values.
         league: whether it is a league, which brings its stamp from its store.
@@ -132,11 +132,11 @@ class Page:
         return self.command.splitlines()
 
     def sources(self) -> str:
-        """The digest of the sources as they are now."""
+        """The digest of the present sources."""
         return sources_digest(self.modules)
 
     def digest(self) -> str:
-        """The digest of the probe as the code is now."""
+        """The digest of the probe with the present code."""
         assert self.probe is not None
         return hashlib.blake2b(json.dumps(self.probe(), sort_keys=True).encode(), digest_size=8).hexdigest()
 
@@ -150,7 +150,7 @@ class Page:
         file.write_text(self.stamped(file.read_text(encoding="utf-8")), encoding="utf-8")
 
     def stale(self, root: Path) -> str | None:
-        """Why the page is not that of the sources as they are now, without running anything, or `None`."""
+        """The reason why the page does not belong to the present sources, without running anything, or `None`."""
         file = root / self.path
         if not file.is_file():
             return "it was never written"
@@ -162,7 +162,7 @@ class Page:
         return None if stamp[1] == self.sources() else "its sources have changed"
 
     def malformed(self, root: Path) -> str | None:
-        """A fault of the page as a page, whatever its sources are, or `None`."""
+        """A fault of the page itself, regardless of its sources, or `None`."""
         text = (root / self.path).read_text(encoding="utf-8")
         if not text.startswith("# "):
             return f"{self.path} does not begin with a title"
@@ -173,7 +173,7 @@ class Page:
         return None
 
     def trouble(self, root: Path) -> str | None:
-        """Why the committed page is not what the code writes, or `None`."""
+        """The reason why the committed page differs from the code's output, or `None`."""
         written = (root / self.path).read_text(encoding="utf-8")
         stamp, text = _STAMP.search(written), _STAMP.sub("", written).rstrip()
         if self.whole is not None and text != self.whole(root).rstrip():

@@ -26,7 +26,7 @@ STORES = Path("runs") / "publish"
 
 
 class NoRepository(AsobibaError):
-    """There are no pages here."""
+    """Raised where there are no pages."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Job:
     """A page that is older than its code, or was never written.
 
     Args:
-        page: what is to be written.
-        why: what is stale about it.
+        page: the page to write.
+        why: the reason why it is stale.
         seconds: that it is expected to take by the clock on this machine's like, or `None` if nobody knows.
         measured: whether that is how long it took when it was last written; otherwise it is what its agents thought.
     """
@@ -142,7 +142,7 @@ def write_page(root: Path, job: Job, tell: Callable[[str], None]) -> bool:
 def publish(root: Path, jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Job]:
     """Writes these pages one after the other; returns those that could not be written.
 
-    It may be stopped at any moment: what is done is done, and a league goes on with the next call.
+    It may be stopped at any moment: finished pages stay, and a league resumes with the next call.
     """
     failed = []
     for number, job in enumerate(jobs, 1):

@@ -1,4 +1,4 @@
-"""Sources of a page or a league: the digest of the modules of a game and its agents, alike on every machine.
+"""Sources of a page or a league: the digest of the modules of a game and its agents, the same on every machine.
 
 A digest covers these modules, what they import of games and agents (at their top and inside functions), and the data
 beside them of the kinds that they name (such as `.yml`). Of what all games share it covers the loops over games, the

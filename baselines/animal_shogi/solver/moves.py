@@ -69,7 +69,7 @@ def attackers(square, lion, e, g, c, h, own):
 
 @kernel
 def turned(material, position):
-    """The same board as the other player sees it, who is then to move."""
+    """The same board from the other side, with the other player to move."""
     mine, theirs, e, g, c, h, own, he, hg, hc = position
     every = e | g | c | h
     return (

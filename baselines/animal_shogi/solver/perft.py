@@ -1,4 +1,4 @@
-"""Perft by the solver's own move generator: how many games of a length there are, with equal positions counted once.
+"""Perft by the solver's own move generator: the number of games of a length, with equal positions expanded once.
 
 Positions of one ply that are equal up to mirroring are expanded once, with how many games lead to them; so depths are
 within reach that no tree walk reaches. A second, independent count beside that of the rules.

@@ -1,4 +1,4 @@
-"""The published analysis of animal shogi beside what the solver counted, line by line."""
+"""The published analysis of animal shogi beside the solver's counts, line by line."""
 
 from __future__ import annotations
 

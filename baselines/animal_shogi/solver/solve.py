@@ -1,6 +1,6 @@
 """Solves animal shogi: runs the compiled passes with progress and checkpoints, and writes the table.
 
-A run that was stopped, in whatever way, goes on from its last checkpoint. Checkpoints carry a checksum; a damaged one is not
+A run that was stopped in any way resumes from its last checkpoint. Checkpoints carry a checksum; a damaged one is not
 used. Memory for the whole game: about 900 MB.
 """
 
@@ -214,7 +214,7 @@ def count_all(values: np.ndarray, reached: np.ndarray, progress: Progress = _qui
 
 
 def solve_game(path: Path | None = None, *, progress: Progress = _quiet, seconds: float = 15.0) -> dict[str, Any]:
-    """Solves the whole game, checks it, and writes the table and, beside it as JSON, what was counted.
+    """Solves the whole game, checks it, and writes the table and, beside it, the counts as JSON.
 
     Args:
         path: the file of the table; the usual one by default.
@@ -241,7 +241,7 @@ def solve_game(path: Path | None = None, *, progress: Progress = _quiet, seconds
 
 
 def counts_path(path: Path | None = None) -> Path:
-    """The JSON file beside a table that holds what the solver counted."""
+    """The JSON file beside a table with the solver's counts."""
     return table_path(path).with_suffix(".json")
 
 

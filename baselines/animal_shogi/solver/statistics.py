@@ -1,6 +1,6 @@
 """Counts of the published analysis in the solved game, over the positions that can be reached from the start.
 
-Every position in which the game goes on is looked at once with all its moves, which also checks its value.
+Every position in which the game goes on is visited once with all its moves, which also checks its value.
 """
 
 from __future__ import annotations

@@ -39,11 +39,11 @@ Progress = Callable[[str, float, float], None]
 
 
 class TableMissing(AsobibaError, FileNotFoundError):
-    """There is no table of exact values where one is looked for."""
+    """Raised when the table of exact values is missing."""
 
 
 class TableError(AsobibaError, ValueError):
-    """A file that is no table, is damaged, or does not hold what is asked for."""
+    """Raised for a file that is no table, is damaged, or lacks the requested values."""
 
 
 def data_folder() -> Path:

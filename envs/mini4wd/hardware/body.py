@@ -123,7 +123,7 @@ class SimulatedBody:
 
     @property
     def cause(self) -> str:
-        """Why the car is out; "running" while it is not."""
+        """The reason why the car is out; "running" while it is not."""
         return CAUSES[int(self.states["cause"][0, 0])]
 
     @property

@@ -51,7 +51,7 @@ def check_link(link: Link, seconds: float = 5.0, period: float = 0.02) -> LinkRe
 
     Args:
         link: the link.
-        seconds: how long.
+        seconds: duration.
         period: control period, s.
     """
     transport = link.transport

@@ -4,7 +4,7 @@
 RT Corporation's AI chip (RT-AICHIP): commands of 10 bytes, telemetry of 43 bytes, neither with a checksum
 (github.com/rt-net/AIchip).
 
-Readers take bytes as they come, in pieces of any size, and never raise: what cannot be read is counted and passed over.
+Readers take bytes as they come, in pieces of any size, and never raise: unreadable bytes are counted and skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DriveMode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """Command to the motor: a mode, and a duty in [0, 1] that counts in forward and reverse."""
+    """A command to the motor: a mode, and a duty in [0, 1] for forward and reverse."""
 
     mode: DriveMode
     duty: float = 0.0
@@ -63,7 +63,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Car to host: who answers, and its limits. Scales are LSB per g and LSB per degree per second."""
+    """Car to host: the car's identity and its limits. Scales are LSB per g and LSB per degree per second."""
 
     session: int
     version: int
@@ -78,7 +78,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """Car to host: what the car senses and does.
+    """Car to host: the car's sensors and present command.
 
     `number` counts around. `car_time` in s. `acknowledged` is the number of the last command obeyed, `age` the time
     since then in s (`None`: not known). `acceleration` in g and `rate` in degrees per second, each x, y, z; both also
@@ -122,7 +122,7 @@ class Codec(ABC):
     modulus: int
     """Telemetry numbers count around at this."""
     confirms: bool
-    """Whether telemetry can say which command the car obeys, and hellos are answered."""
+    """Whether telemetry names the command that the car obeys, and hellos are answered."""
 
     def __init__(self) -> None:
         self.good = self.bad = self.skipped = 0

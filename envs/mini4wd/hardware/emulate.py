@@ -1,9 +1,9 @@
 """A car without a car: its program, the simulator's physics around it, and a pty to talk to, in real time.
 
-Everything that is done with a real car can be tried on it: `asobiba hil emulate` prints the path of a serial port. The
+It serves to try everything that is done with a real car: `asobiba hil emulate` prints the path of a serial port. The
 program is the compiled one on an emulated ATmega328P, or its twin in Python, which also speaks the AI chip's protocol.
-Whoever would put a real car back on the start is played, too: a car that has moved and then lies braked for a while, or
-has left the course, stands on the start again.
+The person who puts a real car back on the start is simulated too: a car that has moved and then stays braked for a
+while, or has left the course, is put on the start again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TICK = 0.001
 PUT_BACK = 1.5
 """A car that has moved and stands for so long, or is out for so long, is put on the start, s."""
 MOST_BEHIND = 0.25
-"""A computer that is further behind lets the time pass unsimulated, s."""
+"""If the computer falls further behind, the time is skipped, s."""
 FIRMWARE = Path(__file__).resolve().parents[3] / "firmware" / "mini4wd" / "build"
 """Output folder of `make -C firmware/mini4wd all emulator`, in a checkout."""
 
@@ -75,7 +75,7 @@ class ProgramPort:
             self.program.receive(os.read(self._ours, 4096))
         self.program.advance(until)
         if sent := self.program.take():
-            with contextlib.suppress(BlockingIOError):  # nobody reads: lost, as on a wire
+            with contextlib.suppress(BlockingIOError):  # without a reader the bytes are lost, as on a wire
                 os.write(self._ours, sent)
 
     def close(self) -> None:

@@ -96,7 +96,7 @@ class HardwareEnv(gymnasium.Env):
         stop_key: a function that says whether the human stop key has been pressed (see `keys.Keys`).
         settle: longest time that `reset` waits for stillness, s.
         clock: of the backend "sim"; real time by default.
-        parameters: of `asobiba/Mini4WD-v2`. `profile` says what the car is: its periods, its tachometer, its limits; by
+        parameters: of `asobiba/Mini4WD-v2`. `profile` describes the car: its periods, its tachometer, its limits; by
             default that of the shipped car with this codec.
 
     Raises:

@@ -1,13 +1,13 @@
 """System identification: the car file's drive and drag parameters, fitted to a recorded run.
 
 The recorded duties are driven once more in the simulator, on the course of the recording, and the parameters are chosen
-so that three things agree, by least squares (SciPy): the heading that the gyro has turned through, which on a known
-course says where the car is; the battery's voltage under load; and, where there is one, the tachometer. The mean of the
-gyro before the start is its zero, its scale is fitted along (a data sheet allows 3 % of error).
+so that three things agree, by least squares (SciPy): the heading that the gyro has turned through, which gives the
+car's place on a known course; the battery's voltage under load; and, where there is one, the tachometer. The mean of
+the gyro before the start is its zero, its scale is fitted along (a data sheet allows 3 % of error).
 
 A run that tells the parameters apart accelerates at several duties, rolls freely, brakes, and lets the duty fall while it
-rolls fast (which tells what the bridge does between its pulses): `excitation` is one. What a run does not reveal is named:
-a parameter whose interval is wide, and pairs of which it shows only a combination.
+rolls fast (which tells what the bridge does between its pulses): `excitation` is one. The report names what a run does
+not reveal: parameters with wide intervals, and pairs of which only a combination is determined.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PHASES: tuple[tuple[float, float, float], ...] = (
 
 
 class IdentificationError(AsobibaError, ValueError):
-    """A log that a car cannot be identified from."""
+    """Raised for a log from which a car cannot be identified."""
 
 
 def excitation(seconds: float, most: float = 1.0) -> tuple[float, float] | None:

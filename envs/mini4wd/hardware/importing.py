@@ -1,4 +1,4 @@
-"""Recorded runs of other cars: read, described in figures, turned into a profile, and held against the simulator.
+"""Recorded runs of other cars: reads them, computes their figures, makes profiles, and compares with the simulator.
 
 Three kinds of files: the CSV that loggers of the RT AI chip write (one header line with `timestamp_ms,accX,...`), raw
 43-byte frames of the AI chip, and this project's own run logs. The figures are those that a sensor model is made of: noise
@@ -33,7 +33,7 @@ FAST_TURN = (6.0, 7.0)
 """Yaw rates at which the lateral acceleration is quoted, rad/s."""
 REST, STILL_TIME, STILL_ACCELERATION, STILL_RATE = 1.0, 0.4, 0.05, 0.1
 """A car stands if within `STILL_TIME`, s, its acceleration is spread by less than this, g, and its rate by less than that, rad/s;
-its last `REST` seconds before it drives are what the figures of rest are made of."""
+the figures at rest come from its last `REST` seconds before it drives."""
 RUNS = 8
 """Simulated runs that a recording is compared with."""
 _SELECTORS = {DriveMode.BRAKE: SELECTORS["brake"], DriveMode.FREE: SELECTORS["free"]}
@@ -55,7 +55,7 @@ class Recording:
         duty: -1 to 1, `(n,)`.
         selector: the mode in which the motor was driven, as an action selects it (`simulate.SELECTORS`), `(n,)`.
         doubled: share of the file's rows that only repeat the frame before.
-        settings: what a run log says of the car: the parameters of its environment, its `profile` among them.
+        settings: the car's entries in a run log: the parameters of its environment, including its `profile`.
     """
 
     times: np.ndarray
@@ -155,7 +155,7 @@ def _run_log(path: Path) -> Recording:
 class Figures:
     """Properties of a car's sensors found in a recording; `values` by name, in the unit that `UNITS` gives.
 
-    NaN where the recording holds nothing of the kind.
+    NaN if the recording lacks the data.
     """
 
     frames: int

@@ -16,7 +16,7 @@ class Keys:
     Called, it says whether a key has been pressed since it was last asked: the human stop key is any key.
 
     Args:
-        stream: the terminal's input; standard input by default. On what is no terminal no key is ever pressed.
+        stream: the terminal's input; standard input by default. Without a terminal no key is ever pressed.
     """
 
     def __init__(self, stream: IO[Any] | None = None):

@@ -1,4 +1,4 @@
-"""The host's safety limits: what the car may be asked to do, whoever asks."""
+"""The host's safety limits on all commands to the car."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Limits:
 
 
 class Governor:
-    """Turns what is asked for into what is allowed. One per episode; times are of one monotonic clock, s."""
+    """Limits commands to the allowed ones. One per episode; times are of one monotonic clock, s."""
 
     def __init__(self, limits: Limits):
         self.limits = limits

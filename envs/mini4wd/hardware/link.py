@@ -1,4 +1,4 @@
-"""The conversation with a car: sessions, numbered commands, the newest frame, and what the link is worth."""
+"""The conversation with a car: sessions, numbered commands, the newest frame, and the quality of the link."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Link:
 
     REOPEN_EVERY = 0.05
     LATE = 0.1
-    """A frame that comes so much later than the fastest one, s, is passed over: what it says is no longer so."""
+    """A frame that comes so much later than the fastest one, s, is ignored: its contents are out of date."""
     DRIFT = 0.01
     """The two clocks may drift apart by this share."""
 
@@ -86,7 +86,7 @@ class Link:
                     raise LinkError(f"cannot open {getattr(self.transport, 'port', 'the port')}: {reason}")
                 self.transport.sleep_until(now + self.REOPEN_EVERY)
             self.down = None
-        # A session of its own: what the wire still holds of the last one is nobody's.
+        # A new session, so that bytes of the last one on the wire are ignored.
         self.session = self.session % 255 + 1
         self._drain()
         greeted_at = float("-inf")
@@ -216,7 +216,7 @@ class Link:
 
     def _take(self, message: Telemetry, time: float) -> bool:
         if self.codec.confirms and message.session != self.session:
-            # A car that has restarted knows no session and obeys nobody until it is greeted.
+            # A restarted car has no session and obeys no command until it is greeted.
             if self.hello is not None and message.session == 0:
                 self.restarted = True
             return False
@@ -262,7 +262,7 @@ class Link:
         return now - self.newest_at
 
     def lost_cause(self, now: float) -> str | None:
-        """Why the link is lost, or `None` while it holds."""
+        """The reason why the link is lost, or `None` while it holds."""
         if self.restarted:
             return "the car has restarted (a brown-out, or its reset button)"
         if self.gap > self.timeout:

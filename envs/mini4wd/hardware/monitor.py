@@ -1,8 +1,8 @@
-"""Progress of a real run, as far as the car's sensors tell: distance, laps, and whether the car is still running.
+"""Progress of a real run, estimated from the car's sensors: distance, laps, and whether the car is still running.
 
 A real course has no lap gate and no simulator. With a tachometer the distance is that of the wheels; without one it is
-read from the gyro: the heading of a course is known, so that the heading that the car has turned through says where it
-is. On a straight nothing turns, so distance comes in pieces, corner by corner, and a lap ends with its last corner.
+read from the gyro: the heading of a course is known, so the heading turned through gives the car's place. On a straight
+nothing turns, so distance comes in pieces, corner by corner, and a lap ends with its last corner.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from asobiba.envs.mini4wd.hardware.codec import DriveMode, Telemetry
 from asobiba.envs.mini4wd.tachometer import wheel_speed
 
 STANDING_SPREAD = 0.05
-"""g: below this the accelerometer of a car says that its wheels stand still."""
+"""g: accelerations below this mean that the wheels stand still."""
 STANDING_RATE = 5.0
 """Degrees per second: below this the car does not turn."""
 ON_ITS_ROOF = -0.5
@@ -56,7 +56,7 @@ class RunMonitor:
     """Follows one run frame by frame.
 
     Args:
-        course: what is driven on.
+        course: the course.
         tyre: diameter of the tyres, m.
         pulses_per_turn: tachometer pulses per turn of a wheel; 0 without a tachometer.
         time_constant: of the low pass of the measured wheel speed, s.
@@ -123,7 +123,7 @@ class RunMonitor:
 
     @property
     def out(self) -> str | None:
-        """Why the run is over, or `None`: "overturned", or "stopped" for 3 s after having moved."""
+        """The reason why the run is over, or `None`: "overturned", or "stopped" for 3 s after having moved."""
         if self._last_time is None:
             return None
         if self._roof_since is not None and self._last_time - self._roof_since >= OVERTURNED_TIME:

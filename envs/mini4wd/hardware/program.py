@@ -1,4 +1,5 @@
-"""The car's program in Python, as `firmware/mini4wd` has it in C++, and a transport to a car that is simulated with it.
+"""The car's program in Python, a twin of the C++ program in `firmware/mini4wd`, and a transport to a simulated car with
+it.
 
 The `Body` moves: the simulator's car in `body`, something simpler in tests.
 """
@@ -234,7 +235,7 @@ class CarProgram:
 class SimulatedTransport(Transport):
     """A simulated car at the other end: the simulator in real time, or on a virtual clock as fast as it will go.
 
-    Both directions take the time and lose the share that the car's profile says.
+    Both directions have the delay and the loss of the car's profile.
 
     Args:
         program: the car.

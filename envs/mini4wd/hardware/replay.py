@@ -1,4 +1,4 @@
-"""Playing a log back through the environment that recorded it."""
+"""Replays a log through the environment that recorded it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Replay:
 
 
 def replay_log(path: str | Path) -> Replay:
-    """Does what the log says was done, with the bytes that came then, and compares what comes out.
+    """Repeats the actions of a log with the recorded bytes, and compares the results.
 
     Raises:
         LogError: for a file that is no log.

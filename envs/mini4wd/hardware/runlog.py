@@ -12,8 +12,7 @@ clock, bytes in hexadecimal):
     {"a": [action], "o": sha, "i": {...}}   a step: the action, a digest of the observation, and its numbers
     {"reset": seed}          a reset
 
-An environment does nothing that depends on anything but these, so that playing a log back gives the same observations,
-bit for bit.
+An environment depends on nothing else, so a replay gives the same observations, bit for bit.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ class LogError(AsobibaError, ValueError):
 
 
 class ReplayOver(AsobibaError, EOFError):
-    """The recording has ended, or what is asked of it is not what was recorded."""
+    """Raised when the recording has ended, or a request differs from the recorded one."""
 
 
 class RunLog:
-    """Writes a log. `header` says what is needed to replay it."""
+    """Writes a log. `header` holds everything that a replay needs."""
 
     def __init__(self, path: str | Path, header: dict[str, Any]):
         self.path = Path(path)
@@ -93,7 +92,7 @@ def read_log(path: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 class LoggingTransport(Transport):
-    """Passes everything on to another transport and writes it down."""
+    """Passes everything on to another transport and logs it."""
 
     def __init__(self, inner: Transport, log: RunLog):
         self._inner = inner
@@ -144,7 +143,7 @@ class LoggingTransport(Transport):
 
 
 class ReplayTransport(Transport):
-    """Gives back what was recorded, in the order in which it was recorded.
+    """Returns the recorded bytes and events in their order.
 
     Bytes that are sent are compared with those of the log: `differing` counts the writes that were not the same.
     """

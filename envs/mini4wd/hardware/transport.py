@@ -133,7 +133,7 @@ class SerialTransport(Transport):
         return True
 
     failure = "it has not been opened"
-    """Why the port is not open."""
+    """The reason why the port is not open."""
 
     def now(self) -> float:
         return time.monotonic()

@@ -1,1 +1,1 @@
-"""Profiles: what the electronics of a car can sense and do."""
+"""Profiles: descriptions of the sensors and commands of a car's electronics."""

@@ -211,7 +211,7 @@ class _ThorVG:
         self._engine = Engine(threads=0)  # ends the library when it is collected
         self._call: dict[str, Any] = {}
         for name, (result, arguments) in _FUNCTIONS.items():
-            # By index: a function of its own, whose argument types nobody else sets.
+            # By index: a separate function object, whose argument types no other code sets.
             function = self._engine.thorvg_lib[f"tvg_{name}"]
             function.restype, function.argtypes = result, arguments
             self._call[name] = function

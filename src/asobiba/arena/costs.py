@@ -85,7 +85,7 @@ class _Pairing:
 
     @property
     def information(self) -> float:
-        """Of a game between two, `p (1 - p)`; every pairing keeps some, however lopsided it has been."""
+        """The information of a game between two, `p (1 - p)`; never 0, even for a one-sided pairing."""
         share = (self.score + 1) / (self.scored + 2)
         return max(share * (1 - share), _LEAST_INFORMATION)
 

@@ -1,9 +1,9 @@
 """The strength of an agent, measured in games that differ: every deal from every seat, with the group of these games as
 the unit.
 
-Two deterministic players repeat the same game from each seat. So games without chance begin with random plies
-(`Ruleset.usual_opening`), and intervals count only the groups that do not repeat another, move by move. All evaluations
-go through this module: training curves, `run.json` and `asobiba evaluate` show its figures.
+Two deterministic players repeat the same game from each seat. So games whose course depends only on the players begin
+with random plies (`Ruleset.usual_opening`), and intervals count only the groups that do not repeat another, move by
+move. All evaluations go through this module: training curves, `run.json` and `asobiba evaluate` show its figures.
 """
 
 from __future__ import annotations

@@ -385,7 +385,7 @@ class Store:
             return Examined(Results.of([])) if number is None else read_results(connection, number, ruleset.num_players)
 
     def times(self, ruleset: Ruleset, numbers: np.ndarray) -> np.ndarray:
-        """When the matches with these numbers were played, in seconds since 1970: `(n,)` float64."""
+        """The times at which the matches with these numbers were played, in seconds since 1970: `(n,)` float64."""
         query = sa.select(MATCHES.c.id, MATCHES.c.played_at).join(RULESETS).where(*_is(ruleset))
         with self._connection() as connection:
             found = {row.id: row.played_at for row in connection.execute(query)}

@@ -24,7 +24,7 @@ from asobiba.core.symmetry import Symmetry
 OPENING = "opening_plies"
 """The parameter of every game that moves in turn: random plies that each game begins with."""
 USUAL_OPENING = 4
-"""Their default number in games whose course depends only on the players."""
+"""Their number in games that declare none and whose course depends only on the players."""
 
 
 def camel_case(name: str) -> str:

@@ -65,7 +65,7 @@ class NetworkAgent(Agent):
         return actions
 
     def thinking(self, ruleset: Ruleset) -> Thinking:
-        """As compiled code for targets without Python."""
+        """The compiled form, for targets without Python."""
         self.prepare(ruleset)
         return network_thinking(ruleset, self.network)
 
