@@ -41,7 +41,7 @@ def test_two_players_who_never_vary_play_two_games_however_often_they_are_asked(
     assert (result.games, result.distinct) == (200, 2)
     assert result.high - result.low > 0.6  # one pair tells next to nothing
     varied = evaluate(nim, one, other, games=200)
-    assert varied.opening_plies == 4
+    assert varied.opening_plies == 2
     assert varied.distinct > 20
     assert varied.high - varied.low < result.high - result.low
 
@@ -118,7 +118,7 @@ def test_the_command_writes_what_it_prints(tmp_path):
     assert found.exit_code == 0, found.output
     (row,) = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert row["games"] == 40
-    assert row["opening_plies"] == 4
+    assert row["opening_plies"] == 2
     assert f"{100 * row['score']:.1f}" in found.output
     again = CliRunner().invoke(
         cli.app, ["evaluate", "toy_nim", "bouton", "random", "-n", "8", "-o", str(tmp_path / "found.csv")]

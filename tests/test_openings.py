@@ -145,11 +145,11 @@ def test_a_game_that_every_opening_ends_begins_without_one():
 
 def test_games_say_how_many_plies_are_usual():
     usual = {name: game(name).ruleset().usual_opening for name in ("toy_nim", "toy_kuhn", "animal_shogi", "tactics")}
-    assert usual == {"toy_nim": 1, "toy_kuhn": 0, "animal_shogi": 4, "tactics": 4}
+    assert usual == {"toy_nim": 2, "toy_kuhn": 0, "animal_shogi": 4, "tactics": 4}
     assert game("bao").ruleset(start="random").usual_opening == 0
     nim = game("toy_nim").ruleset()
-    assert nim.opened().opening_plies == 1
-    assert nim.opened(2).opened().opening_plies == 2
+    assert nim.opened().opening_plies == 2
+    assert nim.opened(3).opened().opening_plies == 3
     assert nim.opened(0) is nim
     assert nim.opened(2).unopened == nim
     assert game("battleship").ruleset().opened().opening_plies == 0

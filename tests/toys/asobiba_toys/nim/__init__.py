@@ -74,7 +74,7 @@ GAME = Game(
     rules=rules,
     notation="asobiba_toys.nim.notation",
     draw="asobiba_toys.nim.draw",
-    usual_opening=1,  # a small heap or two are soon gone
+    usual_opening=2,  # a small heap or two are soon gone
     evidence="Bouton's theorem",
 )
 env, raw_env, parallel_env = expose(GAME)
