@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from asobiba.core import Agent, AgentDeclaration
 
+_POLICIES = Path(__file__).parent / "policies"
 _TANAKA = "Tetsuro Tanaka, An analysis of a board game Doubutsu Shogi (in Japanese), IPSJ SIG Notes 2009-GI-22 No. 3"
 _TUTORIAL = "Hiroshi Gomi, How to write Doubutsu Shogi, gently (in Japanese), 2010"
 
@@ -94,11 +97,21 @@ def _one_term(group: str):
 
 def ppo() -> Agent:
     """The policy in `policies/`, trained by `asobiba train animal_shogi`. Needs the extra `sb3`."""
-    from pathlib import Path
-
     from asobiba.learn.agent import PolicyAgent, load_policy
 
-    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+    return PolicyAgent(load_policy(_POLICIES / "policy.safetensors"), "ppo")
+
+
+def gumbel_az(simulations: int = 64, time: float | None = None) -> Agent:
+    """The network in `policies/gumbel_az`, trained by `asobiba train animal_shogi --algo gumbel_az`, with its search.
+
+    Args:
+        simulations: of a move; 1: the network alone.
+        time: milliseconds of a move instead, as many simulations as this machine does in them.
+    """
+    from asobiba.learn.search_agent import NetAgent
+
+    return NetAgent(_POLICIES / "gumbel_az" / "policy.safetensors", simulations, time, name="gumbel_az")
 
 
 AGENTS = (
@@ -159,6 +172,15 @@ AGENTS = (
         ppo,
         "MaskablePPO, trained by `asobiba train animal_shogi`; needs the extra sb3",
         "baselines/animal_shogi/policies",
+        league=False,
+        kind="learned",
+    ),
+    AgentDeclaration(
+        "gumbel_az",
+        gumbel_az,
+        "a search guided by a network that learned from it; needs the extra sb3",
+        "Danihelka et al. 2022; baselines/animal_shogi/policies/gumbel_az",
+        deterministic=True,
         league=False,
         kind="learned",
     ),
