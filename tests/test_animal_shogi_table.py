@@ -25,8 +25,8 @@ from asobiba.baselines.animal_shogi.solver.index import SIZE, material_code
 from asobiba.baselines.animal_shogi.solver.published import comparison, measure
 from asobiba.baselines.animal_shogi.solver.table import DRAW_BYTE, TableError, TableMissing, ValueTable, write_table
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
-from asobiba.baselines.animal_shogi.strength import drawn_positions, opening, over_positions, play
-from asobiba.core import compiled, game, make_agent
+from asobiba.baselines.animal_shogi.strength import drawn_positions, opening, over_positions, packed, play
+from asobiba.core import game, make_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
 from asobiba.envs.animal_shogi.position import judge
@@ -47,24 +47,6 @@ def state_of(position: int, side: int = 0) -> np.void:
     states = RULESET.zeros()
     judge(states, RULESET.params, position, side)
     return states[0]
-
-
-@compiled()
-def packed(material, number):
-    """The position of a number as the rules hold it."""
-    mine, theirs, e, g, c, h, own, he, hg, hc = index.position_of(material, number)
-    position = (5 << (4 * mine)) | (13 << (4 * theirs))
-    for square in range(12):
-        bit = 1 << square
-        kind = 2 if e & bit else 3 if g & bit else 1 if c & bit else 4 if h & bit else 0
-        if kind:
-            position |= (kind if own & bit else kind + 8) << (4 * square)
-    ne, ng, nc = material // 9, material // 3 % 3, material % 3
-    theirs_in_hand = nc - index.POP[c | h] - hc, ne - index.POP[e] - he, ng - index.POP[g] - hg
-    for k in range(3):
-        position |= (hc, he, hg)[k] << (48 + 2 * k)
-        position |= np.int64(theirs_in_hand[k]) << (54 + 2 * k)
-    return position
 
 
 def every_slow_game(pieces: tuple[str, ...]):

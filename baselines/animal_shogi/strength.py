@@ -18,7 +18,7 @@ from asobiba.envs.animal_shogi.position import judge
 
 
 @compiled()
-def _packed(material, number):
+def packed(material, number):
     """The position of a number as the field `position` of a state holds it, from the mover's side."""
     mine, theirs, e, g, c, h, own, he, hg, hc = index.position_of(material, number)
     position = (5 << (4 * mine)) | (13 << (4 * theirs))
@@ -46,7 +46,7 @@ def drawn_positions(
     while len(found) < count:
         numbers = generator.integers(0, open_numbers(material), 64 * count)
         held = np.array([bool(len(table.stored(material, n, n + 1, 0)[0])) for n in numbers.tolist()])
-        positions = np.array([_packed(material, n) for n in numbers[held].tolist()], np.int64)
+        positions = np.array([packed(material, n) for n in numbers[held].tolist()], np.int64)
         values, plies = table.values(positions)
         for position in positions[np.isin(values, outcomes) & (plies != 0)].tolist():
             states = ruleset.zeros()
