@@ -122,6 +122,20 @@ def pytest_xdist_make_scheduler(config, log):
     return _ByFileAndGame(config, log)
 
 
+@pytest.fixture(autouse=True)
+def _games_of_this_test_only():
+    """A game that a test adds to the registry is gone afterwards: the next test's other processes would not know it."""
+    # Not above: importing asobiba looks for games, and the toys stand in the path by now.
+    from asobiba.core import registry
+
+    before = dict(registry._added)
+    yield
+    if registry._added != before:
+        registry._added.clear()
+        registry._added.update(before)
+        registry.game.cache_clear()
+
+
 def debian_program(program: str, package: str) -> str:
     """The path of a program that a test runs for real.
 

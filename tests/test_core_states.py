@@ -190,15 +190,11 @@ def test_register_a_game_of_a_notebook():
         ),
         rules=nim.rules,
     )
-    try:
-        asobiba.register_game(mine)
-        env = gymnasium.make("asobiba/ToyMine-v3")
-        env.reset(seed=1)
-        env.step(0)
-        pettingzoo.make("aec", "asobiba/toy_mine-v3").reset(seed=1)
-    finally:
-        registry._added.clear()
-        registry.game.cache_clear()
+    asobiba.register_game(mine)
+    env = gymnasium.make("asobiba/ToyMine-v3")
+    env.reset(seed=1)
+    env.step(0)
+    pettingzoo.make("aec", "asobiba/toy_mine-v3").reset(seed=1)
 
 
 def test_a_wrong_version_of_an_entry_point_is_refused(tmp_path):

@@ -18,7 +18,7 @@ from typing import Any
 import mpmath as mp
 
 DIGITS = 60
-HEAD = '''"""Numbers of `asobiba.core.elementary`, written by `python -m asobiba.core.approximation`, which says what they are."""
+HEAD = '''"""Numbers of `asobiba.core.elementary`, written by `python -m asobiba.core.approximation`, which describes them."""
 
 import numpy as np
 '''
