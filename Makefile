@@ -6,6 +6,7 @@
 # make docs   the site, in build/site: its tutorials are run, and a warning fails it
 # make lint   what pre-commit checks
 # make lock   requirements.lock anew, with hashes; make sbom: which packages; make audit: their known vulnerabilities
+# make release  sdist and wheel in dist/, the same bytes each time, checked and played
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -24,10 +25,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # Further options of the pages, such as PAGES=--list.
 PAGES ?=
 
-.PHONY: help demo test test-slow ptx bench pages docs docs-links lint lock sbom audit format clean
+.PHONY: help demo test test-slow ptx bench pages docs docs-links lint lock sbom release audit format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -8
+	@sed -n 's/^# //p' Makefile | head -9
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
@@ -117,6 +118,10 @@ sbom: $(VENV)/.dev $(TOOLS)/.done
 	mkdir -p dist
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-file dist/asobiba.cdx.json $(BIN)/python
 	@echo "Written: dist/asobiba.cdx.json"
+
+# Sdist and wheel in dist/, built twice with the same bytes, checked, installed and played; what they were tested with beside them.
+release: $(TOOLS)/.done sbom
+	TOOLS="$(abspath $(TOOLS))" .ci/release
 
 # Needs the network: the service that knows the vulnerabilities (AUDIT="--vulnerability-service osv" for another one).
 AUDIT ?=
