@@ -50,7 +50,7 @@ def _quickly() -> Iterator[None]:
         _DEPTH[0] -= 1
         if _DEPTH[0] == 0:
             gc.set_threshold(*_THRESHOLDS[0])
-            BaseFunction.get_call_type = _call_type  # type: ignore[method-assign]
+            BaseFunction.get_call_type = _call_type
             TargetConfig.values = _option_values  # type: ignore[method-assign]
 
 
