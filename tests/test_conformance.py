@@ -44,7 +44,7 @@ def is_parallel(name):
     return ruleset.simultaneous or ruleset.num_players == 1
 
 
-@pytest.mark.parametrize(("name", "check"), checks())
+@pytest.mark.parametrize(("name", "check"), list(checks()))
 def test_conformance(name, check):
     conformance.CHECKS[check](game(name))
 
