@@ -50,13 +50,13 @@ def _quickly() -> Iterator[None]:
         _DEPTH[0] -= 1
         if _DEPTH[0] == 0:
             gc.set_threshold(*_THRESHOLDS[0])
-            BaseFunction.get_call_type = _call_type
+            BaseFunction.get_call_type = _call_type  # type: ignore[method-assign]
             TargetConfig.values = _option_values  # type: ignore[method-assign]
 
 
 @cache
 def _defaults(kind: type[TargetConfig]) -> dict[str, Any]:
-    return {name: option.default for name, option in kind.options.items()}  # type: ignore[attr-defined]
+    return {name: option.default for name, option in kind.options.items()}
 
 
 def _all_options(options: TargetConfig) -> dict[str, Any]:
