@@ -56,7 +56,7 @@ def _quickly() -> Iterator[None]:
 
 @cache
 def _defaults(kind: type[TargetConfig]) -> dict[str, Any]:
-    return {name: option.default for name, option in kind.options.items()}  # type: ignore[attr-defined]
+    return {name: option.default for name, option in kind.options.items()}
 
 
 def _all_options(options: TargetConfig) -> dict[str, Any]:
