@@ -29,6 +29,7 @@ _LATE = {
     "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
     "train": ("asobiba.learn.commands", "train"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),
+    "playground": ("asobiba.targets.playground.commands", "playground"),
 }
 
 
