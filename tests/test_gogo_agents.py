@@ -191,7 +191,7 @@ def searcher():
     return Searcher(GOGO, nodes=3000, solve_root=4000)
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_forced_wins_are_found_and_proved_against_every_reply(searcher, every):
     wins = read_wins()
     assert len(wins) >= 50
