@@ -442,3 +442,14 @@ def test_functions_of_other_records_have_other_names_in_every_process():
     assert len(names) == 2
     assert keeps_layouts_apart(" ".join(names).encode())
     assert not keeps_layouts_apart((names.pop() + default_mangler("run", takes[0])).encode())
+
+
+def test_a_thread_waits_for_a_module_that_another_one_imports(tmp_path):
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from asobiba.core.cache import load_generated\n"
+        "source = 'import time; time.sleep(0.3); ready = True'\n"
+        "with ThreadPoolExecutor(2) as pool:\n"
+        "    print(all(pool.map(lambda _: hasattr(load_generated('waiting', [], source), 'ready'), range(2))))\n"
+    )
+    assert run(code, ASOBIBA_CACHE_DIR=str(tmp_path)).stdout.strip() == "True"

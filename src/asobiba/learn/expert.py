@@ -231,7 +231,8 @@ def train(
 
     The folder then holds `policy.safetensors` (agents: `net_uct:policy=FILE`, and `sb3:FILE` without a search),
     `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (one line per round). A stopped run resumes from
-    its last checkpoint and ends as if it had never stopped. Ctrl-C saves a checkpoint and raises `Interrupted`.
+    its last checkpoint and ends as if it had never stopped. Ctrl-C raises `Interrupted`; rounds since the last checkpoint are
+    played again.
 
     Args:
         game: the game to train on.
@@ -245,7 +246,7 @@ def train(
 
     Raises:
         RunFolderError: if the folder holds a run of another configuration.
-        Interrupted: after Ctrl-C, when the checkpoint is saved.
+        Interrupted: after Ctrl-C.
     """
     from asobiba.learn.training import _claim, _numbers_fixed, versions
 

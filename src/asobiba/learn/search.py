@@ -343,13 +343,14 @@ class SelfPlay:
         seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
         self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
         self.games.generators["rng_counter"] = 0
+        loops = _loops(self.ruleset.game)
         with ThreadPoolExecutor(len(self._tables)) as pool:
-            for done in [pool.submit(self._play, table, network, seeds) for table in self._tables]:
+            for done in [pool.submit(self._play, loops, table, network, seeds) for table in self._tables]:
                 done.result()
         return self.games
 
-    def _play(self, table: _Table, network: Network | Evaluate, seeds: np.ndarray) -> None:
-        loops, params, blank = _loops(self.ruleset.game), self.ruleset.params, self.ruleset.zeros()
+    def _play(self, loops: ModuleType, table: _Table, network: Network | Evaluate, seeds: np.ndarray) -> None:
+        params, blank = self.ruleset.params, self.ruleset.zeros()
         trees, slots, (logits, values) = table.trees, table.slots, table.answers
         slots[:] = 0
         slots["game"] = table.numbers
