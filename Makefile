@@ -7,6 +7,7 @@
 # make playground   a site on which games are played in the page, in build/playground
 # make lint   what pre-commit checks
 # make lock   requirements.lock anew, with hashes; make sbom: which packages; make audit: their known vulnerabilities
+# make release  sdist and wheel in dist/, the same bytes each time, checked and played
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,10 +30,10 @@ PAGES ?=
 playground: $(VENV)/.dev
 	$(BIN)/asobiba playground --output build/playground
 
-.PHONY: help demo test test-slow ptx bench pages playground docs docs-links lint lock sbom audit format clean
+.PHONY: help demo test test-slow ptx bench pages playground docs docs-links lint lock sbom release audit format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -9
+	@sed -n 's/^# //p' Makefile | head -10
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'
@@ -122,6 +123,10 @@ sbom: $(VENV)/.dev $(TOOLS)/.done
 	mkdir -p dist
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-file dist/asobiba.cdx.json $(BIN)/python
 	@echo "Written: dist/asobiba.cdx.json"
+
+# Sdist and wheel in dist/, built twice with the same bytes, checked, installed and played; what they were tested with beside them.
+release: $(TOOLS)/.done sbom
+	TOOLS="$(abspath $(TOOLS))" .ci/release
 
 # Needs the network: the service that knows the vulnerabilities (AUDIT="--vulnerability-service osv" for another one).
 AUDIT ?=

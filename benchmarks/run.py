@@ -28,6 +28,7 @@ import curling
 import frames
 import games
 import league
+import networks
 import numba
 import numpy as np
 import peers
@@ -260,8 +261,26 @@ def wasm_table() -> list[str]:
     ]
 
 
+def network_table() -> list[str]:
+    """Networks as kernels beside PyTorch, on one thread; and self-play by search"""
+    lines = ["| positions at once | as a kernel, µs | PyTorch, µs | ratio |", "|--:|--:|--:|--:|"]
+    for row in networks.forwards():
+        lines.append(f"| {row.batch} | {row.kernel:,.1f} | {row.torch:,.1f} | {row.torch / row.kernel:.1f} |")
+    rate, outside = networks.self_play()
+    return [
+        "The published network of animal shogi, with all its logits and the value.",
+        "",
+        *lines,
+        "",
+        f"Self-play of that network: {rate:,.0f} moves a second on one core at {networks.SIMULATIONS} simulations a move, without "
+        f"learning; {100 * outside:.0f} % of the time is not the network's arithmetic (at most: a simulation that ends in a finished game "
+        "evaluates nothing).",
+    ]
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "arithmetic": arithmetic_table,
+    "networks": network_table,
     "frames": frame_table,
     "compiling": compile_table,
     "together": side_by_side,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,12 @@ def _agents_in(folder: Path, game: Game) -> dict[str, Any]:
     return yaml.safe_load(path.read_text(encoding="utf-8"))["agents"] if path.exists() else {}
 
 
-def replay(folder: Path, game: Game) -> dict[str, list[Any] | str]:
-    """The games of a file played again: actions by agent."""
+def replay(folder: Path, game: Game, share: float = 1.0, without: Container[str] = ()) -> dict[str, list[Any] | str]:
+    """The games of a file played again, or the first plies of them, without some agents: actions by agent."""
     file = written(folder, game)
-    return {text: play(game, text, file["parameters"], file["plies"]) for text in file["agents"]}
+    plies = max(2, round(share * file["plies"]))
+    texts = [text for text in file["agents"] if text.partition(":")[0] not in without]
+    return {text: play(game, text, file["parameters"], plies) for text in texts}
 
 
 def golden_lines(ruleset: Ruleset, text: str) -> tuple[list[str], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -115,6 +116,7 @@ class _ByFileAndGame(LoadScopeScheduling):
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in _FIRST)
+    gc.freeze()  # what was imported stays; the garbage collector need not look at it again
 
 
 def pytest_xdist_make_scheduler(config, log):

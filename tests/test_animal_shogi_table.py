@@ -22,10 +22,11 @@ from asobiba.baselines.animal_shogi.perfect import (
 )
 from asobiba.baselines.animal_shogi.solver import index, retrograde, solve
 from asobiba.baselines.animal_shogi.solver.index import SIZE, material_code
+from asobiba.baselines.animal_shogi.solver.lookup import packed_position
 from asobiba.baselines.animal_shogi.solver.published import comparison, measure
 from asobiba.baselines.animal_shogi.solver.table import DRAW_BYTE, TableError, TableMissing, ValueTable, write_table
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
-from asobiba.baselines.animal_shogi.strength import drawn_positions, opening, over_positions, packed, play
+from asobiba.baselines.animal_shogi.strength import drawn_positions, opening, over_positions, play
 from asobiba.core import game, make_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
@@ -125,7 +126,7 @@ def test_table_agrees_with_the_rules_move_by_move(table):
     checked = 0
     for material in table.materials:
         for number in generator.integers(0, index.open_numbers(material), 12):
-            state = state_of(int(packed(material, int(number))))
+            state = state_of(int(packed_position(material, int(number))))
             if is_over(state):
                 continue
             outcome, plies = (int(x[0]) for x in table.values(np.array([state["position"]])))
@@ -179,7 +180,7 @@ def test_unfolded_counts_take_both_images_of_lions_on_the_middle_file(table):
         if index.LIONS[placement].tolist() not in ([1, 7], [1, 10], [4, 10]):
             continue
         for number in range(placement * size, (placement + 1) * size):
-            position = int(packed(material, number))
+            position = int(packed_position(material, number))
             if number == index.number_of(material, index.position_of(material, number)):
                 continue  # counted already
             outcome, plies = table.values(np.array([position]))
@@ -213,7 +214,7 @@ def some_states(table, outcome: int, count: int, least: int = 3) -> list[np.void
     generator = np.random.default_rng(2)
     material, found = max(table.materials, key=lambda m: SIZE[m]), []
     while len(found) < count:
-        state = state_of(int(packed(material, int(generator.integers(0, index.open_numbers(material))))))
+        state = state_of(int(packed_position(material, int(generator.integers(0, index.open_numbers(material))))))
         if is_over(state):
             continue
         value, plies = table.values(np.array([state["position"]]))

@@ -101,7 +101,7 @@ def plain_count(rules, state):
         {"height": 5, "width": 4, "fleet": (3, 2, 2), "touching": "corners"},
         {"height": 4, "width": 5, "fleet": (3, 2, 2), "sunk": "only"},
         {"height": 4, "width": 5, "fleet": (3, 2, 2), "sunk": "place"},
-        {"height": 2, "width": 5, "fleet": (2, 2, 1, 1, 1, 1)},
+        pytest.param({"height": 2, "width": 5, "fleet": (2, 2, 1, 1, 1, 1)}, marks=pytest.mark.slow),
     ],
 )
 def test_random_knowledge_against_plain_enumeration(parameters):

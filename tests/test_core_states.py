@@ -22,6 +22,7 @@ from asobiba.core import (
     Layout,
     StateBytesError,
     UnknownGame,
+    compiled,
     game,
     random_below,
     random_legal,
@@ -70,6 +71,15 @@ def test_draws_are_uniform():
     assert abs(normal.std() - 1) < 0.05
 
 
+@compiled()
+def drawn(record, mask, draws):
+    """Numbers of legal actions, drawn by compiled code."""
+    found = np.empty(draws, np.int64)
+    for k in range(draws):
+        found[k] = random_legal(record[0], mask)
+    return found
+
+
 SIZES = [1, 3, 8, 9, 16, 31, 32, 40, 64, 65, 128, 150, 200, 203, 256, 257, 2100]
 
 
@@ -84,7 +94,8 @@ def test_legal_draws_are_uniform(dtype, size):
     mask[[0, -1]] = 1
     legal = np.flatnonzero(mask)
     draws = 400 * len(legal) if len(legal) < 30 else 3000
-    counts = np.bincount([random_legal(record[0], mask) for _ in range(draws)], minlength=size)
+    assert random_legal(record[0], mask) in legal
+    counts = np.bincount(drawn(record, mask, draws), minlength=size)
     assert counts[mask == 0].sum() == 0
     expected = draws / len(legal)
     assert np.abs(counts[legal] - expected).max() < 6 * np.sqrt(expected) + 6
@@ -208,10 +219,10 @@ def test_a_wrong_version_of_an_entry_point_is_refused(tmp_path):
     assert "it must be called 'toy_nim'" in found.stderr
 
 
-def run(code, *folders, **environment):
+def run(code, *folders, arguments=(), **environment):
     path = os.pathsep.join([*map(str, folders), *filter(None, sys.path)])
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         env={**os.environ, "PYTHONPATH": path, **environment},
         capture_output=True,
         text=True,
@@ -243,8 +254,8 @@ def test_a_missing_extra_is_named_with_its_command(module, use, extra):
 
 def test_without_the_compiler_the_bytes_are_the_same():
     code = (
-        "import asobiba, hashlib\n"
-        "for name in ('toy_nim', 'toy_kuhn', 'toy_walk'):\n"
+        "import asobiba, hashlib, sys\n"
+        "for name in sys.argv[1:]:\n"
         "    env = asobiba.make_vec(name, num_envs=3)\n"
         "    env.reset(seed=1)\n"
         "    digest = hashlib.sha256()\n"
@@ -253,9 +264,11 @@ def test_without_the_compiler_the_bytes_are_the_same():
         "        digest.update(env.states.tobytes())\n"
         "    print(digest.hexdigest())"
     )
-    compiled, interpreted = run(code), run(code, NUMBA_DISABLE_JIT="1")
-    plain = run(code, ASOBIBA_PLAIN_NUMBA="1")
-    assert compiled.stdout == interpreted.stdout == plain.stdout != ""
+    names = ("toy_kuhn", "toy_nim", "toy_walk")
+    compiled, interpreted = run(code, arguments=names), run(code, arguments=names, NUMBA_DISABLE_JIT="1")
+    assert compiled.stdout == interpreted.stdout != ""
+    plain = run(code, arguments=names[:1], ASOBIBA_PLAIN_NUMBA="1")  # of every game in a slow test
+    assert plain.stdout == compiled.stdout.splitlines(keepends=True)[0]
 
 
 @pytest.mark.slow
@@ -429,3 +442,14 @@ def test_functions_of_other_records_have_other_names_in_every_process():
     assert len(names) == 2
     assert keeps_layouts_apart(" ".join(names).encode())
     assert not keeps_layouts_apart((names.pop() + default_mangler("run", takes[0])).encode())
+
+
+def test_a_thread_waits_for_a_module_that_another_one_imports(tmp_path):
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from asobiba.core.cache import load_generated\n"
+        "source = 'import time; time.sleep(0.3); ready = True'\n"
+        "with ThreadPoolExecutor(2) as pool:\n"
+        "    print(all(pool.map(lambda _: hasattr(load_generated('waiting', [], source), 'ready'), range(2))))\n"
+    )
+    assert run(code, ASOBIBA_CACHE_DIR=str(tmp_path)).stdout.strip() == "True"

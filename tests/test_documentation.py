@@ -145,7 +145,8 @@ def test_contributing_builds_a_whole_game(tmp_path):
             "no:cacheprovider",
             "tests/test_conformance.py",
             "-k",
-            "nim or (pennies and not golden)",
+            # What a joint game may get wrong is found by these; nim runs all.
+            "nim or (pennies and (laws or views or single_steps or notation or documentation or pettingzoo))",
         ],
         tmp_path,
         **path,

@@ -1,8 +1,8 @@
 """`NUMBA_DISABLE_JIT=1`: every game and every agent plays without the compiler what it plays with it.
 
 The golden playthroughs hold the games to their compiled bytes. Of the games with a file in `tests/golden/agents` every
-agent plays a short game of legal actions, the recorded ones where the file has them. Without the compiler NumPy checks
-every index, so records with changed bytes are tried here too.
+agent plays the beginning of a short game of legal actions, the recorded ones where the file has them; slow tests play
+the whole of it. Without the compiler NumPy checks every index, so records with changed bytes are tried here too.
 """
 
 from __future__ import annotations
@@ -24,29 +24,33 @@ from asobiba import game_names
 GOLDEN = Path(__file__).parent / "golden"
 AGENTS = GOLDEN / "agents"
 RECORDS = 150
+SHARE = 0.4
+"""How much of the recorded games all test runs play."""
+LONG = {"localise"}
+"""Agents that think for ten seconds before the first move; the slow tests play them."""
 PLAIN = """
-import json, traceback
+import json, sys, traceback
 import numpy as np
 np.seterr(over="ignore")  # the generator's products wrap
 import agent_games, test_jit_disabled
 import asobiba
 for name in asobiba.game_names():
     try:
-        found = test_jit_disabled.without_compiler(asobiba.game(name))
+        found = test_jit_disabled.without_compiler(asobiba.game(name), float(sys.argv[1]))
     except Exception:
         found = {"failed": traceback.format_exc()}
     print(json.dumps({"game": name, **found}), flush=True)
 """
 
 
-def without_compiler(game):
-    """The findings of a process without the compiler."""
+def without_compiler(game, share):
+    """The findings of a process without the compiler, which plays so much of the recorded games."""
     text = (GOLDEN / f"{game.name}.txt").read_text(encoding="utf-8")  # conformance wants one of every game
     recorded, played = agent_games.golden_lines(game.ruleset(), text)
     return {
         "recorded": recorded,
         "played": played,
-        "agents": agent_games.replay(AGENTS, game),
+        "agents": agent_games.replay(AGENTS, game, share, () if share == 1 else LONG),
         "records": try_records(game.ruleset(**agent_games.written(AGENTS, game)["parameters"])),
     }
 
@@ -113,31 +117,48 @@ def use(ruleset, state, p, generator):
         rules.step(state, p, int(generator.choice(np.flatnonzero(mask))))
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def play_without(share, folder):
     """The findings of one process without the compiler, by game."""
     path = os.pathsep.join([str(Path(__file__).parent), *(p for p in sys.path if p)])
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
-    environment["ASOBIBA_CACHE_DIR"] = str(tmp_path_factory.mktemp("generated"))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PLAIN], env=environment, capture_output=True, text=True, check=False
-    )
+    environment["ASOBIBA_CACHE_DIR"] = str(folder)
+    command = [sys.executable, "-W", "ignore", "-c", PLAIN, str(share)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return {each["game"]: each for each in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return play_without(SHARE, tmp_path_factory.mktemp("generated"))
 
 
 @pytest.mark.parametrize("name", game_names())
 def test_games_and_agents_without_the_compiler(name, found):
     assert "failed" not in found[name], found[name]["failed"]
     assert found[name]["played"] == found[name]["recorded"]
+    compare_agents(name, found[name]["agents"], without=LONG)
+
+
+@pytest.mark.slow
+def test_whole_games_of_all_agents_without_the_compiler(tmp_path):
+    found = play_without(1, tmp_path)
+    for name in game_names():
+        assert "failed" not in found[name], found[name]["failed"]
+        compare_agents(name, found[name]["agents"], whole=True)
+
+
+def compare_agents(name, played, without=(), whole=False):
+    """Holds the games of agents, or their beginnings, to the recorded ones."""
     recorded = agent_games.written(AGENTS, asobiba.game(name))["agents"]
-    assert set(found[name]["agents"]) == set(recorded)
-    for text, actions in recorded.items():
-        played = found[name]["agents"][text]
-        assert len(played) > 0, text
-        if actions is None:
+    assert set(played) == {text for text in recorded if text.partition(":")[0] not in without}
+    for text, actions in played.items():
+        assert len(actions) > 0, text
+        if recorded[text] is None:
             continue  # not recorded: `states.step` has refused what is illegal
-        assert played == actions, text
+        assert actions == (recorded[text] if whole or isinstance(actions, str) else recorded[text][: len(actions)]), (
+            text
+        )
 
 
 @pytest.mark.parametrize("name", game_names())

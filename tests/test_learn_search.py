@@ -219,6 +219,28 @@ def test_games_of_self_play_do_not_depend_on_threads():
         np.testing.assert_allclose(one.policies[g, :moves].sum(1), 1, atol=1e-5)
 
 
+def test_self_play_may_ask_any_function_for_many_positions_at_once():
+    ruleset = registry.game("toy_nim").ruleset()
+    generator = np.random.default_rng(4)
+    weight = generator.normal(size=(ruleset.num_actions + 1, ruleset.observation_size)).astype(np.float32)
+    builder = NetworkBuilder(ruleset.observation_size)
+    network = builder.build(
+        builder.dense(0, weight, np.zeros(len(weight), np.float32), LINEAR), len(weight) - 1, ruleset.observation_size + len(weight) - 1
+    )  # fmt: skip
+    asked = []
+
+    def evaluate(observations):
+        asked.append(len(observations))
+        computed = run_network(network, observations)
+        return computed[:, network.policy : network.policy + network.actions], computed[:, network.value]
+
+    settings = {"games": 12, "simulations": 8, "threads": 1, "length": 20, "openings": 2, "together": 5}
+    own, other = (SelfPlay(ruleset, network, **settings).play(who, 5) for who in (network, evaluate))
+    for alone, shared in zip(own, other, strict=True):
+        np.testing.assert_array_equal(alone, shared)
+    assert max(asked) == 5
+
+
 @pytest.mark.parametrize("name", ["toy_kuhn", "toy_walk", "toy_village"])
 def test_games_that_do_not_fit_are_refused_by_name(name):
     ruleset = registry.game(name).ruleset()

@@ -389,10 +389,16 @@ def test_every_game_is_registered_under_its_name():
     } <= names
 
 
-@pytest.mark.parametrize("game", ALL, ids=lambda g: g.name)
-def test_views_hide_the_simulator_and_resampling_keeps_what_was_sensed(game):
-    # A longer window is another engine to compile: one game stands for all.
-    ruleset = game.ruleset(tachometer=True, window=24) if game is GAME else game.ruleset()
+# A longer window is another engine to compile: one game stands for all.
+@pytest.mark.parametrize(
+    ("game", "parameters"),
+    [
+        *[pytest.param(game, {}, id=game.name) for game in ALL],
+        pytest.param(GAME, {"tachometer": True, "window": 24}, id="window", marks=pytest.mark.slow),
+    ],
+)
+def test_views_hide_the_simulator_and_resampling_keeps_what_was_sensed(game, parameters):
+    ruleset = game.ruleset(**parameters)
     state = states.new_state(ruleset, 4)
     for _ in range(30):
         state = states.step(ruleset, state, action_of(ruleset))

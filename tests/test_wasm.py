@@ -33,6 +33,8 @@ from asobiba.targets.wasm.package import Variant, kernel_agents, write_game, wri
 from asobiba.targets.wasm.page import agent_table
 
 TOYS = [one.name for one in games() if not one.package.startswith("asobiba.")]
+FEW = ["toy_nim", "toy_push", "toy_village"]
+"""Compiled in every run of the tests: in turns, of continuous actions at once, hidden with who acts said by the state."""
 OURS = [one.name for one in games() if one.package.startswith("asobiba.")]
 
 
@@ -51,10 +53,10 @@ def written(folder: Path, name: str, agents: list[str] | None, variants: bool) -
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """A package with the tiny games, in turns and joint, with chance, hidden cards and continuous actions."""
+    """A package with tiny games."""
     folder = tmp_path_factory.mktemp("package")
     write_package(folder)
-    for name in TOYS:
+    for name in FEW:
         written(folder, name, None, variants=False)
     return folder
 
@@ -87,17 +89,17 @@ def recorded(name: str, folder: Path, seed: int = 3) -> dict:
         return record_json(store.record(match.key))
 
 
-@pytest.mark.parametrize("name", TOYS)
+@pytest.mark.parametrize("name", FEW)
 def test_random_games_have_the_bytes_of_native_ones(name, package):
     compared(package, name, {"default": game(name).ruleset()}, 200)
 
 
 def test_agents_move_as_natively_and_matches_are_replayed(package, tmp_path):
-    for name in TOYS:
+    for name in FEW:
         same_moves(package, name, game(name).ruleset(), 5)
-    matches = {name: recorded(name, tmp_path) for name in TOYS}
+    matches = {name: recorded(name, tmp_path) for name in FEW}
     replays = [{"kind": "replay", "game": name, "match": match} for name, match in matches.items()]
-    for name, answer in zip(TOYS, in_node(package, replays), strict=True):
+    for name, answer in zip(FEW, in_node(package, replays), strict=True):
         assert answer["digest"] == matches[name]["digest"], name
 
 
@@ -123,21 +125,21 @@ def test_trained_policies_move_as_natively(tmp_path):
 
 
 def test_a_match_that_is_not_what_happened_is_a_named_error(package, tmp_path):
-    match = recorded(TOYS[0], tmp_path)
+    match = recorded(FEW[0], tmp_path)
     wrong = [
         {**match, "digest": "0" * 16},
         {**match, "version": 9},
         {**match, "returns": [9.0] * len(match["returns"])},
     ]
-    answers = in_node(package, [{"kind": "replay", "game": TOYS[0], "match": one} for one in wrong])
+    answers = in_node(package, [{"kind": "replay", "game": FEW[0], "match": one} for one in wrong])
     assert [answer["error"] for answer in answers] == ["ReplayError"] * 3
 
 
 def test_a_damaged_module_is_a_named_error(package, tmp_path):
     broken = tmp_path / "package"
     shutil.copytree(package, broken)
-    (module,) = (broken / "games" / TOYS[0]).glob("*.wasm")
-    job = {"kind": "random", "game": TOYS[0], "variant": {}, "count": 1, "seed": 0}
+    (module,) = (broken / "games" / FEW[0]).glob("*.wasm")
+    job = {"kind": "random", "game": FEW[0], "variant": {}, "count": 1, "seed": 0}
     whole = module.read_bytes()
     found = []
     for content in (whole[:-9], whole[:200] + b"\x01" * 40 + whole[240:], whole[:-1] + bytes([whole[-1] ^ 1])):
@@ -184,7 +186,7 @@ def test_wrong_parameters_seats_actions_and_bytes_are_named_errors(package):
 
 
 def test_positions_are_exchanged_as_bytes(package):
-    for name in TOYS:
+    for name in FEW:
         ruleset = game(name).ruleset()
         data = script(
             package,
@@ -303,13 +305,25 @@ def test_a_browser_replays_matches_of_a_leagues_store(package, tmp_path):
     """Of the tiny games here; the test of every game replays one of its own."""
     folder = tmp_path / "site"
     shutil.copytree(package, folder)
-    matches = [recorded(name, tmp_path) for name in TOYS]
+    matches = [recorded(name, tmp_path) for name in FEW]
     assert in_chromium(folder, matches) == {match["game"]: match["digest"] for match in matches}
 
 
 @pytest.mark.slow
 def test_the_page_says_which_agents_are_compiled():
     assert (Path(__file__).parent.parent / "docs" / "wasm.md").read_text(encoding="utf-8").endswith(agent_table())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({*TOYS} - {*FEW}))
+def test_the_other_tiny_games_too(name, tmp_path):
+    write_package(tmp_path)
+    ruleset = written(tmp_path, name, None, variants=False)["default"]
+    compared(tmp_path, name, {"default": ruleset}, 200)
+    same_moves(tmp_path, name, ruleset, 5)
+    match = recorded(name, tmp_path)
+    (answer,) = in_node(tmp_path, [{"kind": "replay", "game": name, "match": match}])
+    assert answer["digest"] == match["digest"]
 
 
 @pytest.mark.slow

@@ -9,46 +9,24 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from asobiba.baselines.animal_shogi.perfect import Accuracy, judge_decisions
-from asobiba.baselines.animal_shogi.solver import index
 from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME, open_numbers
 from asobiba.baselines.animal_shogi.solver.table import ValueTable
-from asobiba.core import Agent, Ruleset, compiled
+from asobiba.core import Agent, Ruleset
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step, view_of
 from asobiba.envs.animal_shogi.position import judge
-
-
-@compiled()
-def packed(material, number):
-    """The position of a number as the field `position` of a state holds it, from the mover's side."""
-    mine, theirs, e, g, c, h, own, he, hg, hc = index.position_of(material, number)
-    position = (5 << (4 * mine)) | (13 << (4 * theirs))
-    for square in range(12):
-        bit = 1 << square
-        kind = 2 if e & bit else 3 if g & bit else 1 if c & bit else 4 if h & bit else 0
-        if kind:
-            position |= (kind if own & bit else kind + 8) << (4 * square)
-    ne, ng, nc = material // 9, material // 3 % 3, material % 3
-    theirs_in_hand = nc - index.POP[c | h] - hc, ne - index.POP[e] - he, ng - index.POP[g] - hg
-    for k in range(3):
-        position |= (hc, he, hg)[k] << (48 + 2 * k)
-        position |= np.int64(theirs_in_hand[k]) << (54 + 2 * k)
-    return position
 
 
 def drawn_positions(
     table: ValueTable, ruleset: Ruleset, outcomes: tuple[int, ...], count: int, seed: int
 ) -> list[np.void]:
-    """States of positions drawn uniformly from all legal ones (mirror images are one) with one of these outcomes for the
-    player to move (1 won, 0 drawn, -1 lost), in which the game is not over. The history is empty."""
+    """States of positions drawn uniformly from all that the table holds (legal, no lion can be caught at once, mirror
+    images are one) with one of these outcomes for the player to move: 1 won, 0 drawn, -1 lost. The history is empty."""
     generator = np.random.default_rng(seed)
     material = WHOLE_GAME if table.whole else max(table.materials)
     found: list[np.void] = []
     while len(found) < count:
-        numbers = generator.integers(0, open_numbers(material), 64 * count)
-        held = np.array([bool(len(table.stored(material, n, n + 1, 0)[0])) for n in numbers.tolist()])
-        positions = np.array([packed(material, n) for n in numbers[held].tolist()], np.int64)
-        values, plies = table.values(positions)
-        for position in positions[np.isin(values, outcomes) & (plies != 0)].tolist():
+        positions, values = table.held(material, generator.integers(0, open_numbers(material), 64 * count))
+        for position in positions[np.isin(values, outcomes)].tolist():
             states = ruleset.zeros()
             judge(states, ruleset.params, position, 0)
             if not is_over(states[0]) and len(found) < count:

@@ -26,8 +26,11 @@ from asobiba.arena import commands
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
 _LATE = {
     "compile": ("asobiba.arena.prepare", "compile_games"),
-    "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
+    "evaluate": ("asobiba.learn.evaluate_command", "evaluate"),
+    "tune": ("asobiba.learn.tune_command", "tune"),
     "train": ("asobiba.learn.commands", "train"),
+    "export": ("asobiba.learn.export_command", "export"),
+    "enjoy": ("asobiba.learn.enjoy_command", "enjoy"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),
     "playground": ("asobiba.targets.playground.commands", "playground"),
 }
@@ -237,10 +240,12 @@ def _options(
 
 @app.command()
 def games(
-    game: Annotated[str | None, typer.Argument(help="One of them, for its parameters, spaces and state.")] = None,
+    game: Annotated[
+        str | None, typer.Argument(help="Show this game: parameters, spaces, channels, fields of the state.")
+    ] = None,
     param: commands.Parameters = None,
 ) -> None:
-    """Lists the games; of one its parameters, spaces, channels and the fields of its state."""
+    """Lists the games, or describes one: parameters, spaces, channels and state fields."""
     from asobiba.arena.lists import print_game, print_games
 
     if game is None:
@@ -250,8 +255,8 @@ def games(
 
 
 @app.command()
-def agents(game: Annotated[str, typer.Argument(help="The game, as `asobiba games` lists it.")]) -> None:
-    """Lists the agents of a game: name, parameters, what they do and where they are described.
+def agents(game: Annotated[str, typer.Argument(help="The game, as listed by `asobiba games`.")]) -> None:
+    """Lists the agents of a game: name, parameters, what they do and their source.
 
     An agent is named in text as name:parameter=value,parameter=value; sb3:PATH is a trained policy.
     """
@@ -262,7 +267,7 @@ def agents(game: Annotated[str, typer.Argument(help="The game, as `asobiba games
 
 @app.command()
 def doctor() -> None:
-    """Says what is installed, where compiled code is kept, and whether every game loads."""
+    """Shows what is installed, where compiled code is cached, and whether every game loads."""
     from asobiba.arena.lists import print_doctor
 
     if not print_doctor():
@@ -275,7 +280,7 @@ def check(
         str, typer.Argument(metavar="GAME_OR_PACKAGE", help="A game's name, a package of games, or the folder of one.")
     ],
 ) -> None:
-    """For authors of games: names what is wrong in a declaration or a kernel, with file and line.
+    """For authors of games: reports mistakes in a declaration or kernel, with file and line.
 
     Plays a few games in the plain interpreter, then compiled with bounds checks, then runs the conformance tests. Each part
     runs in a process of its own. Example: asobiba check ./my_game
@@ -289,14 +294,15 @@ def check(
 @app.command()
 def publish(
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="TEXT", help="Pages with this in their path; may be repeated.")
+        list[str] | None,
+        typer.Option("--only", metavar="TEXT", help="Only pages with this text in their path; may be repeated."),
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Say what is stale, and play nothing.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List what is stale and stop.")] = False,
 ) -> None:
     """Plays the leagues and pages of the repository again that are older than their code, the cheapest first, and writes
     docs/learned.md and the README's table anew.
 
-    It can be stopped at any moment and goes on when called again.
+    It can be stopped at any time; the next call resumes.
     """
     from asobiba.arena import learned
     from asobiba.publishing import publish, stale_pages

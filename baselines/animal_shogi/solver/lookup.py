@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asobiba.baselines.animal_shogi.solver.index import POP, number_of
+from asobiba.baselines.animal_shogi.solver.index import POP, number_of, position_of
 from asobiba.baselines.animal_shogi.solver.moves import catchers
 from asobiba.baselines.animal_shogi.solver.retrograde import OUTSIDE, WAITING
 from asobiba.core import compiled, kernel
@@ -14,8 +14,10 @@ from asobiba.envs.animal_shogi.board import (
     ELEPHANT,
     GIRAFFE,
     HANDS,
+    HEN,
     LION,
     OPPONENT,
+    OPPONENT_HANDS,
     SQUARES,
     STEP,
     flip,
@@ -89,6 +91,37 @@ def unpacked(position):
     nc = hc + ((hands >> 6) & 3) + POP[c | h]
     material = np.int64((ne * 3 + ng) * 3 + nc) if max(ne, ng, nc) <= 2 else np.int64(-1)
     return material, mine, theirs, e, g, c, h, own, he, hg, hc
+
+
+@kernel
+def packed_position(material, number):
+    """The position of a number as `envs.animal_shogi.board` holds it: the inverse of `unpacked`."""
+    mine, theirs, e, g, c, h, own, he, hg, hc = position_of(material, number)
+    position = (LION << (4 * mine)) | ((LION + OPPONENT) << (4 * theirs))
+    for square in range(SQUARES):
+        bit = 1 << square
+        kind = ELEPHANT if e & bit else GIRAFFE if g & bit else CHICK if c & bit else HEN if h & bit else 0
+        if kind:
+            position |= (kind if own & bit else kind + OPPONENT) << (4 * square)
+    ne, ng, nc = material // 9, material // 3 % 3, material % 3
+    theirs_in_hand = nc - POP[c | h] - hc, ne - POP[e] - he, ng - POP[g] - hg
+    for k in range(3):
+        position |= (hc, he, hg)[k] << (HANDS + 2 * k)
+        position |= np.int64(theirs_in_hand[k]) << (OPPONENT_HANDS + 2 * k)
+    return position
+
+
+@compiled()
+def held_positions(numbers, material, section, words, ranks, values, positions, outcomes):
+    """Fills `positions` and `outcomes` (int64 and int8) for those `numbers` that the table holds; returns how many."""
+    found = 0
+    for k in range(numbers.shape[0]):
+        value = stored_byte(numbers[k], section, words, ranks, values)
+        if value != NO_VALUE:
+            positions[found] = packed_position(material, numbers[k])
+            outcomes[found] = 0 if value == DRAW_BYTE else (1 if value & 1 else -1)
+            found += 1
+    return found
 
 
 @kernel

@@ -24,6 +24,7 @@ from asobiba.baselines.animal_shogi.solver.index import MATERIALS, WHOLE_GAME, m
 from asobiba.baselines.animal_shogi.solver.lookup import (
     BITS_PER_RANK,
     DRAW_BYTE,
+    held_positions,
     mark_stored,
     move_values,
     pack_values,
@@ -225,6 +226,27 @@ class ValueTable:
         numbers = np.flatnonzero(bits[first - 8 * begin : last - 8 * begin]) + first
         start = section["values"] + before
         return numbers, np.array(self._data[start : start + len(numbers)])
+
+    def held(self, material: int, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of these numbers of a material those that the table holds.
+
+        Returns:
+            Their positions, `(n,)` int64, as the field `position` of a state has them, from the mover's side; and the
+            outcomes for the mover, `(n,)` int8.
+        """
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        positions, outcomes = np.empty(len(numbers), np.int64), np.empty(len(numbers), np.int8)
+        count = held_positions(
+            numbers=numbers,
+            material=material,
+            section=self._sections[material],
+            words=self._words,
+            ranks=self._ranks,
+            values=self._data,
+            positions=positions,
+            outcomes=outcomes,
+        )
+        return positions[:count], outcomes[:count]
 
     def _require(self, outcomes: np.ndarray) -> None:
         if (outcomes == 2).any():

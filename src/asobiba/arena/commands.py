@@ -18,27 +18,31 @@ if TYPE_CHECKING:
     from asobiba.core import Ruleset
     from asobiba.protocols.sandbox import Sandbox
 
-GameName = Annotated[str, typer.Argument(help="The game, as `asobiba games` lists it.")]
+GameName = Annotated[str, typer.Argument(help="The game, as listed by `asobiba games`.")]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--param", "-p", metavar="KEY=VALUE", help="A parameter of the game; may be repeated."),
+    typer.Option("--param", "-p", metavar="KEY=VALUE", help="Set a parameter of the game; may be repeated."),
 ]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes.  [default: one per core]")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Number of worker processes.  [default: one per core]")
+]
 TimeLimit = Annotated[
-    float, typer.Option(min=0.001, metavar="SECONDS", help="An agent that thinks longer about a move loses.")
+    float, typer.Option(min=0.001, metavar="SECONDS", help="An agent that takes longer for a move loses the game.")
 ]
-ExecutorName = Annotated[str, typer.Option("--executor", help="Who plays: local (processes) or ray.")]
-Wide = Annotated[bool, typer.Option("--wide", help="All columns, and who scores how much against whom.")]
-Undamaged = Annotated[bool, typer.Option("--undamaged", help="Leave out matches that do not agree with their digests.")]
+ExecutorName = Annotated[
+    str, typer.Option("--executor", help="Where games are played: local (processes on this machine) or ray.")
+]
+Wide = Annotated[bool, typer.Option("--wide", help="Show all columns and the cross table of scores.")]
+Undamaged = Annotated[bool, typer.Option("--undamaged", help="Ignore matches that do not agree with their digests.")]
 Trusted = Annotated[
     list[str] | None,
     typer.Option(
         "--trust",
         metavar="AGENT",
-        help="Run this agent's code without containment (its name, its whole text, or: all); may be repeated.",
+        help="Run the code of this agent without containment: its name, its full text, or 'all'. May be repeated.",
     ),
 ]
-RayAddress = Annotated[str | None, typer.Option(help="Of a Ray cluster.  [default: a local one]")]
+RayAddress = Annotated[str | None, typer.Option(help="Address of the Ray cluster.  [default: a local one]")]
 StorePlace = Annotated[
     str | None,
     typer.Option(
@@ -52,11 +56,12 @@ PublicSeed = Annotated[
     typer.Option(
         "--seed",
         min=0,
-        help="Play games that come out the same every time, and that everybody can foresee.  [default: a secret]",
+        help="Public seed: the games are the same every time, and anybody can predict their random numbers.  [default: a secret]",
     ),
 ]
 PublishedSecret = Annotated[
-    str | None, typer.Option("--secret", metavar="HEX", help="Play again what was played under this published secret.")
+    str | None,
+    typer.Option("--secret", metavar="HEX", help="Published secret of an earlier run: plays its games again."),
 ]
 
 _FAULTS = 200
@@ -142,21 +147,24 @@ def open_store(ruleset: Ruleset, place: str | None, create: bool) -> Store:
 def match(
     game: GameName,
     agents: Annotated[list[str], typer.Argument(help="One agent per seat.")],
-    games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games; seats are swapped in pairs.")] = 100,
+    games: Annotated[
+        int,
+        typer.Option("--games", "-n", min=1, help="Number of games; seats are swapped between the games of a pair."),
+    ] = 100,
     seed: PublicSeed = None,
     secret: PublishedSecret = None,
     param: Parameters = None,
     jobs: Jobs = None,
     time_limit: TimeLimit = 10.0,
-    store: Annotated[str | None, typer.Option(help="Keep the games in this store, as in: asobiba league.")] = None,
+    store: Annotated[str | None, typer.Option(help="Save the games in this league store.")] = None,
     executor: ExecutorName = "local",
     ray_address: RayAddress = None,
     trust: Trusted = None,
     wide: Wide = False,
 ) -> None:
-    """Plays agents against each other and prints who wins how often, with intervals.
+    """Plays agents against each other and prints their scores with confidence intervals.
 
-    Each deal is played in all seatings; with more than four seats, in as many as there are seats. Example: asobiba match
+    Each deal is played with all seatings; with more than four seats, with as many seatings as seats. Example: asobiba match
     GAME random random -n 1000
     """
     from asobiba.arena.league import check_agents, play_series
@@ -195,18 +203,20 @@ def match(
 def league_run(
     game: GameName,
     agents: Annotated[
-        str | None, typer.Option(help="Instead of all agents: these, separated by spaces (in quotes).")
+        str | None, typer.Option(help="Play only these agents: one quoted text, separated by spaces.")
     ] = None,
     agent: Annotated[
-        list[str] | None, typer.Option("--agent", "-a", help="A further agent, such as sb3:PATH; may be repeated.")
+        list[str] | None, typer.Option("--agent", "-a", help="Add an agent, such as sb3:PATH; may be repeated.")
     ] = None,
     gauntlet: Annotated[
-        list[str] | None, typer.Option(help="This agent meets all others, who do not meet; may be repeated.")
+        list[str] | None, typer.Option(help="Only pairings with this agent are played; may be repeated.")
     ] = None,
-    games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games per pairing, seats swapped.")] = 200,
+    games: Annotated[int, typer.Option("--games", "-n", min=1, help="Games per pairing; seats are swapped.")] = 200,
     seed: PublicSeed = None,
     secret: PublishedSecret = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time; go on another time.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Stop after this time; the next call resumes.")
+    ] = None,
     param: Parameters = None,
     store: StorePlace = None,
     jobs: Jobs = None,
@@ -215,14 +225,14 @@ def league_run(
     ray_address: RayAddress = None,
     trust: Trusted = None,
     wide: Wide = False,
-    publish: Annotated[Path | None, typer.Option(help="Write README.md, results.csv, report.html there.")] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="A league of two minutes with a report.")] = False,
+    publish: Annotated[Path | None, typer.Option(help="Folder for README.md, results.csv and report.html.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Play a two-minute league and write its report.")] = False,
 ) -> None:
-    """Plays what the league lacks, then prints the table.
+    """Plays the missing matches of a league, then prints its table.
 
-    It can be stopped at any moment and goes on when called again. More agents or more games play only what they add.
+    It can be stopped at any time; the next call resumes. Adding agents or games plays only the new matches.
 
-    The seeds of the games follow from a secret that the store keeps until the league is published.
+    The seeds of the games are derived from a secret, which the store keeps until the league is published.
     """
     from asobiba.arena.league import league_agents, run_league
     from asobiba.arena.ledger import seeds_note
@@ -266,8 +276,8 @@ def league_table(
     game: GameName,
     param: Parameters = None,
     store: StorePlace = None,
-    form: Annotated[str, typer.Option("--format", "-f", help="text, markdown, csv or json.")] = "text",
-    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the confidence intervals.")] = 0.95,
+    form: Annotated[str, typer.Option("--format", "-f", help="Format: text, markdown, csv or json.")] = "text",
+    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the confidence intervals.")] = 0.95,
     wide: Wide = False,
     undamaged: Undamaged = False,
 ) -> None:
@@ -314,14 +324,14 @@ def _publish(ruleset: Ruleset, store: Store, folder: Path, undamaged: bool = Fal
 @league.command("publish")
 def league_publish(
     game: GameName,
-    folder: Annotated[Path | None, typer.Argument(help="Where to.  [default: leaderboards/GAME]")] = None,
+    folder: Annotated[Path | None, typer.Argument(help="Folder to write to.  [default: leaderboards/GAME]")] = None,
     param: Parameters = None,
     store: StorePlace = None,
     undamaged: Undamaged = False,
 ) -> None:
     """Writes the league as README.md, results.csv, results.json and report.html, and its secret with it.
 
-    Games that are played later get another secret.
+    Later games get a new secret.
     """
     ruleset = ruleset_of(game, param)
     with open_store(ruleset, store, create=False) as kept:
@@ -333,7 +343,7 @@ def league_publish(
 
 @league.command("close")
 def league_close(game: GameName, param: Parameters = None, store: StorePlace = None) -> None:
-    """Tells the secret that the games' seeds follow from; games that are played later get another one."""
+    """Publishes the secret behind the games' seeds; later games get a new one."""
     from asobiba.arena.ledger import seeds_note
 
     ruleset = ruleset_of(game, param)
@@ -347,17 +357,17 @@ def league_close(game: GameName, param: Parameters = None, store: StorePlace = N
 @league.command("verify")
 def league_verify(
     league: Annotated[
-        str, typer.Argument(metavar="GAME|FOLDER", help="A game, or the folder of a published league (or records.xz).")
+        str, typer.Argument(metavar="GAME|FOLDER", help="A game, or the folder or records.xz of a published league.")
     ],
     param: Parameters = None,
     store: StorePlace = None,
-    sample: Annotated[int | None, typer.Option(min=1, help="Only so many matches, drawn at random.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the sample.")] = 0,
+    sample: Annotated[int | None, typer.Option(min=1, help="Check a random sample of this size only.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     jobs: Jobs = None,
 ) -> None:
-    """Plays the matches on record again and compares; ends with 1 if one does not agree.
+    """Replays recorded matches and compares the results; exits with status 1 if one differs.
 
-    Matches that were changed, deleted, added or moved in the list are named without playing. Example: asobiba league verify
+    Matches that were changed, deleted, added or moved are named without being played. Example: asobiba league verify
     leaderboards/GAME
     """
     from asobiba.arena.executors import available_cores
@@ -390,7 +400,7 @@ def league_verify(
 
 @league.command("learned")
 def league_learned(
-    write: Annotated[bool, typer.Option("--write", help="Write docs/learned.md, and the README's table.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write docs/learned.md and the table in README.md.")] = False,
 ) -> None:
     """Compares learned agents with classical ones, over all published leagues of the repository."""
     from asobiba.arena import learned
@@ -405,11 +415,13 @@ def league_learned(
 @league.command("report")
 def league_report(
     game: GameName,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="[default: runs/league/GAME.html]")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write.  [default: runs/league/GAME.html]")
+    ] = None,
     param: Parameters = None,
     store: StorePlace = None,
 ) -> None:
-    """Writes the league as one HTML page that needs nothing else."""
+    """Writes the league as one self-contained HTML page."""
     from asobiba.arena.ledger import seeds_note
     from asobiba.arena.report import write_report
     from asobiba.arena.standings import standings
@@ -424,17 +436,19 @@ def league_report(
 
 def play(
     game: GameName,
-    against: Annotated[list[str] | None, typer.Option("--against", help="An agent; repeat for more seats.")] = None,
-    seat: Annotated[str, typer.Option(help="Yours: first, second, ..., a number from 1, or random.")] = "first",
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the game.  [default: a new game every time]")] = None,
+    against: Annotated[
+        list[str] | None, typer.Option("--against", help="Opponent; repeat the option for games of more seats.")
+    ] = None,
+    seat: Annotated[str, typer.Option(help="Your seat: first, second, ..., a number from 1, or random.")] = "first",
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the game.  [default: a new game every time]")] = None,
     param: Parameters = None,
-    store: Annotated[str | None, typer.Option(help="Put the game on record in this league store.")] = None,
-    name: Annotated[str, typer.Option(help="You, on record.")] = "me",
+    store: Annotated[str | None, typer.Option(help="Save the game in this league store.")] = None,
+    name: Annotated[str, typer.Option(help="Your name in the record.")] = "me",
     trust: Trusted = None,
-    browser: Annotated[bool, typer.Option("--browser", help="On a page of the local browser, with pictures.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of that page; 0 takes a free one.")] = 8000,
+    browser: Annotated[bool, typer.Option("--browser", help="Play on a page in your browser, with pictures.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of that page; 0 takes a free one.")] = 8000,
 ) -> None:
-    """You against agents, in the terminal (type ? for help while playing) or, with --browser, on a page."""
+    """Play against agents in the terminal (type ? for help) or, with --browser, in your browser."""
     from asobiba.arena.person import Person, Quit, play_person
     from asobiba.arena.secret import Secret
     from asobiba.arena.trust import Trust, make_player
@@ -511,17 +525,20 @@ def _seat(ruleset: Ruleset, text: str) -> int:
 
 def replay(
     game: GameName,
-    number: Annotated[str, typer.Argument(help="Its number in the store, or its key.")],
+    number: Annotated[str, typer.Argument(help="Number of the match in the store, or its key.")],
     store: StorePlace = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .gif, .mp4, .svg (last position), .txt or .json file.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write: .gif, .mp4, .svg (last position), .txt or .json."),
     ] = None,
-    seat: Annotated[int | None, typer.Option(min=1, help="Show what this seat knew.  [default: everything]")] = None,
+    seat: Annotated[
+        int | None, typer.Option(min=1, help="Show only what the player of this seat knew.  [default: everything]")
+    ] = None,
     fps: Annotated[
-        float | None, typer.Option(min=0.1, help="Pictures per second of a film.  [default: the game's own]")
+        float | None, typer.Option(min=0.1, help="Frames per second of a film.  [default: the game's own]")
     ] = None,
 ) -> None:
-    """Plays a match on record again: as text, film or picture; or writes it as JSON, for the JavaScript package."""
+    """Replays a recorded match as text, film or picture, or writes it as JSON for the JavaScript package."""
     import json
 
     from asobiba.arena.show import record_json, replay_text, save_film

@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 @league.command("test")
 def league_test(
     game: GameName,
-    a: Annotated[str, typer.Argument(help="The agent that may be better.")],
-    b: Annotated[str, typer.Argument(help="The one that it is compared with.")],
-    elo0: Annotated[float, typer.Option(help="The first hypothesis: A stands so far above B.")] = 0.0,
-    elo1: Annotated[float, typer.Option(help="The second hypothesis.")] = 20.0,
-    alpha: Annotated[float, typer.Option(help="Probability to accept the second though the first is true.")] = 0.05,
-    beta: Annotated[float, typer.Option(help="The other way round.")] = 0.05,
-    games: Annotated[int, typer.Option("--games", "-n", min=2, help="At most so many.")] = 20_000,
+    a: Annotated[str, typer.Argument(help="The agent that is claimed to be better.")],
+    b: Annotated[str, typer.Argument(help="The agent that it is compared with.")],
+    elo0: Annotated[float, typer.Option(help="Elo difference A - B under the first hypothesis.")] = 0.0,
+    elo1: Annotated[float, typer.Option(help="Elo difference A - B under the second hypothesis.")] = 20.0,
+    alpha: Annotated[
+        float, typer.Option(help="Probability of accepting the second hypothesis when the first is true.")
+    ] = 0.05,
+    beta: Annotated[
+        float, typer.Option(help="Probability of accepting the first hypothesis when the second is true.")
+    ] = 0.05,
+    games: Annotated[int, typer.Option("--games", "-n", min=2, help="Most games that are played.")] = 20_000,
     seed: PublicSeed = None,
     param: Parameters = None,
     jobs: Jobs = None,
@@ -78,8 +82,12 @@ def league_test(
 def league_submit(
     game: GameName,
     file: Annotated[str, typer.Argument(help="A strategy (.py, .yaml), a policy (.safetensors, .zip), or a program.")],
-    games: Annotated[int, typer.Option("--games", "-n", min=2, help="Against each opponent, seats swapped.")] = 20,
-    opponents: Annotated[int, typer.Option(min=0, help="Of the league, after the reference agents.")] = 100,
+    games: Annotated[
+        int, typer.Option("--games", "-n", min=2, help="Games against each opponent; seats are swapped.")
+    ] = 20,
+    opponents: Annotated[
+        int, typer.Option(min=0, help="Number of opponents from the league, after the reference agents.")
+    ] = 100,
     seed: PublicSeed = None,
     param: Parameters = None,
     store: StorePlace = None,
@@ -89,7 +97,7 @@ def league_submit(
     executor: ExecutorName = "local",
     ray_address: RayAddress = None,
 ) -> None:
-    """Enters an agent: checked, played against the reference agents at once, with its place."""
+    """Submits an agent: checks it, plays it against the reference agents and shows its place."""
     from asobiba.arena.secret import Secret
     from asobiba.arena.standings import shown_names
     from asobiba.arena.submit import agent_text, submit
@@ -116,9 +124,11 @@ def league_submit(
 @league.command("swiss")
 def league_swiss(
     game: GameName,
-    agents: Annotated[str | None, typer.Option(help="Instead of all agents: these, separated by spaces.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="How often everybody plays.")] = 5,
-    games: Annotated[int, typer.Option("--games", "-n", min=2, help="Of each meeting, seats swapped.")] = 10,
+    agents: Annotated[
+        str | None, typer.Option(help="Play only these agents: one quoted text, separated by spaces.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = 5,
+    games: Annotated[int, typer.Option("--games", "-n", min=2, help="Games of each pairing; seats are swapped.")] = 10,
     seed: PublicSeed = None,
     param: Parameters = None,
     store: StorePlace = None,
@@ -127,7 +137,7 @@ def league_swiss(
     trust: Trusted = None,
     wide: Wide = False,
 ) -> None:
-    """Plays a Swiss tournament: in every round those of about equal points meet. It goes on where it stopped."""
+    """Plays a Swiss tournament: agents of similar score meet in each round. It resumes where it stopped."""
     from asobiba.arena.league import check_agents, league_agents, play_missing
     from asobiba.arena.secret import Secret
     from asobiba.arena.standings import standings
@@ -152,13 +162,13 @@ def league_swiss(
 
 @league.command("simulate")
 def league_simulate(
-    agents: Annotated[int, typer.Option(min=2, max=100_000, help="Simulated agents.")] = 1000,
-    games: Annotated[int, typer.Option("--games", "-n", min=2, help="That each plays in the mean.")] = 100,
-    schedule: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the simulation.")] = 0,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A picture: .svg, .png or .pdf.")] = None,
+    agents: Annotated[int, typer.Option(min=2, max=100_000, help="Number of simulated agents.")] = 1000,
+    games: Annotated[int, typer.Option("--games", "-n", min=2, help="Mean number of games of each agent.")] = 100,
+    schedule: Annotated[list[str] | None, typer.Option(help="Simulate only this schedule; may be repeated.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")] = None,
 ) -> None:
-    """Speed at which each schedule finds the true order: rank correlation against games played, for simulated agents."""
+    """Compares schedules on simulated agents: rank correlation with the true order, by games played."""
     from rich.table import Table
 
     from asobiba.arena.lists import console
@@ -178,7 +188,7 @@ def league_simulate(
 
 @league.command("cycles")
 def league_cycles(game: GameName, param: Parameters = None, store: StorePlace = None) -> None:
-    """Shows who beats whom in a circle, and alpha-Rank's view of the league."""
+    """Shows cycles, in which each agent beats the next, and the alpha-Rank of the league."""
     from asobiba.arena.cycles import find_cycles
     from asobiba.core.answers import printable
 
@@ -196,7 +206,7 @@ def league_cycles(game: GameName, param: Parameters = None, store: StorePlace = 
 
 @league.command("skill")
 def league_skill(game: GameName, param: Parameters = None, store: StorePlace = None) -> None:
-    """Rates by OpenSkill, for games of more than two seats and of teams."""
+    """Rates agents with OpenSkill, for games of more than two seats and of teams."""
     from rich.table import Table
 
     from asobiba.arena.lists import console, plain

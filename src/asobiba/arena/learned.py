@@ -61,7 +61,12 @@ def comparisons(root: Path) -> Iterator[Comparison]:
             continue
         learned, classical = best["learned"], best["classical"]
         usual = json.loads(json.dumps(played.parameters))  # with lists instead of tuples
-        changed = [f"{k}={v}" for k, v in results["parameters"].items() if v != usual[k]]
+        usual["opening_plies"] = 0
+        changed = [
+            f"{v} random plies" if k == "opening_plies" else f"{k}={v}"
+            for k, v in results["parameters"].items()
+            if v != usual[k]
+        ]
         both = learned["agent"], classical["agent"]
         pairing = next((p for p in results["pairings"] if (p["agent"], p["opponent"]) == both), None)
         title = played.title + (f" ({', '.join(changed)})" if changed else "")

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 def compile_games(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[GAME]...", help="The games; all without.")] = None,
-    agents: Annotated[bool, typer.Option(help="Their agents too.")] = True,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[GAME]...", help="Games to compile; all games if none is given.")
+    ] = None,
+    agents: Annotated[bool, typer.Option(help="Compile their agents too.")] = True,
 ) -> None:
-    """Compiles games and their agents ahead of time, so that the first of each starts at once.
+    """Compiles games and their agents ahead of time, so that the first game starts at once.
 
     Run it after installing, in a container's recipe, or before a league's workers start. What is compiled already is
     loaded. The code is kept in ASOBIBA_CACHE_DIR, or the user's cache folder; it serves this kind of processor, and these

@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +30,10 @@ from asobiba.core.symbols import keeps_layouts_apart
 from asobiba.core.targets import wait_without_spinning
 
 _BLOCK = re.compile(r"^# bind:.*?\n(.*?)^# end of bind\n", re.M | re.S)
+
+
+_IMPORTING = RLock()
+"""Held while a generated module is imported: another thread would find it half executed."""
 
 
 def bind_module(
@@ -79,6 +84,11 @@ def load_generated(label: str, functions: Iterable[Any], source: str) -> ModuleT
     The digest is that of `functions` (and all that they reach) and of `source`, which imports them.
     """
     tag = machine_code_identity(functions, source)
+    with _IMPORTING:
+        return _imported(label, tag, source)
+
+
+def _imported(label: str, tag: str, source: str) -> ModuleType:
     name = f"asobiba_generated.{label}_{tag}"
     if name in sys.modules:
         return sys.modules[name]

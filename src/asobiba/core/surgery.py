@@ -9,9 +9,11 @@ and the output is the same to the byte: `asobiba.core.targets` uses plain Numba 
 from __future__ import annotations
 
 import gc
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 from numba import njit
@@ -19,20 +21,28 @@ from numba.core import ir as numba_ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeParforLowering
+from numba.core.types.functions import BaseFunction
 from numba.core.untyped_passes import InlineInlinables
 
 from asobiba.core.symbols import LayoutCompiler
 
 _DEPTH, _THRESHOLDS = [0], [gc.get_threshold()]
+_call_type: Any = BaseFunction.get_call_type
+_option_values = TargetConfig.values
+_OPERATORS = frozenset(one for one in vars(operator).values() if callable(one))
 
 
 @contextmanager
-def _fewer_collections() -> Iterator[None]:
-    """Lets Python's garbage collector run rarely while compiling; it took a tenth of the time and found little."""
+def _quickly() -> Iterator[None]:
+    """Remembers the types of operators while compiling, and lets Python's garbage collector run rarely: it took a tenth
+    of the time and found little."""
     if _DEPTH[0] == 0:
         _THRESHOLDS[0] = gc.get_threshold()
         gc.set_threshold(200_000, 20, 50)
+        BaseFunction.get_call_type = _remembered_call_type  # type: ignore[method-assign, assignment]
+        TargetConfig.values = _all_options  # type: ignore[method-assign]
     _DEPTH[0] += 1
     try:
         yield
@@ -40,13 +50,43 @@ def _fewer_collections() -> Iterator[None]:
         _DEPTH[0] -= 1
         if _DEPTH[0] == 0:
             gc.set_threshold(*_THRESHOLDS[0])
+            BaseFunction.get_call_type = _call_type  # type: ignore[method-assign]
+            TargetConfig.values = _option_values  # type: ignore[method-assign]
+
+
+@cache
+def _defaults(kind: type[TargetConfig]) -> dict[str, Any]:
+    return {name: option.default for name, option in kind.options.items()}
+
+
+def _all_options(options: TargetConfig) -> dict[str, Any]:
+    """What Numba's method gives, option by option; options are compared tens of thousands of times."""
+    return {**_defaults(type(options)), **options._values}
+
+
+def _remembered_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of an operator, looked for once for each types of its arguments.
+
+    Numba tries all of its implementations wherever an operator stands, a quarter of the time that the rules of a game
+    took to compile. What is written in Python (`overload`) hangs on the caller's options, and is not remembered.
+    """
+    if kws or function.typing_key not in _OPERATORS:
+        return _call_type(function, context, args, kws)
+    known = function.__dict__.setdefault("_asobiba_signatures", {})
+    key = context, *args
+    signature = known.get(key)
+    if signature is None:
+        signature = _call_type(function, context, args, kws)
+        if not any(signature.args in getattr(one, "_compiled_overloads", ()) for one in function.templates):
+            known[key] = signature
+    return signature
 
 
 class WholeCompiler(LayoutCompiler):
     """Compiles functions that Python calls; the body of a `prange` becomes a part of its function."""
 
     def compile_extra(self, func: Any) -> Any:
-        with _fewer_collections():
+        with _quickly():
             return super().compile_extra(func)
 
     def define_pipelines(self) -> Any:

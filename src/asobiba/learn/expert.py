@@ -1,7 +1,7 @@
 """Learning by search (expert iteration): a network guides a search, and learns from its results.
 
-Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`), PyTorch computes the gradients; they take turns on the
-same cores. A position's targets are the search's improved policy, and the mean of the game's result and the search's
+Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`), with PyTorch for the network's answers to many games
+at once; between rounds of it PyTorch computes the gradients. A position's targets are the search's improved policy, and the mean of the game's result and the search's
 value. Each time a position is used it is transformed by one of the game's symmetries, drawn at random.
 
 Source: Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Silver et al., "Mastering the game of
@@ -130,7 +130,7 @@ class Expert:
         self.self_play = SelfPlay(
             self.ruleset, self.network(), games=config["games"], simulations=config["simulations"],
             threads=config["threads"], length=min(config["length"], self.ruleset.max_steps),
-            openings=config["openings"], considered=config["considered"],
+            openings=config["openings"], considered=config["considered"], together=config["together"],
         )  # fmt: skip
 
     def _rate(self, done: int) -> float:
@@ -142,11 +142,18 @@ class Expert:
         tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
         return network_of("asobiba.learn.networks:DensePolicy", {}, tensors)
 
+    @torch.no_grad()
+    def _evaluate(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        logits, features = self.policy.mlp_extractor(torch.from_numpy(observations).float())
+        return logits.numpy(), self.policy.value_net(features)[:, 0].numpy()
+
     def play_and_learn(self) -> dict[str, float]:
         """One round; returns its figures."""
         begun, config = time.perf_counter(), self.config
         seed = ((config["seed"] & 0xFFFFFFFF) << 32) + self.round * config["games"]
-        games = self.self_play.play(self.network(), seed)
+        torch.set_num_threads(1)  # each thread of self-play calls it
+        games = self.self_play.play(self._evaluate, seed)
+        torch.set_num_threads(config["threads"])
         moves = self.window.add(games, config["result_share"])
         played = time.perf_counter()
         generator = np.random.Generator(np.random.Philox(key=[config["seed"], self.round]))
@@ -224,7 +231,8 @@ def train(
 
     The folder then holds `policy.safetensors` (agents: `net_uct:policy=FILE`, and `sb3:FILE` without a search),
     `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (one line per round). A stopped run resumes from
-    its last checkpoint and ends as if it had never stopped. Ctrl-C saves a checkpoint and raises `Interrupted`.
+    its last checkpoint and ends as if it had never stopped. Ctrl-C raises `Interrupted`; rounds since the last checkpoint are
+    played again.
 
     Args:
         game: the game to train on.
@@ -238,7 +246,7 @@ def train(
 
     Raises:
         RunFolderError: if the folder holds a run of another configuration.
-        Interrupted: after Ctrl-C, when the checkpoint is saved.
+        Interrupted: after Ctrl-C.
     """
     from asobiba.learn.training import _claim, _numbers_fixed, versions
 

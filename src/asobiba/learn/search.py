@@ -3,14 +3,18 @@
 `NetSearch` searches one position; `SelfPlay` plays whole games of self-play in compiled code, from which a network
 learns (`asobiba.learn.expert`). The loops are `search_loops`, compiled together with a game's kernels.
 
-A tree evaluates its leaves itself, one at a time: a small network over a sparse board costs a few microseconds, less
-than passing positions to a library in batches.
+`NetSearch` evaluates one position after the other in compiled code: a small network over a sparse board costs a few
+microseconds, less than a call of a library. `SelfPlay` searches for many games side by side, and the network answers one
+position of each at once, which a library for matrices does faster.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from types import ModuleType
 from typing import NamedTuple
 
@@ -36,6 +40,11 @@ _ROW = record_dtype(
 _OPTIONS = record_dtype(
     [(name, np.float64) for name in ("scale", "begin", "noise", "exploration", "urgency")] + [("puct", np.int64)]
 )
+_SLOT = record_dtype(
+    [(name, np.int64) for name in ("game", "moves", "simulations", "node", "depth", "waiting", "asked")]
+)
+"""A game of self-play under way: its number, moves made, simulations of the move under way, the node that is evaluated
+and its depth, whether it waits for the network, and whether the search of a move has begun."""
 _SELF_PLAY = 7
 """The stream of random numbers that self-play draws noise and openings from."""
 
@@ -129,22 +138,22 @@ def require_fitting(ruleset: Ruleset, inputs: int, actions: int) -> None:
         )
 
 
-def _make_trees(ruleset: Ruleset, network: Network, threads: int, simulations: int) -> Trees:
+def _make_trees(ruleset: Ruleset, network: Network, trees: int, simulations: int) -> Trees:
     require_fitting(ruleset, network.inputs, network.actions)
     actions, nodes = ruleset.num_actions, simulations + 1
     widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
     return Trees(
-        nodes=np.zeros((threads, nodes), _NODE),
-        edges=np.zeros((threads, nodes * actions), _EDGE),
-        rows=np.zeros((threads, actions), _ROW),
-        path=np.zeros((threads, nodes), np.int64),
-        taken=np.zeros((threads, nodes), np.int64),
-        node_count=np.zeros(threads, np.int64),
-        used=np.zeros(threads, np.int64),
-        observation=np.zeros((threads, ruleset.observation_size), ruleset.observation_space.dtype),
-        mask=np.zeros((threads, actions), np.int8),
-        scratch=np.zeros((threads, network.size + 16), np.float32),
-        active=np.zeros((threads, widest + 1), np.int64),
+        nodes=np.zeros((trees, nodes), _NODE),
+        edges=np.zeros((trees, nodes * actions), _EDGE),
+        rows=np.zeros((trees, actions), _ROW),
+        path=np.zeros((trees, nodes), np.int64),
+        taken=np.zeros((trees, nodes), np.int64),
+        node_count=np.zeros(trees, np.int64),
+        used=np.zeros(trees, np.int64),
+        observation=np.zeros((trees, ruleset.observation_size), ruleset.observation_space.dtype),
+        mask=np.zeros((trees, actions), np.int8),
+        scratch=np.zeros((1, network.size + 16), np.float32),
+        active=np.zeros((1, widest + 1), np.int64),
     )
 
 
@@ -247,6 +256,30 @@ class NetSearch:
         return dict(zip(edges["action"].tolist(), tried.tolist(), strict=True))
 
 
+Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Answers positions `(n, size)` with logits `(n, actions)` and values `(n,)` for the player to move, float32."""
+
+
+class _Table(NamedTuple):
+    """The games of one thread: a row for each."""
+
+    numbers: np.ndarray
+    trees: Trees
+    states: np.ndarray
+    free: np.ndarray
+    slots: np.ndarray
+    answers: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, ruleset: Ruleset, network: Network, numbers: np.ndarray, simulations: int) -> _Table:
+        """Room for the games of these numbers, and those that follow them."""
+        count = len(numbers)
+        return cls(
+            numbers, _make_trees(ruleset, network, count, simulations), ruleset.zeros(count), ruleset.zeros(count),
+            np.zeros(count, _SLOT), (np.zeros((count, ruleset.num_actions), np.float32), np.zeros(count, np.float32)),
+        )  # fmt: skip
+
+
 class SelfPlay:
     """Self-play games of a network, many in one call.
 
@@ -259,6 +292,7 @@ class SelfPlay:
         length: the most moves of a game.
         openings: a game begins with up to so many random plies, drawn for each game.
         considered: as in `NetSearch`.
+        together: the most games that are under way at once, on all threads.
     """
 
     def __init__(
@@ -272,13 +306,19 @@ class SelfPlay:
         length: int,
         openings: int,
         considered: int = 16,
+        together: int = 128,
     ):
         require_searchable(ruleset)
-        self.ruleset, self.threads, self.simulations, self.openings = ruleset, threads, simulations, openings
-        self._trees = _make_trees(ruleset, network, threads, simulations)
-        self._states, self._free = ruleset.zeros(threads), ruleset.zeros(threads)
+        self.ruleset, self.openings = ruleset, openings
         self._sequence = _sequences(considered, simulations)
         self._options = _make_options(1.0, False, 0.0)
+        slots = min(games, together)
+        ends = [slots * k // threads for k in range(threads + 1)]
+        self._count = slots
+        self._tables = [
+            _Table.of(ruleset, network, np.arange(first, last), simulations)
+            for first, last in pairwise(ends) if last > first
+        ]  # fmt: skip
         size, actions = ruleset.observation_size, ruleset.num_actions
         self.games = GamesPlayed(
             generators=np.zeros(games, SAMPLER),
@@ -292,24 +332,37 @@ class SelfPlay:
             lengths=np.zeros(games, np.int64),
         )
 
-    def play(self, network: Network, seed: int) -> GamesPlayed:
-        """Plays all games; game `i` has the seed `seed + i`. The next call overwrites the arrays."""
+    def play(self, network: Network | Evaluate, seed: int) -> GamesPlayed:
+        """Plays all games; game `i` has the seed `seed + i`. The next call overwrites the arrays.
+
+        Args:
+            network: evaluated in compiled code, so that the games are the same on every machine; or a function that
+                answers many positions at once, which every thread calls.
+            seed: of the games.
+        """
         seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
         self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
         self.games.generators["rng_counter"] = 0
-        _loops(self.ruleset.game).self_play(
-            threads=self.threads,
-            trees=self._trees,
-            net=_arrays(network),
-            states=self._states,
-            params=self.ruleset.params,
-            blank=self.ruleset.zeros(),
-            scratch=self._free,
-            sequence=self._sequence,
-            simulations=self.simulations,
-            options=self._options,
-            seeds=seeds,
-            openings=self.openings,
-            games=self.games,
-        )
+        loops = _loops(self.ruleset.game)
+        with ThreadPoolExecutor(len(self._tables)) as pool:
+            for done in [pool.submit(self._play, loops, table, network, seeds) for table in self._tables]:
+                done.result()
         return self.games
+
+    def _play(self, loops: ModuleType, table: _Table, network: Network | Evaluate, seeds: np.ndarray) -> None:
+        params, blank = self.ruleset.params, self.ruleset.zeros()
+        trees, slots, (logits, values) = table.trees, table.slots, table.answers
+        slots[:] = 0
+        slots["game"] = table.numbers
+        while True:
+            loops.wave(
+                trees, table.states, params, blank, table.free, self._sequence, self._options, seeds, self.openings, slots,
+                self._count, table.answers, self.games,
+            )  # fmt: skip
+            rows = np.flatnonzero(slots["waiting"])
+            if not len(rows):
+                return
+            if isinstance(network, Network):
+                loops.evaluate(trees, _arrays(network), rows, logits, values)
+            else:
+                logits[rows], values[rows] = network(trees.observation[rows])

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Trees(NamedTuple):
-    """Room for one tree per thread: in each array a thread has one row.
+    """Room for trees: in each array a tree has one row.
 
     Attributes:
         nodes, edges: the tree; the edges of a node stand side by side.
@@ -16,7 +16,7 @@ class Trees(NamedTuple):
         path, taken: nodes and edges of a simulation.
         node_count, used: numbers of nodes and edges in the tree.
         observation, mask: of one position.
-        scratch, active: room for the network.
+        scratch, active: room for the network, one row.
     """
 
     nodes: np.ndarray

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from numba import njit, prange
+from numba import njit
 from numpy import float32, float64, int64
 
 # bind: the rules of a game
@@ -24,7 +24,7 @@ from asobiba.core.elementary import exp, log
 from asobiba.core.laws import close_step, has_ended
 from asobiba.core.networks import forward
 from asobiba.core.random import random_below, random_legal, random_uniform, seed_record
-from asobiba.core.targets import CALLED, KERNEL, THREADED, part
+from asobiba.core.targets import CALLED, KERNEL, part
 from asobiba.learn.search_arrays import Net, Trees
 
 inner = part(**KERNEL)
@@ -46,15 +46,21 @@ def expand(tree, n, s, p, t):
     Returns the value for the player to move.
     """
     trees, net = tree
-    node = trees.nodes[t, n]
-    node.visits, node.total = 0, 0.0
-    node.mover = s.to_move
-    node.edges, node.first = 0, trees.used[t]
     observation, scratch = trees.observation[t], trees.scratch[t]
     observe(s, p, int64(s.to_move), observation)
     for k in range(observation.shape[0]):
         scratch[k] = observation[k]
     forward(net.layers, net.weights, scratch, trees.active[t])
+    return grow(trees, n, s, p, t, scratch[net.policy :], scratch[net.value])
+
+
+@inner
+def grow(trees, n, s, p, t, logits, value):
+    """Makes node `n` of the position, of which the network says `logits` and `value`; returns the value."""
+    node = trees.nodes[t, n]
+    node.visits, node.total = 0, 0.0
+    node.mover = s.to_move
+    node.edges, node.first = 0, trees.used[t]
     mask = trees.mask[t]
     legal(s, p, mask)
     at = int64(trees.used[t])
@@ -62,11 +68,11 @@ def expand(tree, n, s, p, t):
         if mask[action] != 0:
             edge = trees.edges[t, at]
             edge.action, edge.child = action, -1
-            edge.logit = scratch[net.policy + action]
+            edge.logit = logits[action]
             at += 1
     node.edges = at - trees.used[t]
     trees.used[t] = at
-    node.value = min(1.0, max(-1.0, float64(scratch[net.value])))  # the rewards of games between two
+    node.value = min(1.0, max(-1.0, float64(value)))  # the rewards of games between two
     return node.value
 
 
@@ -182,12 +188,12 @@ def choose_puct(trees, t, n, options):
 
 
 @inner
-def simulate(tree, t, s, p, first, options):
-    """One simulation: from the root over its edge `first` to a new node or an end of the game, and back.
+def descend(trees, t, s, p, first, options):
+    """Plays from the root over its edge `first` down to a new node, or to an end of the game.
 
-    `s` is a scratch record that holds the root's position; it is played on.
+    `s` is a scratch record that holds the root's position; it is played on. Returns the depth, the node, and whether
+    the network must evaluate it.
     """
-    trees = tree[0]
     path, taken = trees.path[t], trees.taken[t]
     depth, n, chosen = int64(0), int64(0), int64(first)
     while True:
@@ -202,22 +208,25 @@ def simulate(tree, t, s, p, first, options):
             edge.child = trees.node_count[t]
             trees.node_count[t] += 1
             n = int64(edge.child)
+            if not has_ended(s):
+                return depth, n, True
             new = trees.nodes[t, n]
-            if has_ended(s):
-                new.visits, new.total, new.edges, new.value = 0, 0.0, 0, 0.0
-                new.mover = mover
-                value = 0.0
-            else:
-                value = expand(tree, n, s, p, t)
-            break
+            new.visits, new.total, new.edges, new.value = 0, 0.0, 0, 0.0
+            new.mover = mover
+            return depth, n, False
         n = int64(edge.child)
         if trees.nodes[t, n].edges == 0:
-            value = 0.0
-            break
+            return depth, n, False
         if options.puct != 0:
             chosen = choose_puct(trees, t, n, options)
         else:
             chosen = choose_below(trees, t, n, options)
+
+
+@inner
+def back_up(trees, t, depth, n, value):
+    """Adds the value of the node `n`, at which a simulation ended, to all nodes on the way to it."""
+    path, taken = trees.path[t], trees.taken[t]
     leaf = trees.nodes[t, n]
     leaf.visits += 1
     leaf.total += value
@@ -233,6 +242,31 @@ def simulate(tree, t, s, p, first, options):
 
 
 @inner
+def draw_noise(trees, t, options, generator):
+    """Gumbel noise for the edges of the root; without it 0."""
+    row = trees.rows[t]
+    for k in range(trees.nodes[t, 0].edges):
+        row[k].noise = 0.0
+        if options.noise > 0:
+            row[k].noise = -options.noise * log(-log(1.0 - random_uniform(generator) * 0.9999999999999999))
+
+
+@inner
+def edge_to_play(trees, t, options):
+    """The edge of the root that the search has found."""
+    _, greatest = prepare(trees, t, 0)
+    if options.puct == 0:
+        return choose_root(trees, t, greatest, options)
+    row = trees.rows[t]
+    best, found = _LEAST, int64(0)
+    for k in range(trees.nodes[t, 0].edges):
+        score = row[k].visits + 0.5 * row[k].value + row[k].prior * 1e-6
+        if score > best:
+            best, found = score, int64(k)
+    return found
+
+
+@inner
 def search_one(tree, t, root, s, p, sequence, simulations, options, generator):
     """Searches from the record `root`; leaves the tree. Returns the edge to play.
 
@@ -242,29 +276,20 @@ def search_one(tree, t, root, s, p, sequence, simulations, options, generator):
     trees.node_count[t], trees.used[t] = 1, 0
     s[0] = root[0]
     expand(tree, 0, s[0], p, t)
-    edges = int64(trees.nodes[t, 0].edges)
-    row = trees.rows[t]
-    for k in range(edges):
-        row[k].noise = 0.0
-        if options.noise > 0:
-            row[k].noise = -options.noise * log(-log(1.0 - random_uniform(generator) * 0.9999999999999999))
-    considered = min(edges, sequence.shape[0] - 1)
+    draw_noise(trees, t, options, generator)
+    considered = min(int64(trees.nodes[t, 0].edges), sequence.shape[0] - 1)
     for k in range(simulations):
         s[0] = root[0]
         if options.puct != 0:
             chosen = choose_puct(trees, t, 0, options)
         else:
             chosen = choose_root(trees, t, sequence[considered, k], options)
-        simulate(tree, t, s[0], p, chosen, options)
-    _, greatest = prepare(trees, t, 0)
-    if options.puct != 0:
-        best, found = _LEAST, int64(0)
-        for k in range(edges):
-            score = row[k].visits + 0.5 * row[k].value + row[k].prior * 1e-6
-            if score > best:
-                best, found = score, int64(k)
-        return found
-    return choose_root(trees, t, greatest, options)
+        depth, n, open_ = descend(trees, t, s[0], p, chosen, options)
+        value = 0.0
+        if open_:
+            value = expand(tree, n, s[0], p, t)
+        back_up(trees, t, depth, n, value)
+    return edge_to_play(trees, t, options)
 
 
 @inner
@@ -323,71 +348,142 @@ def think(
     actions[0] = trees.edges[0, trees.nodes[0, 0].first + found].action
 
 
-@njit(**THREADED)
-def self_play(
-    threads, trees, net, states, params, blank, scratch, sequence, simulations, options, seeds, openings, games
-):
-    """Plays whole games against itself, the same for any number of threads.
+@njit(**CALLED)
+def wave(trees, states, params, blank, free, sequence, options, seeds, openings, slots, count, answers, games):
+    """Goes on with the game of every slot until it waits for the network, which answers all of them at once.
 
-    `games` are the arrays to fill, a row of `length` positions for each game.
+    A slot plays the games `slot.game`, `slot.game + count`, ... one after the other. `answers` are the logits `(slots,
+    actions)` and values `(slots,)` of the positions that were asked for; the next ones are in `trees.observation` where
+    `slots.waiting` is set.
     """
-    for thread in prange(threads):
-        for g in range(thread, seeds.shape[0], threads):
-            play_game(
-                t=thread,
-                g=g,
-                trees=trees,
-                net=net,
-                states=states,
-                params=params,
-                blank=blank,
-                scratch=scratch,
-                sequence=sequence,
-                simulations=simulations,
-                options=options,
-                seeds=seeds,
-                openings=openings,
-                games=games,
-            )
+    for t in range(slots.shape[0]):
+        go_on(
+            t,
+            trees,
+            states,
+            params[0],
+            blank,
+            free,
+            sequence,
+            options[0],
+            seeds,
+            openings,
+            slots,
+            count,
+            answers,
+            games,
+        )
 
 
 @inner
-def play_game(t, g, trees, net, states, params, blank, scratch, sequence, simulations, options, seeds, openings, games):
-    p = params[0]
-    root = states[t : t + 1]
-    free = scratch[t : t + 1]
+def go_on(t, trees, states, p, blank, records, sequence, options, seeds, openings, slots, count, answers, games):
+    slot = slots[t]
+    root, free = states[t : t + 1], records[t : t + 1]
+    if slot.game >= seeds.shape[0]:
+        return
+    generator = games.generators[slot.game]
+    if slot.waiting != 0:
+        slot.waiting = 0
+        grow(trees, slot.node, free[0], p, t, answers[0][t], answers[1][t])
+        if slot.node == 0:
+            draw_noise(trees, t, options, generator)
+        else:
+            back_up(trees, t, slot.depth, slot.node, trees.nodes[t, slot.node].value)
+            slot.simulations += 1
+    else:
+        begin_game(root, p, blank, trees.mask[t], generator, seeds[slot.game], openings)
+        ask_root(trees, t, root, p, free, slot)
+        if slot.waiting != 0:
+            return
+    while slot.waiting == 0:
+        if slot.asked != 0 and slot.simulations < sequence.shape[1]:
+            considered = min(int64(trees.nodes[t, 0].edges), sequence.shape[0] - 1)
+            free[0] = root[0]
+            chosen = choose_root(trees, t, sequence[considered, slot.simulations], options)
+            depth, n, open_ = descend(trees, t, free[0], p, chosen, options)
+            slot.depth, slot.node = depth, n
+            if open_:
+                observe(free[0], p, int64(free[0].to_move), trees.observation[t])
+                slot.waiting = 1
+            else:
+                back_up(trees, t, depth, n, 0.0)
+                slot.simulations += 1
+            continue
+        if slot.asked != 0:
+            make_move(trees, t, root[0], p, options, slot, games)
+        if has_ended(root[0]) or slot.moves == games.movers.shape[1]:
+            end_game(games, slot.game, slot.moves)
+            slot.game += count
+            slot.moves, slot.asked = 0, 0
+            if slot.game >= seeds.shape[0]:
+                return
+            generator = games.generators[slot.game]
+            begin_game(root, p, blank, trees.mask[t], generator, seeds[slot.game], openings)
+        ask_root(trees, t, root, p, free, slot)
+
+
+@inner
+def begin_game(root, p, blank, mask, generator, seed, openings):
+    """Deals a game into the record `root` and plays its random opening."""
     root[0] = blank[0]
-    seed_record(root[0], seeds[g])
+    seed_record(root[0], seed)
     reset(root[0], p)
-    generator = games.generators[g]
-    mask = trees.mask[t]
     for _ in range(random_below(generator, openings + 1)):
         legal(root[0], p, mask)
         play(root[0], p, random_legal(generator, mask))
         if has_ended(root[0]):
             break
-    moves = int64(0)
-    tree = (trees, net)
-    while not has_ended(root[0]) and moves < games.movers.shape[1]:
-        s = root[0]
-        found = search_one(tree, t, root, free, p, sequence, simulations, options[0], generator)
-        observation = trees.observation[t]
-        observe(s, p, int64(s.to_move), observation)
-        games.observations[g, moves] = observation
-        legal(s, p, mask)
-        games.masks[g, moves] = mask
-        write_policy(trees, t, options[0], games.policies[g, moves])
-        games.movers[g, moves] = s.to_move
-        top = trees.nodes[t, 0]
-        games.values[g, moves] = (top.total + top.value) / (top.visits + 1)
-        play(s, p, trees.edges[t, top.first + found].action)
-        games.rewards[g, moves] = s.rewards[games.movers[g, moves]]
-        moves += 1
+
+
+@inner
+def ask_root(trees, t, root, p, free, slot):
+    """Begins the search of a move, where the game goes on."""
+    slot.simulations, slot.node, slot.depth = 0, 0, 0
+    slot.asked = 0
+    if not has_ended(root[0]):
+        trees.node_count[t], trees.used[t] = 1, 0
+        free[0] = root[0]
+        observe(root[0], p, int64(root[0].to_move), trees.observation[t])
+        slot.waiting, slot.asked = 1, 1
+
+
+@inner
+def make_move(trees, t, s, p, options, slot, games):
+    """Plays the move that the search has found, and notes position, policy and value."""
+    g, k = slot.game, slot.moves
+    found = edge_to_play(trees, t, options)
+    observe(s, p, int64(s.to_move), games.observations[g, k])
+    legal(s, p, games.masks[g, k])
+    write_policy(trees, t, options, games.policies[g, k])
+    games.movers[g, k] = s.to_move
+    top = trees.nodes[t, 0]
+    games.values[g, k] = (top.total + top.value) / (top.visits + 1)
+    play(s, p, trees.edges[t, top.first + found].action)
+    games.rewards[g, k] = s.rewards[games.movers[g, k]]
+    slot.moves += 1
+
+
+@inner
+def end_game(games, g, moves):
+    """Notes the length of a game and, for each position, the return of the rest of it for the player who was to move."""
     games.lengths[g] = moves
-    # Return of the rest of the game, for the player who was to move.
     back = 0.0
     for k in range(moves - 1, -1, -1):
         if k < moves - 1 and games.movers[g, k] != games.movers[g, k + 1]:
             back = -back
         back += games.rewards[g, k]
         games.results[g, k] = back
+
+
+@njit(**CALLED)
+def evaluate(trees, net, rows, logits, values):
+    """The network's answers to the positions of these rows of `trees.observation`, one after the other."""
+    scratch = trees.scratch[0]
+    for k in range(rows.shape[0]):
+        t = rows[k]
+        for i in range(trees.observation.shape[1]):
+            scratch[i] = trees.observation[t, i]
+        forward(net.layers, net.weights, scratch, trees.active[0])
+        for i in range(logits.shape[1]):
+            logits[t, i] = scratch[net.policy + i]
+        values[t] = scratch[net.value]

@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 def wasm(
     games: Annotated[
         list[str] | None,
-        typer.Argument(metavar="GAME...", help="Games, as `asobiba games` lists them.", show_default=False),
+        typer.Argument(metavar="GAME...", help="Games, as listed by `asobiba games`.", show_default=False),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the package.")] = Path("asobiba-wasm"),
-    everything: Annotated[bool, typer.Option("--all", help="All games.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the package.")] = Path("asobiba-wasm"),
+    everything: Annotated[bool, typer.Option("--all", help="Write all games.")] = False,
     agents: Annotated[
         str | None,
         typer.Option(
-            metavar="'NAME[:KEY=VALUE,...] ...'", help="Agents, separated by spaces.  [default: all that can]"
+            metavar="'NAME[:KEY=VALUE,...] ...'",
+            help="Agents to include, separated by spaces.  [default: all that compile]",
         ),
     ] = None,
     variants: Annotated[
         str,
         typer.Option(
-            metavar="'NAME ...'", help="Which of the game's named variants beside its defaults: all, none, or names."
+            metavar="'NAME ...'",
+            help="Named variants of the game to include beside its defaults: all, none, or their names.",
         ),
     ] = "all",
     param: Parameters = None,
