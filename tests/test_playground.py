@@ -16,7 +16,10 @@ from playground_tools import DESK, PHONE, Visitor, chromium, served
 
 from asobiba import game
 from asobiba.api.scene import ACTION, ENDING, SPOT, Pen, number_text
-from asobiba.arena.match import agent_seed
+from asobiba.arena.match import Match, agent_seed
+from asobiba.arena.playing import play_match
+from asobiba.arena.show import record_json
+from asobiba.arena.store import Store
 from asobiba.core import Ruleset, make_agent
 from asobiba.core.states import agent_views, is_over, legal_actions, new_state, step, view_of
 from asobiba.targets.playground.build import drawn_games, write_site
@@ -201,6 +204,27 @@ def test_it_goes_on_without_the_server_and_can_be_watched(browser, address):
     visitor.open(game=QUICK, seat="watch", agent=OPPONENT, other="random", seed=5)
     assert visitor.page.get_attribute("body", "data-state") == "over"
     assert not visitor.errors
+    visitor.close()
+
+
+def test_a_match_of_a_league_is_replayed_and_a_changed_one_is_not(browser, site, address, tmp_path):
+    ruleset = game(QUICK).ruleset()
+    played = Match.of(ruleset, [OPPONENT, "random"], 3)
+    with Store(tmp_path / "league.sqlite") as store:
+        store.write([play_match(played, [make_agent(ruleset.game, text) for text in (OPPONENT, "random")])])
+        match = record_json(store.record(played.key))
+    (site / "match.json").write_text(json.dumps(match), encoding="utf-8")
+    (site / "changed.json").write_text(json.dumps({**match, "digest": "0" * 16}), encoding="utf-8")
+    visitor = Visitor(browser, address)
+    visitor.open(match="match.json")
+    assert f"the digest {match['digest']} is right" in visitor.page.inner_text("#error")
+    assert visitor.said().startswith("Position 0 of")
+    visitor.page.click("#latest")
+    assert visitor.page.inner_text("#status").startswith("The game is over")
+    assert played_back(ruleset, {**visitor.link(), "agent": "random", "seat": "0"})["terminated"]
+    visitor.page.goto("about:blank")
+    visitor.page.goto(f"{address}/index.html#match=changed.json")
+    visitor.page.wait_for_function("document.getElementById('error').textContent.includes('not 0000000000000000')")
     visitor.close()
 
 

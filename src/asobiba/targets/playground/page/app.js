@@ -451,7 +451,7 @@ async function show(match) {
   await offer({ variant: opened.variant, seat: "watch" });
   table?.worker?.terminate();
   sit(opened, null);
-  report(`Replayed: the digest ${match.digest} is right. ${(match.agents ?? []).join(" against ")}`);
+  report(`Replayed: the digest ${match.digest} is right. ${(match.seats ?? []).join(" against ")}.`);
   look(0);
   return manifest;
 }
@@ -466,7 +466,7 @@ async function arrive() {
   const known = games.some((one) => one.name === wanted.game);
   byId("game").value = known ? wanted.game : games[0].name;
   await offer(wanted);
-  byId("seed").value = /^[0-9]{1,15}$/.test(wanted.seed ?? "") ? wanted.seed : "0";
+  byId("seed").value = /^[0-9]{1,20}$/.test(wanted.seed ?? "") ? wanted.seed : "0";
   if (wanted.match) {
     const place = new URL(wanted.match, location.href);
     if (place.origin !== location.origin) throw new Error("a match is read from this site only");

@@ -29,7 +29,7 @@ export function readLink(fragment) {
 export class Table {
   static async open({ game, variant = "default", seed = 0 }) {
     const opened = await openGame(game);
-    return new Table(opened, await opened.make(variant), variant, Number(seed));
+    return new Table(opened, await opened.make(variant), variant, String(seed));
   }
 
   constructor(game, rules, variant, seed) {
