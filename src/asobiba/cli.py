@@ -32,6 +32,7 @@ _LATE = {
     "export": ("asobiba.learn.export_command", "export"),
     "enjoy": ("asobiba.learn.enjoy_command", "enjoy"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),
+    "playground": ("asobiba.targets.playground.commands", "playground"),
 }
 
 
