@@ -4,6 +4,7 @@
 # make bench  measures speed beside the peers that are installed
 # make pages  plays leagues and pages again that are older than their code
 # make docs   the site, in build/site: its tutorials are run, and a warning fails it
+# make playground   a site on which games are played in the page, in build/playground
 # make lint   what pre-commit checks
 # make lock   requirements.lock anew, with hashes; make sbom: which packages; make audit: their known vulnerabilities
 # make release  sdist and wheel in dist/, the same bytes each time, checked and played
@@ -25,10 +26,14 @@ unexport PYTHONDONTWRITEBYTECODE
 # Further options of the pages, such as PAGES=--list.
 PAGES ?=
 
-.PHONY: help demo test test-slow ptx bench pages docs docs-links lint lock sbom release audit format clean
+# Compiles every game and agent for WebAssembly, which takes long and is kept in the cache: apart from `make docs`.
+playground: $(VENV)/.dev
+	$(BIN)/asobiba playground --output build/playground
+
+.PHONY: help demo test test-slow ptx bench pages playground docs docs-links lint lock sbom release audit format clean
 
 help:
-	@sed -n 's/^# //p' Makefile | head -9
+	@sed -n 's/^# //p' Makefile | head -10
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("asobiba needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else None'

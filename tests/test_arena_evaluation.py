@@ -71,6 +71,26 @@ def test_games_side_by_side_are_those_played_one_after_another(nim):
     assert told(side_by_side) == told(slowly)
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_the_first_decision_compiles_outside_the_clock(nim, together):
+    class Counting(Greedy):
+        asked = 0
+
+        def act(self, view, legal):
+            self.asked += 1
+            return super().act(view, legal)
+
+    class Together(Counting):
+        def act_batch(self, views, legal):
+            return np.array([self.act(view, mask) for view, mask in zip(views, legal, strict=True)])
+
+    agent = Together() if together else Counting()
+    groups = play_groups(nim.opened(), agent, make_agent(nim.game, "bouton"), 6, 3)
+    counted = sum(game.decisions for group in groups for game in group)
+    assert counted > 6
+    assert agent.asked == counted + 1
+
+
 class OneByOne(Agent):
     """Asks another agent, but not for many games at once."""
 

@@ -312,8 +312,12 @@ def test_agents_in_order_of_strength():
     assert sum(contest(ruleset, ("uct:simulations=300", "random"), 8)) > 5
     assert sum(contest(ruleset, ("alpha_beta:depth=4,endgame=6", "random"), 6)) > 3
     assert sum(contest(ruleset, ("alpha_beta:depth=4,endgame=6", "greedy"), 6)) >= 0
-    wide = GAME.ruleset(holes=10)
-    assert sum(contest(wide, ("alpha_beta:depth=2", "random"), 4)) > 0
+
+
+@pytest.mark.slow
+def test_alpha_beta_plays_wide_boards():
+    """Its search is compiled for each board."""
+    assert sum(contest(GAME.ruleset(holes=10), ("alpha_beta:depth=2", "random"), 4)) > 0
 
 
 def test_agents_name_what_is_wrong():

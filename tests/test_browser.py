@@ -297,7 +297,8 @@ def test_moves_are_clicked_on_the_picture(name):
         assert len(moves) >= len(shown["moves"]) - 2  # `end` and `wait` have buttons alone
         paths = [tuple(move["path"]) for move in moves]
         assert len(set(paths)) == len(paths)
-        assert {name for path in paths for name in path} <= set(shown["targets"])
+        drawn = re.findall("data-name='([^']*)'", shown["svg"])
+        assert {name for path in paths for name in path} <= {*shown["targets"], *drawn}
         longer = [(a, b) for a in paths for b in paths if a != b and b[: len(a)] == a]
         assert not longer, "one move ends where another goes on"
         table.play(moves[len(moves) // 2]["action"])

@@ -191,7 +191,7 @@ def searcher():
     return Searcher(GOGO, nodes=3000, solve_root=4000)
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_forced_wins_are_found_and_proved_against_every_reply(searcher, every):
     wins = read_wins()
     assert len(wins) >= 50
@@ -328,8 +328,7 @@ def test_the_trained_policy_beats_the_weak_and_the_middle_reference():
 
     results = evaluate(make_agent(GAME, "ppo"), GOGO, ["weak", "middle"], 100, seed=3)
     for result in results:
-        if result.seat == "all":
-            assert result.low > 0.5, result
+        assert result.low > 0.5, result
 
 
 # --- the contest ----------------------------------------------------------------------------------------------------

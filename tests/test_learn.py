@@ -19,13 +19,14 @@ from typer.testing import CliRunner
 
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.api.seating import Seating
+from asobiba.arena.evaluation import Played, score_of, summary
 from asobiba.cli import app
 from asobiba.core import AsobibaError, agent_declarations, make_agent
 from asobiba.core.registry import game
 from asobiba.learn import kernels, own_files, reporting, training
 from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
 from asobiba.learn.config import ConfigError, load_config, read_settings
-from asobiba.learn.evaluation import evaluate, summarise
+from asobiba.learn.evaluation import evaluate
 from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.networks import BoardNetwork
 from asobiba.learn.policy_file import PolicyFile, save_policy
@@ -71,7 +72,7 @@ def test_a_run_leaves_policy_configuration_record_and_curves(straight):
         "curve.svg",
         "tensorboard",
     } <= names
-    assert [r.seat for r in results] == [*game("toy_nim").players, "all"]
+    assert [seat.seat for result in results for seat in result.seats] == list(game("toy_nim").players)
     assert len((folder / "curve.csv").read_text().splitlines()) == 2
     assert list((folder / "tensorboard").rglob("events*"))
     again = load_config(game("toy_nim"), folder / "config.yml")  # the run's own settings make it again
@@ -148,6 +149,7 @@ def test_training_beats_random_play(tmp_path):
         total_steps=16384, num_envs=64, learner={"n_steps": 32, "batch_size": 256, "learning_rate": 2e-3}
     )
     config["evaluation"]["games"] = 400
+    config["openings"]["plies"] = 0  # of so small a game openings leave little
     results = training.train(game("toy_nim"), config, tmp_path, progress=False)
     assert results[-1].low > 0.55
 
@@ -409,32 +411,49 @@ def test_imitation_knows_memories_in_games_of_one_player_only(tmp_path):
         imitate(None, game("toy_nim").ruleset(), config, tmp_path)
 
 
+def game_of(gain, identity):
+    return Played(gain, identity, 5, 0.0, 3)
+
+
 def test_intervals_of_an_evaluation():
-    result = summarise("x", "all", [1] * 60 + [-1] * 40)
-    # Jeffreys' interval of 60 in 100, from Brown, Cai and DasGupta's definition: quantiles of Beta(60.5, 40.5).
-    assert result.score == 0.6
-    assert (round(result.low, 3), round(result.high, 3)) == (0.502, 0.692)
-    assert summarise("x", "all", [1] * 10).high == 1.0
+    """Groups that repeat another tell nothing new, and the group is the unit."""
+    ruleset = game("toy_nim").ruleset()
+    single = [(game_of(1.0 if k < 60 else -1.0, k),) for k in range(100)]
+    # Wilson's interval of 60 in 100 is 0.502 to 0.691 (Brown, Cai and DasGupta 2001); with Student's quantile it is wider.
+    low, high = score_of(single).interval()
+    assert (round(low, 2), round(high, 2)) == (0.50, 0.69)
+    assert score_of(single + single).interval() == pytest.approx((low, high))
+    drawn = summary("x", "y", ruleset, [(game_of(0.0, 1), game_of(0.0, 2))] * 200)  # two games, played 200 times
+    assert (drawn.games, drawn.distinct, drawn.draws, drawn.score) == (400, 2, 400, 0.5)
+    assert drawn.high - drawn.low > 0.5
+    pairs = [(game_of(1.0, 2 * k), game_of(-1.0, 2 * k + 1)) for k in range(50)]  # the first player always wins
+    found = summary("x", "y", ruleset, pairs)
+    assert [(seat.seat, seat.score) for seat in found.seats] == [("first", 1.0), ("second", 0.0)]
+    assert found.seats[0].low > 0.9
+    low, high = score_of([(one,) for pair in pairs for one in pair]).interval()
+    assert found.high - found.low < 0.5 * (high - low)  # since each pair is shared
 
 
-def test_an_evaluation_plays_every_seat():
-    class Sure(PolicyAgent):
-        def __init__(self):
-            super().__init__(None, "first legal")
+def test_enjoy_shows_games_of_a_run(straight, tmp_path):
+    found = CliRunner().invoke(app, ["enjoy", str(straight[0]), "-n", "2", "--seed", "4"])
+    assert found.exit_code == 0, found.output
+    assert found.output.count("opening_plies=2") == 2
+    assert "random - sb3:" in found.output  # the second game from the other seat
+    stray = tmp_path / "policy.safetensors"
+    shutil.copyfile(straight[0] / "policy.safetensors", stray)
+    assert "give --game" in str(CliRunner().invoke(app, ["enjoy", str(stray)]).exception)
+    assert CliRunner().invoke(app, ["enjoy", str(stray), "--game", "toy_nim"]).exit_code == 0
 
-        def prepare(self, ruleset):
-            pass
 
-        def reset(self, ruleset, seat, seed):
-            pass
-
-        def choose(self, observations, legal):
-            return (legal != 0).argmax(1)
-
+def test_an_evaluation_plays_every_seat(straight):
     nim = game("toy_nim")
-    results = evaluate(Sure(), nim.ruleset(), ["random"], 500, 0)
-    assert [r.games for r in results] == [250, 250, 500]
-    assert results[2].wins == results[0].wins + results[1].wins
+    agent = PolicyAgent(load_policy(straight[0] / "policy.safetensors"))
+    (result,) = evaluate(agent, nim.ruleset(), ["random"], 500, 0)
+    assert result.opening_plies == nim.ruleset().usual_opening
+    assert [seat.games for seat in result.seats] == [250, 250]
+    assert result.games == 500
+    assert result.wins == sum(seat.wins for seat in result.seats)
+    assert 0 <= result.illegal <= 1
     assert "random" in agent_declarations(nim)
 
 

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.api.seating import Seating
+from asobiba.arena.evaluation import play_groups
 from asobiba.baselines.mini4wd.export import IntegerPolicy, integer_policy
 from asobiba.baselines.mini4wd.generalise import environments, new_learner
 from asobiba.baselines.mini4wd.learned import POLICY
@@ -35,7 +36,6 @@ from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransp
 from asobiba.learn import training
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.config import load_config
-from asobiba.learn.evaluation import episode_returns
 from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.memory import RememberingVecEnv
 from asobiba.learn.policy_file import load_policy
@@ -295,7 +295,7 @@ def test_a_policy_with_a_memory_plays_one_game_and_many(policy):
     # In a batch as alone: what `asobiba train` evaluates is what the agent does.
     ruleset = wide_rules(policy)
     player = PolicyAgent(policy)
-    many = episode_returns(player, ruleset, "random", 0, 4, 11)
+    many = [game.gain for (game,) in play_groups(ruleset, player, None, 4, 11)]
     driver, returns = make_agent(GAME, "ppo"), []
     for i in range(4):
         driver.reset(ruleset, 0, 0)

@@ -247,7 +247,8 @@ def one_end(
     for column in ("opponent", "score, 95 % interval", "without the hammer", "with it", "ends"):
         table.add_column(column)
     for opponent in against.split():
-        without, with_it, both = over_single_ends(player, opponent, ends, seed)
+        both = over_single_ends(player, opponent, ends, seed)
+        without, with_it = both.seats
         interval = f"{both.score:.1%} ({100 * both.low:.1f} to {100 * both.high:.1f})"
         table.add_row(opponent, interval, f"{without.score:.1%}", f"{with_it.score:.1%}", f"{both.games:,}")
     Console().print(table)

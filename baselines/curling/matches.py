@@ -13,7 +13,7 @@ from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import is_over, new_state, step, view_of
 
 if TYPE_CHECKING:
-    from asobiba.learn.evaluation import Evaluation
+    from asobiba.arena.evaluation import Evaluation
 
 
 @dataclass
@@ -127,16 +127,16 @@ def opening_points(
         yield int(state["total"][side] - state["total"][1 - side])
 
 
-def over_single_ends(player: str, opponent: str, ends: int, seed: int) -> list[Evaluation]:
-    """A player of the discrete game over single ends from 0 : 0: without the hammer, with it, and both together.
+def over_single_ends(player: str, opponent: str, ends: int, seed: int) -> Evaluation:
+    """A player of the discrete game over single ends from 0 : 0: the scores of its seats are those without the hammer and with it.
 
     A won end counts 1, a blank one half. Needs the extra `sb3`.
     """
-    from asobiba.learn.evaluation import evaluate
+    from asobiba.arena.evaluation import evaluate
 
     ruleset = game("curling_discrete").ruleset(stop_after=1)
     agent: Any = make_agent(ruleset.game, player)
-    return evaluate(agent, ruleset, [opponent], ends, seed)
+    return evaluate(ruleset, (player, agent), (opponent, make_agent(ruleset.game, opponent)), ends, seed)
 
 
 def shots_of(

@@ -18,11 +18,12 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.callbacks import BaseCallback
 
 from asobiba.api.sb3 import SB3VecEnv
+from asobiba.arena.evaluation import Evaluation
 from asobiba.core import game
 from asobiba.core.errors import MissingExtra
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.config import load_config
-from asobiba.learn.evaluation import Evaluation, evaluate
+from asobiba.learn.evaluation import evaluate
 from asobiba.learn.training import versions
 
 SETTINGS: dict[str, Any] = {
@@ -57,7 +58,7 @@ class _Curve(BaseCallback):
             found = scores(model, self._ruleset, self._settings["against"], self._settings["games"] // 4, self._seed)
             with (self._folder / "curve.csv").open("a", encoding="utf-8", newline="") as file:
                 rows = csv.writer(file, lineterminator="\n")
-                for r in (result for result in found if result.seat == "all"):
+                for r in found:
                     figures = (f"{value:.4f}" for value in (r.score, r.low, r.high, r.mean_return))
                     rows.writerow([self.num_timesteps, r.opponent, *figures])
                     self._tell(f"{self.num_timesteps:,}: {r.score:.3f} against {r.opponent}")

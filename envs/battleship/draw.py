@@ -1,99 +1,237 @@
-"""Battleship as a picture: a sea chart per board, in SVG."""
+"""Battleship as a picture: a sea chart per board."""
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
 
 import numpy as np
 
+from asobiba.api.scene import (
+    ACTION,
+    ENDING,
+    SPOT,
+    Pen,
+    Table,
+    begin,
+    begin_words,
+    circle,
+    drawing,
+    line,
+    number,
+    place,
+    rectangle,
+    text,
+    word,
+)  # fmt: skip
 from asobiba.core import Ruleset
 from asobiba.core.states import legal_actions
-from asobiba.envs.battleship.notation import afloat_text
-from asobiba.envs.battleship.record import HIT, MISS
+from asobiba.envs.battleship.notation import names_of
+from asobiba.envs.battleship.record import HIT, MISS, SUNK_ONLY
 
-_CELL, _GAP, _TOP, _EDGE = 28, 48, 64, 36
+_CELL, _GAP, _TOP, _EDGE, _NARROWEST = 28, 48, 64, 36, 300
 _LETTER = 6  # width of a letter of the captions, at the widest average
-_SEA, _LINE, _TEXT, _SHIP, _SHIP_EDGE = "#dbe9f4", "#9db8cf", "#1d3347", "#5f7285", "#33424f"
-_HIT_COLOUR, _MISS_COLOUR, _LAST = "#c8342b", "#ffffff", "#f0a500"
+_INK = "#1d3347"
+_PLAYERS, _LINES, _LENGTHS = 0, 1, 2
+"""In the numbers of the drawing: the number of players, lines for the captions, then the letters of the ships' names."""
+TEXTS, STYLES = Table(), Table()
+_COLUMNS_AT = TEXTS("A")
+for _letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ":
+    TEXTS(_letter)
+_FLEET, _FLEET_OF, _SIDE, _SHOTS = (TEXTS(each) for each in ("Fleet", "Fleet of the ", " side", " - shots "))
+_SIDES_AT = TEXTS("first")
+TEXTS("second")
+_TOLD, _OF, _SHIPS, _NONE = (TEXTS(each) for each in ("afloat, as told: ", " of ", " ships", "none"))
+_OPEN, _CLOSE, _COMMA, _ACROSS, _DOWN = (TEXTS(each) for each in (" (", ")", ", ", " across", " down"))
+_BLANK, _SUNK, _SUNK_OF, _OUT = (
+    TEXTS(each) for each in (" ", "the whole fleet is sunk", "the whole fleet of the ", "no step is left")
+)
+_IS_SUNK = TEXTS(" side is sunk")
+_NAMES_AT = len(TEXTS)
+
+_PAPER, _SEA = STYLES("class='paper' fill='#f7fafc'"), STYLES("fill='#dbe9f4'")
+_SHIP, _GRID = STYLES("fill='#5f7285' stroke='#33424f' stroke-width='1.5'"), STYLES("stroke='#9db8cf'")
+_MISSED = STYLES("fill='#ffffff' stroke='#9db8cf' stroke-width='1.5'")
+_HIT_STYLE, _RING = STYLES("fill='#c8342b'"), STYLES("fill='none' stroke='#c8342b' stroke-width='2'")
+_LAST = STYLES("fill='none' stroke='#f0a500' stroke-width='3'")
+_TITLE = STYLES(f"class='ink' font-size='15' font-weight='bold' fill='{_INK}'")
+_MIDDLE, _END = (STYLES(f"class='ink' font-size='12' text-anchor='{each}' fill='{_INK}'") for each in ("middle", "end"))
+_SMALL = STYLES(f"class='ink' font-size='12' fill='{_INK}'")
 
 
-def _board(
-    ruleset: Ruleset,
-    left: int,
-    title: str,
-    places: list[tuple[int, int]],
-    marks: list[tuple[int, str]],
-    last: int | None,
-) -> str:
-    height, width = int(ruleset.params["height"][0]), int(ruleset.params["width"][0])
-    cells = height * width
-    out = [f'<text x="{left}" y="{_TOP - 32}" font-size="15" font-weight="bold">{title}</text>']
-    out.append(f'<rect x="{left}" y="{_TOP}" width="{width * _CELL}" height="{height * _CELL}" fill="{_SEA}"/>')
-    for place, size in places:
-        down, cell = divmod(place, cells)
-        row, column = divmod(cell, width)
-        w, h = (1, size) if down else (size, 1)
-        out.append(
-            f'<rect x="{left + column * _CELL + 3}" y="{_TOP + row * _CELL + 3}" width="{w * _CELL - 6}" '
-            f'height="{h * _CELL - 6}" rx="11" fill="{_SHIP}" stroke="{_SHIP_EDGE}" stroke-width="1.5"/>'
-        )
-    lines = [f"M{left + c * _CELL} {_TOP}v{height * _CELL}" for c in range(width + 1)]
-    lines += [f"M{left} {_TOP + r * _CELL}h{width * _CELL}" for r in range(height + 1)]
-    out.append(f'<path d="{"".join(lines)}" stroke="{_LINE}" fill="none"/>')
-    for column in range(width):
-        x = left + column * _CELL + _CELL // 2
-        out.append(f'<text x="{x}" y="{_TOP - 8}" text-anchor="middle">{chr(ord("A") + column)}</text>')
-    for row in range(height):
-        y = _TOP + row * _CELL + _CELL // 2 + 4
-        out.append(f'<text x="{left - 8}" y="{y}" text-anchor="end">{row + 1}</text>')
-    for cell, kind in marks:
-        row, column = divmod(cell, width)
-        x, y = left + column * _CELL + _CELL // 2, _TOP + row * _CELL + _CELL // 2
-        if kind == "miss":
-            out.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{_MISS_COLOUR}" stroke="{_LINE}" stroke-width="1.5"/>')
+def texts(ruleset: Ruleset) -> Sequence[str]:
+    """The texts, with the names of the fleet's ships."""
+    return [*TEXTS, *names_of(ruleset)]
+
+
+def data(ruleset: Ruleset) -> np.ndarray:
+    """The number of players, lines for the captions at their longest, and the lengths of the ships' names."""
+    lengths = [len(name) for name in names_of(ruleset)]
+    room = max(int(ruleset.params["width"][0]) * _CELL, _NARROWEST) // _LETTER
+    return np.array([ruleset.num_players, 1 + (17 + sum(lengths) + 6 * len(lengths)) // (room - 12), *lengths])
+
+
+@drawing
+def spots(s, p, d, action, out):
+    """A cell of the other's sea, or the two ends of a ship of the own fleet."""
+    mover = int(s.to_move)
+    cells, ship = int(p.cells), int(s.placed[mover])
+    if ship == p.sizes.shape[0]:
+        out[0, 0], out[1, 0] = 1, (1 - mover) * cells + action
+        return
+    cell = action % cells
+    end = cell + (int(p.sizes[ship]) - 1) * (int(p.width) if action >= cells else 1)
+    out[0, 0], out[1, 0], out[2, 0] = 2, mover * cells + cell, mover * cells + end
+
+
+@drawing
+def _cell(p, cell, out):
+    word(out, _COLUMNS_AT + cell % int(p.width))
+    number(out, cell // int(p.width) + 1)
+
+
+@drawing
+def tell(s, p, d, what, about, out):
+    begin_words(out)
+    cells = int(p.cells)
+    if what == SPOT:
+        word(out, _SIDES_AT + about // cells)
+        word(out, _BLANK)
+        _cell(p, about % cells, out)
+    elif what == ACTION:
+        ship = int(s.placed[max(int(s.to_move), 0)])
+        if ship == p.sizes.shape[0]:
+            _cell(p, about, out)
         else:
-            ring = f'<circle cx="{x}" cy="{y}" r="12" fill="none" stroke="{_HIT_COLOUR}" stroke-width="2"/>'
-            out.append((ring if kind == "sunk" else "") + f'<circle cx="{x}" cy="{y}" r="7" fill="{_HIT_COLOUR}"/>')
-    if last is not None:
-        row, column = divmod(last, width)
-        out.append(
-            f'<rect x="{left + column * _CELL + 1}" y="{_TOP + row * _CELL + 1}" width="{_CELL - 2}" '
-            f'height="{_CELL - 2}" fill="none" stroke="{_LAST}" stroke-width="3"/>'
-        )
-    return "".join(out)
+            word(out, _NAMES_AT + ship)
+            word(out, _BLANK)
+            _cell(p, about % cells, out)
+            word(out, _DOWN if about >= cells else _ACROSS)
+    elif what == ENDING:
+        if s.afloat[0] != 0 and s.afloat[1] != 0:
+            word(out, _OUT)
+        elif d[_PLAYERS] == 1:
+            word(out, _SUNK)
+        else:
+            word(out, _SUNK_OF)
+            word(out, _SIDES_AT + (0 if s.afloat[0] == 0 else 1))
+            word(out, _IS_SUNK)
 
 
-def _caption(ruleset: Ruleset, state: np.void, shooter: int, width: int) -> list[str]:
-    return textwrap.wrap(f"afloat, as told: {afloat_text(ruleset, state, shooter)}", width // _LETTER)
+@drawing
+def _afloat(s, p, d, shooter, left, top, wide, out):
+    """The ships that are afloat as the shooter was told, in as many lines as they need."""
+    ships, lines, room = p.sizes.shape[0], 1, wide // _LETTER - 17
+    text(out, _SMALL, left, top)
+    word(out, _TOLD)
+    count = 0
+    for ship in range(ships):
+        count += s.told_afloat[shooter, ship] != 0
+    if p.sunk == SUNK_ONLY:
+        number(out, count)
+        word(out, _OF)
+        number(out, ships)
+        word(out, _SHIPS)
+        return
+    if count == 0:
+        word(out, _NONE)
+    for ship in range(ships):
+        if s.told_afloat[shooter, ship]:
+            count -= 1
+            room -= int(d[_LENGTHS + ship]) + 6
+            if room < 0:
+                text(out, _SMALL, left, top + 14 * lines)
+                lines += 1
+                room = wide // _LETTER - int(d[_LENGTHS + ship]) - 6
+            word(out, _NAMES_AT + ship)
+            word(out, _OPEN)
+            number(out, p.sizes[ship])
+            word(out, _CLOSE)
+            if count:
+                word(out, _COMMA)
 
 
-def targets(ruleset: Ruleset) -> dict[str, tuple[float, float, float, float]]:
-    """The clickable cells of the boards, by the number of their owner and of the cell: x, y, width, height."""
-    width, cells = int(ruleset.params["width"][0]), int(ruleset.params["cells"][0])
-    board_width = max(width * _CELL, 300)
-    found: dict[str, tuple[float, float, float, float]] = {}
-    for index, owner in enumerate((1,) if ruleset.num_players == 1 else (0, 1)):
-        left = _EDGE + index * (board_width + _GAP)
-        for cell in range(cells):
-            row, column = divmod(cell, width)
-            found[f"{owner}-{cell}"] = (left + column * _CELL, _TOP + row * _CELL, _CELL, _CELL)
-    return found
+@drawing
+def _board(s, p, d, owner, left, seat, last, out):
+    """The sea of `owner` with the shots of the other side, and, for a viewer who knows it, the fleet."""
+    height, width, cells, shooter = int(p.height), int(p.width), int(p.cells), 1 - owner
+    text(out, _TITLE, left, _TOP - 32)
+    if d[_PLAYERS] == 1:
+        word(out, _FLEET)
+    else:
+        word(out, _FLEET_OF)
+        word(out, _SIDES_AT + owner)
+        word(out, _SIDE)
+    word(out, _SHOTS)
+    number(out, s.shots[shooter])
+    rectangle(out, _SEA, left, _TOP, width * _CELL, height * _CELL)
+    for ship in range(p.sizes.shape[0]):
+        at = int(s.places[owner, ship])
+        if at >= 0 and (seat < 0 or (seat == owner and d[_PLAYERS] > 1)):
+            size, down = int(p.sizes[ship]), at >= cells
+            rectangle(
+                out,
+                _SHIP,
+                left + at % cells % width * _CELL + 3,
+                _TOP + at % cells // width * _CELL + 3,
+                (1 if down else size) * _CELL - 6,
+                (size if down else 1) * _CELL - 6,
+                11,
+            )
+    for column in range(width + 1):
+        line(out, _GRID, left + column * _CELL, _TOP, left + column * _CELL, _TOP + height * _CELL)
+    for row in range(height + 1):
+        line(out, _GRID, left, _TOP + row * _CELL, left + width * _CELL, _TOP + row * _CELL)
+    for column in range(width):
+        text(out, _MIDDLE, left + column * _CELL + _CELL // 2, _TOP - 8)
+        word(out, _COLUMNS_AT + column)
+    for row in range(height):
+        text(out, _END, left - 8, _TOP + row * _CELL + _CELL // 2 + 4)
+        number(out, row + 1)
+    for cell in range(cells):
+        answer = int(s.answers[shooter, cell])
+        x, y = left + cell % width * _CELL, _TOP + cell // width * _CELL
+        if answer == MISS:
+            circle(out, _MISSED, x + _CELL // 2, y + _CELL // 2, 5)
+        elif answer:
+            if answer != HIT:
+                circle(out, _RING, x + _CELL // 2, y + _CELL // 2, 12)
+            circle(out, _HIT_STYLE, x + _CELL // 2, y + _CELL // 2, 7)
+        if cell == last:
+            rectangle(out, _LAST, x + 1, y + 1, _CELL - 2, _CELL - 2)
+        place(out, owner * cells + cell, x, y, _CELL, _CELL)
+
+
+@drawing
+def _last_shooter(s, p, last):
+    """The side that fired the last shot, or -1."""
+    if last < 0 or last >= p.cells:
+        return -1
+    first = s.shots[0] > 0 and s.shot_number[0, last] == s.shots[0]
+    second = s.shots[1] > 0 and s.shot_number[1, last] == s.shots[1]
+    if first and second:
+        return 1 - int(s.to_move)
+    return 0 if first else 1 if second else -1
+
+
+@drawing
+def scene(s, p, d, mask, seat, last, out):
+    """The fleets with the shots fired at them; a seat sees its own fleet alone; the last shot is framed."""
+    alone = d[_PLAYERS] == 1
+    wide, tall = max(int(p.width) * _CELL, _NARROWEST), int(p.height) * _CELL
+    begin(out, 2 * _EDGE + (wide if alone else 2 * wide + _GAP), _TOP + tall + 30 + 14 * d[_LINES])
+    rectangle(out, _PAPER, 0, 0, out[0, 1], out[0, 2])
+    shooter = _last_shooter(s, p, last)
+    for owner in range(1 if alone else 0, 2):
+        left = _EDGE if alone else _EDGE + owner * (wide + _GAP)
+        _board(s, p, d, owner, left, seat, last if shooter == 1 - owner else -1, out)
+        _afloat(s, p, d, 1 - owner, left, _TOP + tall + 24, wide, out)
 
 
 def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
     """For each legal action the cells to click: one of the other's sea, or the two ends of a ship of the own fleet."""
-    mover, cells = int(state["to_move"]), int(ruleset.params["cells"][0])
-    sizes = ruleset.params["sizes"][0]
-    ship = int(state["placed"][mover])
-    found = {}
-    for action in legal_actions(ruleset, state).tolist():
-        if ship == len(sizes):
-            found[action] = [f"{1 - mover}-{action}"]
-            continue
-        down, cell = divmod(action, cells)
-        last = cell + (int(sizes[ship]) - 1) * (int(ruleset.params["width"][0]) if down else 1)
-        found[action] = [f"{mover}-{cell}", f"{mover}-{last}"]
-    return found
+    pen = Pen(ruleset)
+    legal = legal_actions(ruleset, state).tolist()
+    return {action: [pen.tell(state, SPOT, spot) for spot in pen.spots(state, action)] for action in legal}
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
@@ -103,43 +241,4 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
         seat: the seat whose knowledge is drawn; `None` draws both fleets.
         last_action: the action that led here; a shot is framed.
     """
-    p = ruleset.params[0]
-    height, width, cells = int(p["height"]), int(p["width"]), int(p["cells"])
-    sizes = [int(size) for size in p["sizes"]]
-    owners = (1,) if ruleset.num_players == 1 else (0, 1)
-    last_side = None
-    if last_action is not None and 0 <= last_action < cells:
-        shooters = [
-            k for k in range(2) if state["shots"][k] and state["shot_number"][k, last_action] == state["shots"][k]
-        ]
-        last_side = shooters[0] if len(shooters) == 1 else 1 - int(state["to_move"]) if shooters else None
-    boards, board_width, most_lines = [], max(width * _CELL, 300), 1
-    whole = state.copy()  # its captions are the longest: all pictures of a game have one size
-    whole["told_afloat"] = 1
-    for index, owner in enumerate(owners):
-        shooter = 1 - owner
-        # The answers that this shooter was told, or the fleet itself for a viewer who knows it.
-        known = seat is None or (seat == owner and ruleset.num_players > 1)
-        places = [(int(place), sizes[k]) for k, place in enumerate(state["places"][owner]) if known and place >= 0]
-        marks = [
-            (c, "miss" if answer == MISS else "hit" if answer == HIT else "sunk")
-            for c, answer in enumerate(state["answers"][shooter])
-            if answer
-        ]
-        title = "Fleet" if ruleset.num_players == 1 else f"Fleet of the {ruleset.players[owner]} side"
-        title += f" - shots {int(state['shots'][shooter])}"
-        left = _EDGE + index * (board_width + _GAP)
-        boards.append(_board(ruleset, left, title, places, marks, last_action if last_side == shooter else None))
-        told = _caption(ruleset, state, shooter, board_width)
-        most_lines = max(most_lines, len(_caption(ruleset, whole, shooter, board_width)))
-        boards += [
-            f'<text x="{left}" y="{_TOP + height * _CELL + 24 + 14 * k}" font-size="11">{line}</text>'
-            for k, line in enumerate(told)
-        ]
-    full_width = 2 * _EDGE + len(owners) * board_width + (len(owners) - 1) * _GAP
-    full_height = _TOP + height * _CELL + 30 + 14 * most_lines
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{full_width}" height="{full_height}" '
-        f'viewBox="0 0 {full_width} {full_height}" font-family="sans-serif" font-size="12" fill="{_TEXT}">'
-        f'<rect width="{full_width}" height="{full_height}" fill="#f7fafc"/>{"".join(boards)}</svg>'
-    )
+    return Pen(ruleset).svg(state, seat, last_action)

@@ -1,58 +1,162 @@
-"""The board as an SVG picture: stones on squares, the last stone, forbidden points, points of capture, fives."""
+"""The board as a picture: stones on squares, the last stone, forbidden points, points of capture, fives."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from asobiba.api.scene import (
+    ACTION,
+    ENDING,
+    SPOT,
+    Pen,
+    Table,
+    begin,
+    begin_words,
+    circle,
+    drawing,
+    line,
+    number,
+    place,
+    rectangle,
+    symbol,
+    text,
+    word,
+)  # fmt: skip
 from asobiba.core import Ruleset
 from asobiba.core.states import legal_actions
-from asobiba.envs.gogo.notation import (
-    PLAYERS,
-    capture_points,
-    five_stones,
-    forbidden_points,
-    outcome_text,
-    point_name,
-    size_of,
-    stones_of,
-)
+from asobiba.envs.gogo import rules
+from asobiba.envs.gogo.board import EXEMPT, FIVES, TAKES, THREES
+from asobiba.envs.gogo.notation import point_name
 
 _CELL, _SIDE, _TOP, _BOTTOM = 36, 40, 56, 64
-_FONT = "font-family='DejaVu Sans,Verdana,sans-serif'"
 _INK = "#33261a"
-_STONE = ("fill='#25221f' stroke='#000'", "fill='#fbfaf5' stroke='#6b6355'")
-
-
-def _text(x: float, y: float, size: int, text: str, colour: str = _INK) -> str:
-    return f"<text x='{x}' y='{y}' font-size='{size}' text-anchor='middle' {_FONT} fill='{colour}'>{text}</text>"
-
-
-def _caption(state: np.void) -> str:
-    if end := outcome_text(state):
-        return end
-    if state["terminated"] or state["truncated"]:
-        return "the game is over"
-    return f"move {int(state['steps']) + 1}: the {PLAYERS[int(state['to_move'])]} player"
-
-
-def _captured(state: np.void, width: int) -> list[str]:
-    """Both players' captured stones, as stones of the opponent's colour."""
-    parts = []
-    for player in (0, 1):
-        x = 26 if player == 0 else width / 2 + 26
-        parts.append(f"<circle cx='{x}' cy='{_TOP - 36}' r='9' {_STONE[player]} stroke-width='1.5'/>")
-        for k in range(min(int(state["captured"][player]), 16)):
-            parts.append(
-                f"<circle cx='{x + 22 + 11 * k + 4 * (k // 2)}' cy='{_TOP - 36}' r='5' {_STONE[1 - player]} stroke-width='1'/>"
-            )
-    return parts
-
-
-def _clickable(x: float, y: float, name: str, corner: float) -> str:
-    return (
-        f"<rect x='{x - corner}' y='{y - corner}' width='{2 * corner}' height='{2 * corner}' fill='transparent' "
-        f"data-name='{name}'/>"
+TEXTS, STYLES, SYMBOLS = Table(), Table(), Table()
+_LETTERS_AT = TEXTS("a")
+for _letter in "bcdefghijklmnopqrs":
+    TEXTS(_letter)
+_MOVE, _COLON, _PLAYER, _OVER = (TEXTS(each) for each in ("move ", ": the ", " player", "the game is over"))
+_LEGEND = TEXTS("red cross: forbidden (double-three) · green ring: captures here")
+_SIDES_AT = TEXTS("first")
+TEXTS("second")
+_BY_FIVE, _BY_CAPTURES, _STUCK, _BY_BOTH = (
+    TEXTS(each)
+    for each in (
+        "five in a row: ", "captures: ", "no legal move is left: ", "the goal was captured against a five: ",
     )
+)  # fmt: skip
+_WON_AT = TEXTS("draw")
+TEXTS("the first player wins")
+TEXTS("the second player wins")
+_FIVE, _CAPTURES, _NO_MOVE = rules.FIVE, rules.CAPTURES, rules.NO_MOVE
+
+_PAPER, _BOARD = STYLES("class='paper' fill='#f6f1e4'"), STYLES("fill='#e3c182'")
+_GRID = STYLES("stroke='#8a6a35'")
+_BIG_AT = STYLES("fill='#25221f' stroke='#000' stroke-width='1.5'")
+STYLES("fill='#fbfaf5' stroke='#6b6355' stroke-width='1.5'")
+_SMALL_AT = STYLES("fill='#25221f' stroke='#000' stroke-width='1'")
+STYLES("fill='#fbfaf5' stroke='#6b6355' stroke-width='1'")
+_GOLD, _LAST = STYLES("fill='none' stroke='#e0a800' stroke-width='3'"), STYLES("fill='#d1432b'")
+_TAKE = STYLES("fill='none' stroke='#2f7d4f' stroke-width='2.5'")
+_CROSS = SYMBOLS("<path d='M-8 -8L8 8M-8 8L8 -8' stroke='#b3261e' stroke-width='3'/>")
+_LABEL, _CAPTION, _SMALL = (
+    STYLES(f"class='ink' font-size='{size}' text-anchor='middle' fill='{_INK}'") for size in (13, 16, 11)
+)
+
+
+@drawing
+def spots(s, p, d, action, out):
+    """The point."""
+    out[0, 0], out[1, 0] = 1, action
+
+
+@drawing
+def tell(s, p, d, what, about, out):
+    begin_words(out)
+    if what == ENDING:
+        _ending(s, out)
+    elif what in (ACTION, SPOT):
+        n = int(p.width)
+        word(out, _LETTERS_AT + about % n)
+        number(out, about // n + 1)
+
+
+@drawing
+def _ending(s, out):
+    outcome = int(s.outcome)
+    if outcome == 0:
+        word(out, _OVER)
+        return
+    if outcome == _FIVE:
+        word(out, _BY_FIVE)
+    elif outcome == _CAPTURES:
+        word(out, _BY_CAPTURES)
+    elif outcome == _NO_MOVE:
+        word(out, _STUCK)
+    else:
+        word(out, _BY_BOTH)
+    word(out, _WON_AT + (1 if s.rewards[0] > 0 else 2 if s.rewards[0] < 0 else 0))
+
+
+@drawing
+def _captured(s, width, out):
+    """Both players' captured stones, as stones of the opponent's colour."""
+    for player in range(2):
+        x = 26 + player * width / 2
+        circle(out, _BIG_AT + player, x, _TOP - 36, 9)
+        for k in range(min(int(s.captured[player]), 16)):
+            circle(out, _SMALL_AT + 1 - player, x + 22 + 11 * k + 4 * (k // 2), _TOP - 36, 5)
+
+
+@drawing
+def scene(s, p, d, mask, seat, last, out):
+    """The board; crosses mark points forbidden to the player to move, small rings points where he captures."""
+    n = int(p.width)
+    width, height = 2 * _SIDE + n * _CELL, _TOP + n * _CELL + _BOTTOM
+    over = s.terminated != 0 or s.truncated != 0
+    begin(out, width, height)
+    rectangle(out, _PAPER, 0, 0, width, height)
+    rectangle(out, _BOARD, _SIDE, _TOP, n * _CELL, n * _CELL)
+    _captured(s, width, out)
+    for k in range(n + 1):
+        line(out, _GRID, _SIDE + k * _CELL, _TOP, _SIDE + k * _CELL, _TOP + n * _CELL)
+        line(out, _GRID, _SIDE, _TOP + k * _CELL, _SIDE + n * _CELL, _TOP + k * _CELL)
+    for k in range(n):
+        text(out, _LABEL, _SIDE + (k + 0.5) * _CELL, _TOP + n * _CELL + 18)
+        word(out, _LETTERS_AT + k)
+        text(out, _LABEL, _SIDE - 16, _TOP + (n - k - 0.5) * _CELL + 5)
+        number(out, k + 1)
+    for at in range(n * n):
+        _point(s, n, at, over, out)
+    text(out, _CAPTION, width / 2, height - 26)
+    if over or s.outcome:
+        _ending(s, out)
+    else:
+        word(out, _MOVE)
+        number(out, s.steps + 1)
+        word(out, _COLON)
+        word(out, _SIDES_AT + int(s.to_move))
+        word(out, _PLAYER)
+    text(out, _SMALL, width / 2, height - 8)
+    word(out, _LEGEND)
+
+
+@drawing
+def _point(s, n, at, over, out):
+    """A point: its stone, and what may or may not be played there."""
+    area, mover = n * n, int(s.to_move)
+    x, y = _SIDE + (at % n + 0.5) * _CELL, _TOP + (n - at // n - 0.5) * _CELL
+    player = 0 if s.planes[at] else 1 if s.planes[area + at] else -1
+    if player >= 0:
+        circle(out, _BIG_AT + player, x, y, _CELL * 0.42)
+        if s.planes[FIVES * area + at]:
+            circle(out, _GOLD, x, y, _CELL * 0.28)
+        if at == s.last_point:
+            circle(out, _LAST, x, y, 5)
+    elif not over and s.planes[(TAKES + mover) * area + at]:
+        circle(out, _TAKE, x, y, 6)
+    if not over and 2 <= s.planes[(THREES + mover) * area + at] < EXEMPT:
+        symbol(out, _CROSS, x, y)
+    place(out, at, x - _CELL / 2, y - _CELL / 2, _CELL, _CELL)
 
 
 def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
@@ -62,47 +166,4 @@ def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:
     """The board; crosses mark points forbidden to the player to move, small rings points where he captures."""
-    n = size_of(ruleset)
-    width, height = 2 * _SIDE + n * _CELL, _TOP + n * _CELL + _BOTTOM
-    stones = stones_of(ruleset, state)
-    over = bool(state["terminated"] or state["truncated"])
-    mover = int(state["to_move"])
-    forbidden = [] if over else forbidden_points(ruleset, state, mover)
-    takes = set() if over else set(capture_points(ruleset, state, mover))
-    fives = set(five_stones(ruleset, state))
-    parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}'>",
-        f"<rect width='{width}' height='{height}' fill='#f6f1e4'/>",
-        f"<rect x='{_SIDE}' y='{_TOP}' width='{n * _CELL}' height='{n * _CELL}' fill='#e3c182'/>",
-        *_captured(state, width),
-    ]
-    for k in range(n + 1):
-        column_at, row_at = _SIDE + k * _CELL, _TOP + k * _CELL
-        parts.append(
-            f"<path d='M{column_at} {_TOP}V{_TOP + n * _CELL}M{_SIDE} {row_at}H{_SIDE + n * _CELL}' stroke='#8a6a35'/>"
-        )
-    for k in range(n):
-        parts.append(_text(_SIDE + (k + 0.5) * _CELL, _TOP + n * _CELL + 18, 13, "abcdefghijklmnopqrs"[k]))
-        parts.append(_text(_SIDE - 16, _TOP + (n - k - 0.5) * _CELL + 5, 13, str(k + 1)))
-    for point in range(n * n):
-        row, column = divmod(point, n)
-        x, y = _SIDE + (column + 0.5) * _CELL, _TOP + (n - row - 0.5) * _CELL
-        player = int(stones[row, column])
-        if player >= 0:
-            parts.append(f"<circle cx='{x}' cy='{y}' r='{_CELL * 0.42}' {_STONE[player]} stroke-width='1.5'/>")
-            if point in fives:
-                parts.append(
-                    f"<circle cx='{x}' cy='{y}' r='{_CELL * 0.28}' fill='none' stroke='#e0a800' stroke-width='3'/>"
-                )
-            if point == int(state["last_point"]):
-                parts.append(f"<circle cx='{x}' cy='{y}' r='5' fill='#d1432b'/>")
-        elif point in takes:
-            parts.append(f"<circle cx='{x}' cy='{y}' r='6' fill='none' stroke='#2f7d4f' stroke-width='2.5'/>")
-        if point in forbidden:
-            parts.append(
-                f"<path d='M{x - 8} {y - 8}L{x + 8} {y + 8}M{x - 8} {y + 8}L{x + 8} {y - 8}' stroke='#b3261e' stroke-width='3'/>"
-            )
-        parts.append(_clickable(x, y, point_name(ruleset, point), _CELL / 2))
-    parts.append(_text(width / 2, height - 26, 16, _caption(state)))
-    parts.append(_text(width / 2, height - 8, 11, "red cross: forbidden (double-three) · green ring: captures here"))
-    return "".join([*parts, "</svg>"])
+    return Pen(ruleset).svg(state, None, last_action)

@@ -26,9 +26,13 @@ from asobiba.arena import commands
 _GAMES, _AGENTS, _COMMANDS = "asobiba.games", "asobiba.agents", "asobiba.commands"
 _LATE = {
     "compile": ("asobiba.arena.prepare", "compile_games"),
-    "evaluate": ("asobiba.arena.evaluate_command", "evaluate"),
+    "evaluate": ("asobiba.learn.evaluate_command", "evaluate"),
+    "tune": ("asobiba.learn.tune_command", "tune"),
     "train": ("asobiba.learn.commands", "train"),
+    "export": ("asobiba.learn.export_command", "export"),
+    "enjoy": ("asobiba.learn.enjoy_command", "enjoy"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),
+    "playground": ("asobiba.targets.playground.commands", "playground"),
 }
 
 

@@ -22,3 +22,16 @@ def progress_bar(counted: bool = False) -> Progress:
         TimeRemainingColumn(),
     )
     return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def training_bar() -> Progress:
+    """A bar of one line of 80 columns: percentage, a description of 45 columns, and the time left."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.percentage:3.0f} %"),
+        BarColumn(bar_width=12),
+        TextColumn("{task.description}"),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)

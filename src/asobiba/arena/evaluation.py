@@ -12,7 +12,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -23,17 +23,31 @@ from asobiba.api.opponents import plays_batches
 from asobiba.api.seating import Seating, _Group
 from asobiba.arena.match import Match, agent_seed, decode_actions
 from asobiba.arena.pairs import Score
-from asobiba.arena.playing import play_match
-from asobiba.arena.referee import Clock
+from asobiba.arena.playing import _Games, play_match
+from asobiba.arena.referee import Clock, MatchReferee
 from asobiba.core import GameParameterError, Ruleset
 from asobiba.core.agents import Agent, KernelAgent
 from asobiba.core.random import GAMMA
 from asobiba.core.states import agent_views, opened_states
 
-__all__ = ["Evaluation", "cross_play", "evaluate", "matrix", "play_groups"]
+__all__ = ["Evaluation", "SeatScore", "cross_play", "evaluate", "matrix", "play_groups"]
 
 _AT_ONCE = 512
 """Games that are played side by side."""
+
+
+@dataclass(frozen=True)
+class SeatScore:
+    """The figures of `Evaluation` for one seat; a game is its own group."""
+
+    seat: str
+    games: int
+    wins: int
+    draws: int
+    score: float
+    low: float
+    high: float
+    mean_return: float
 
 
 @dataclass(frozen=True)
@@ -49,10 +63,11 @@ class Evaluation:
         wins, draws: games with a return above 0, and of 0.
         score: mean of 1 for a win, 1/2 for a draw.
         low, high: its 95 % interval, with the group as the unit (`asobiba.arena.pairs`).
-        seats: the score in each seat.
+        seats: the same from each seat.
         mean_return: mean sum of rewards; `return_half_width`: half of its 95 % interval (Student's, over groups).
         length: mean number of steps, opening included.
-        milliseconds: mean time of a decision of the agent; compiled agents and networks decide for many games at once.
+        milliseconds: mean time of a decision of the agent, compiling and loading aside; compiled agents and networks
+            decide for many games at once.
         illegal: share of its decisions that would be illegal without the mask; `None` for agents without a mask.
     """
 
@@ -67,7 +82,7 @@ class Evaluation:
     score: float
     low: float
     high: float
-    seats: tuple[float, ...]
+    seats: tuple[SeatScore, ...]
     mean_return: float
     return_half_width: float
     length: float
@@ -89,6 +104,7 @@ class Played:
         steps: how long it was.
         seconds, decisions: of the agent.
         checked, illegal: decisions examined without the mask, and how many of them would have been illegal.
+        actions: `(steps, *actions_shape)`, the opening aside, where they were asked for.
     """
 
     gain: float
@@ -98,6 +114,7 @@ class Played:
     decisions: int
     checked: int = 0
     illegal: int = 0
+    actions: np.ndarray | None = field(default=None, compare=False, repr=False)
 
     @property
     def points(self) -> float:
@@ -115,6 +132,8 @@ def play_groups(
     games: int,
     seed: int = 0,
     report: Callable[[int], None] | None = None,
+    *,
+    record: bool = False,
 ) -> Groups:
     """Plays `games` games or a few more, each deal with the agent at every seat and the opponent at all others.
 
@@ -126,18 +145,22 @@ def play_groups(
         games: how many.
         seed: of the first deal; the others follow.
         report: called with the number of games played so far.
+        record: whether to keep the actions.
     """
     players = ruleset.num_players
     deals = np.arange(-(-games // players), dtype=np.uint64) + np.uint64(seed)
     together = all(
         isinstance(one, KernelAgent) or _answers_together(one) for one in (agent, opponent) if one is not None
     )
+    _warm_up(ruleset, agent, opponent, deals[:1], together)
     found: Groups = []
     step = max(1, _AT_ONCE // players) if together else 1
     for first in range(0, len(deals), step):
         some = deals[first : first + step]
         found += (
-            _play_together(ruleset, agent, opponent, some) if together else [_play(ruleset, agent, opponent, some[0])]
+            _play_together(ruleset, agent, opponent, some, record)
+            if together
+            else [_play(ruleset, agent, opponent, some[0], record)]
         )
         if report is not None:
             report(players * len(found))
@@ -183,7 +206,8 @@ class _Beside(Seating):
                 self._groups.append(_Group(self, occupants, agent=agent))
 
 
-def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals: np.ndarray) -> Groups:
+def _table(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals: np.ndarray) -> tuple[_Beside, np.ndarray]:
+    """The first positions of each deal with the agent at every seat, and its seats `(n,)`."""
     players, n = ruleset.num_players, len(deals) * ruleset.num_players
     seeds, place = np.repeat(deals, players), np.tile(np.arange(players), len(deals))
     mine = np.full((n, ruleset.seats), -1, np.int8)
@@ -192,15 +216,52 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
     theirs[:, :players] = np.where(mine[:, :players] < 0, 0, -1)
     sides: Any = [(agent, mine)] + ([] if opponent is None or players == 1 else [(opponent, theirs)])
     table = _Beside(ruleset, n, opponent=sides, seat=None, autoreset="disabled", threads=1)
-    rows_at_once = hasattr(agent, "act_rows")
     keys = np.array([[agent_seed(int(seed), seat) for seat in range(players)] for seed in seeds], np.uint64)
     table.begin_games(seeds, keys)
-    if rows_at_once:
+    if hasattr(agent, "act_rows"):
         agent.begin_rows(ruleset, n, int(deals[0]))  # type: ignore[attr-defined]
+    return table, place
+
+
+def _warm_up(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: np.ndarray, together: bool) -> None:
+    """Lets the agent decide once without the clock: its first decision may compile kernels or load a network. The games
+    that follow begin the agent again.
+    """
+    players = range(ruleset.num_players)
+    if together:
+        table, place = _table(ruleset, agent, opponent, deal)
+        first = next((seat for seat in players if (table.acts(seat) & (place == seat)).any()), None)
+        if first is not None:
+            _decide(table, agent, first, table.acts(first) & (place == first))
+        return
+    for seat in players:
+        seated = _seated(ruleset, agent, opponent, seat)
+        match = Match.of(ruleset, ["-"] * len(players), int(deal[0]))
+        games = _Games([match], seated, MatchReferee(match, _Unforgiving()))
+        turn = games.turn(seat)
+        if turn.any():
+            games.seating.decide(seat, turn)
+            return
+
+
+def _decide(table: _Beside, agent: Agent, seat: int, own: np.ndarray) -> np.ndarray | None:
+    """Lets the agent act at `seat` in the games `own` `(n,)`; returns which of its actions `(k,)` would be illegal without
+    the mask, where it says.
+    """
+    if hasattr(agent, "act_rows"):
+        return _ask_rows(table, agent, seat, np.flatnonzero(own))
+    table._groups[0].decide(seat, own)
+    return None
+
+
+def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals: np.ndarray, record: bool) -> Groups:
+    players = ruleset.num_players
+    table, place = _table(ruleset, agent, opponent, deals)
+    n = len(place)
     identity = _mixed(_blanked(table.states), place)
     plies = opened_states(ruleset, deals)[1] if ruleset.opening_plies else np.zeros((len(deals), 0), np.int64)
     identity = _mixed_actions(identity, np.repeat(plies, players, 0)) if plies.size else identity
-    running = np.ones(n, bool)
+    running, log = np.ones(n, bool), []
     gains, seconds = np.zeros(n), np.zeros(n)
     decisions, checked, illegal = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     limit = ruleset.game.fault_limit
@@ -212,28 +273,29 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
             own = asked & (place == seat)
             if own.any():
                 began = time.perf_counter()
-                if rows_at_once:
-                    wrong = _ask_rows(table, agent, seat, np.flatnonzero(own))
-                    if wrong is not None:
-                        checked[own] += 1
-                        illegal[own] += wrong
-                else:
-                    table._groups[0].decide(seat, own)
+                wrong = _decide(table, agent, seat, own)
                 seconds[own] += (time.perf_counter() - began) / own.sum()
                 decisions[own] += 1
+                if wrong is not None:
+                    checked[own] += 1
+                    illegal[own] += wrong
             for group in table._groups[1:]:
                 group.decide(seat, asked & ~own)
         if ruleset.simultaneous:
             for seat in range(ruleset.seats):
                 table.actions[~(table.acts(seat) if seat < players else np.zeros(n, bool)), seat] = 0
         identity[running] = _mixed_actions(identity[running], table.actions[running])
+        if record:
+            log.append(table.actions.copy())
         table.advance(running)
         gains[running] += table.rewards[np.arange(n), place][running]
         running &= (table.states["terminated"] | table.states["truncated"]) == 0
     steps = table.states["steps"]
+    kept = np.stack(log, 1) if record else None
+    played = [None if kept is None else kept[i, : steps[i] - ruleset.opening_plies] for i in range(n)]
     games = [
         Played(float(gains[i]), int(identity[i]), int(steps[i]), float(seconds[i]), int(decisions[i]), int(checked[i]),
-               int(illegal[i]))
+               int(illegal[i]), played[i])
         for i in range(n)
     ]  # fmt: skip
     return [tuple(games[k : k + players]) for k in range(0, n, players)]
@@ -256,20 +318,26 @@ class _Unforgiving(Clock):
     faults = ()
 
 
-def _play(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: Any) -> tuple[Played, ...]:
+def _seated(ruleset: Ruleset, agent: Agent, opponent: Agent | None, seat: int) -> list[Any]:
+    """The agent at `seat`, and the opponent, copied where it is needed more than once, at all others."""
+    players = ruleset.num_players
+    others = [opponent] + [copy.deepcopy(opponent) for _ in range(players - 2)] if players > 1 else []
+    return [*others[:seat], agent, *others[seat:]]
+
+
+def _play(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: Any, record: bool) -> tuple[Played, ...]:
     players, seed = ruleset.num_players, int(deal)
     start = _blanked(opened_states(ruleset, np.array([deal], np.uint64))[0])
     found = []
     for seat in range(players):
-        others = [opponent] + [copy.deepcopy(opponent) for _ in range(players - 2)] if players > 1 else []
-        seated: list[Any] = [*others[:seat], agent, *others[seat:]]
-        record = play_match(Match.of(ruleset, ["-"] * players, seed), seated, _Unforgiving())
-        identity = _mixed(start, np.array([seat]))
-        for action in decode_actions(ruleset, record.actions):
+        seated = _seated(ruleset, agent, opponent, seat)
+        match = play_match(Match.of(ruleset, ["-"] * players, seed), seated, _Unforgiving())
+        identity, actions = _mixed(start, np.array([seat])), decode_actions(ruleset, match.actions)
+        for action in actions:
             identity = _mixed_actions(identity, action[None])
-        found.append(
-            Played(record.returns[seat], int(identity[0]), record.moves, record.seconds[seat], record.decisions[seat])
-        )
+        seconds, decisions = match.seconds[seat], match.decisions[seat]
+        kept = actions[ruleset.opening_plies :] if record else None
+        found.append(Played(match.returns[seat], int(identity[0]), match.moves, seconds, decisions, actions=kept))
     return tuple(found)
 
 
@@ -292,6 +360,15 @@ def half_width(groups: Groups) -> float:
     return float(np.std(means, ddof=1) / math.sqrt(count) * student.ppf(0.975, count - 1))
 
 
+def _seat_score(name: str, games: Sequence[Played]) -> SeatScore:
+    score = score_of([(game,) for game in games])
+    points = [game.points for game in games]
+    wins, draws = points.count(1.0), points.count(0.5)
+    return SeatScore(
+        name, len(games), wins, draws, score.share, *score.interval(), float(np.mean([g.gain for g in games]))
+    )
+
+
 def summary(agent: str, opponent: str, ruleset: Ruleset, groups: Groups) -> Evaluation:
     """The figures of these games."""
     played = [game for group in groups for game in group]
@@ -311,7 +388,7 @@ def summary(agent: str, opponent: str, ruleset: Ruleset, groups: Groups) -> Eval
         score=score.share,
         low=low,
         high=high,
-        seats=tuple(float(np.mean([group[seat].points for group in groups])) for seat in range(ruleset.num_players)),
+        seats=tuple(_seat_score(name, [group[seat] for group in groups]) for seat, name in enumerate(ruleset.players)),
         mean_return=float(np.mean([game.gain for game in played])),
         return_half_width=half_width(groups),
         length=float(np.mean([game.steps for game in played])),
@@ -328,6 +405,8 @@ def evaluate(
     seed: int = 0,
     plies: int | None = None,
     report: Callable[[int], None] | None = None,
+    *,
+    keep: Callable[[Ruleset, Groups], None] | None = None,
 ) -> Evaluation:
     """Plays two agents against each other, every opening from both sides; or one agent where one plays alone.
 
@@ -338,6 +417,7 @@ def evaluate(
         seed: of openings, games and agents.
         plies: random plies of an opening; `None`: the ruleset's own, or else `Ruleset.usual_opening`.
         report: called with the number of games played so far.
+        keep: called with the ruleset and all games, with their actions.
 
     Raises:
         GameParameterError: for impossible openings, or a missing opponent.
@@ -347,7 +427,10 @@ def evaluate(
     if opponent is None and ruleset.num_players > 1:
         raise GameParameterError(f"{ruleset.game.name} is played against somebody: name an opponent")
     ruleset = ruleset.opened(plies)
-    groups = play_groups(ruleset, agent[1], None if opponent is None else opponent[1], games, seed, report)
+    other = None if opponent is None else opponent[1]
+    groups = play_groups(ruleset, agent[1], other, games, seed, report, record=keep is not None)
+    if keep is not None:
+        keep(ruleset, groups)
     return summary(agent[0], "-" if ruleset.num_players == 1 or opponent is None else opponent[0], ruleset, groups)
 
 

@@ -72,7 +72,7 @@ class PolicyAgent(Agent):
         if (
             self._values
             or self._fit(ruleset) is not None
-            or self._remembers
+            or self.remembers
             or not self.deterministic
             or not ruleset.discrete
         ):
@@ -95,7 +95,7 @@ class PolicyAgent(Agent):
         seen, actions, channels = self._policy.observation_space.shape, self._policy.action_space, self._channels
         if "memory" in channels:
             seen = (seen[0] - channels["memory"][0],)
-        if self._reads_masks and ruleset.discrete:
+        if self.reads_masks and ruleset.discrete:
             seen = (seen[0] - ruleset.num_actions,)
         if seen == ruleset.observation_space.shape and actions == ruleset.action_space:
             return None
@@ -111,7 +111,8 @@ class PolicyAgent(Agent):
         return np.concatenate([columns[name].reshape(-1) for name in channels])
 
     @property
-    def _remembers(self) -> bool:
+    def remembers(self) -> bool:
+        """Whether the policy must see every observation of a game."""
         return "memory" in self._channels or self._recurrent
 
     @property
@@ -119,7 +120,8 @@ class PolicyAgent(Agent):
         return hasattr(self._policy, "lstm_actor") or getattr(self._policy, "recurrent", False)
 
     @property
-    def _reads_masks(self) -> bool:
+    def reads_masks(self) -> bool:
+        """Whether the mask stands at the end of what the policy observes."""
         return getattr(self._policy, "reads_masks", False)
 
     @property
@@ -135,7 +137,7 @@ class PolicyAgent(Agent):
     def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray | None:
         """Actions `(n,)` for view records `(n,)` and masks `(n, num_actions)`, by one pass of the network; `None` for a
         policy with a memory, which must see all of a game."""
-        if self._remembers:
+        if self.remembers:
             return None
         assert self._ruleset is not None
         return self.choose(observe(self._ruleset, views), legal)
@@ -145,7 +147,7 @@ class PolicyAgent(Agent):
         self.begin(ruleset, (0,), (seed,))
         if self._recurrent:
             self._hidden = self._no_hidden(count)
-        elif self._remembers:
+        elif self.remembers:
             self._memory = self.policy.memory(ruleset, count)
 
     def act_rows(
@@ -170,20 +172,20 @@ class PolicyAgent(Agent):
         import torch
 
         self._unmasked: np.ndarray | None = None
-        if self._remembers and not self._recurrent:
+        if self.remembers and not self._recurrent:
             if self._memory is None:
                 assert self._ruleset is not None
                 self._memory = self.policy.memory(self._ruleset, len(observations))
             observations = self._memory.look(observations, rows)
         if self._columns is not None:
             observations, legal = observations[:, self._columns], legal[:, : int(self.policy.action_space.n)]
-        if self._reads_masks:
+        if self.reads_masks:
             observations = np.concatenate([observations, legal.astype(observations.dtype)], 1)
         with torch.no_grad(), _few_threads(len(observations)):
             if legal.shape[1:] == (0,):
                 return self._continuous(observations, rows)
-            logits = self._logits(torch.as_tensor(observations, device=self.policy.device).float(), rows).cpu().numpy()
-        if not self._reads_masks:
+            logits = self.logits(torch.as_tensor(observations, device=self.policy.device).float(), rows).cpu().numpy()
+        if not self.reads_masks:
             self._unmasked = logits.argmax(1)
         scores = np.where(legal != 0, logits, -np.inf)
         if not self.deterministic and not self._values:
@@ -195,7 +197,8 @@ class PolicyAgent(Agent):
         """Whether the network's outputs are values of actions; then there is no distribution to draw from."""
         return hasattr(self.policy, "q_net") or hasattr(self.policy, "quantile_net")
 
-    def _logits(self, observations: Any, rows: np.ndarray | None) -> Any:
+    def logits(self, observations: Any, rows: np.ndarray | None) -> Any:
+        """Scores of all actions, `(n, num_actions)`, for tensors of observations; rows as in `choose`."""
         policy = self.policy
         if hasattr(policy, "q_net"):
             return policy.q_net(observations)

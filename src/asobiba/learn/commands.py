@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,11 +14,9 @@ from rich.table import Table
 from asobiba.core import registry
 from asobiba.core.errors import MissingExtra
 
-ALGORITHMS = ("maskable_ppo", "gumbel_az")
-
 if TYPE_CHECKING:
+    from asobiba.arena.evaluation import Evaluation
     from asobiba.core import Game
-    from asobiba.learn.evaluation import Evaluation
 
 
 def train(
@@ -29,16 +28,25 @@ def train(
         Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/train/GAME-SEED]")
     ] = None,
     algorithm: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--algo",
-            help="maskable_ppo (PPO where actions are continuous), or gumbel_az: a network learns from its own search.",
+            help="maskable_ppo (PPO where actions are continuous), ppo, recurrent_ppo, dqn, qrdqn; sac, tqc, crossq for "
+            "continuous actions; gumbel_az: a network learns from its own search.  [default: maskable_ppo, or what "
+            "the file says]",
         ),
-    ] = "maskable_ppo",
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(help="Decisions of the learner; of gumbel_az, rounds of self-play.", min=1)
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of network, games and opponents.")] = None,
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, help="So many runs from seeds one after another, side by side, with their common curve."),
+    ] = 1,
+    device: Annotated[
+        str | None, typer.Option(help="Where the network lies: auto, cpu or cuda.  [default: cpu]")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A hyperparameter, such as learner.learning_rate=1e-4."),
@@ -53,7 +61,7 @@ def train(
         ),
     ] = False,
 ) -> None:
-    """Trains a policy with MaskablePPO (PPO where actions are continuous) and evaluates it from every seat.
+    """Trains a policy with Stable-Baselines3's learners and evaluates it from every seat.
 
     The run folder holds policy.safetensors, config.yml, run.json, curve.csv and its picture, and TensorBoard's files
     (tensorboard --logdir FOLDER). A run that was stopped goes on from its last checkpoint when the command is given again.
@@ -70,9 +78,8 @@ def train(
     from asobiba.protocols.sandbox import consent
 
     declared = registry.game(game)
-    if algorithm not in ALGORITHMS:
-        raise typer.BadParameter(f"{algorithm!r} is none of {', '.join(ALGORITHMS)}", param_hint="--algo")
-    given = {"rounds" if algorithm == "gumbel_az" else "total_steps": steps, "seed": seed}
+    given: dict[str, Any] = {"rounds" if algorithm == "gumbel_az" else "total_steps": steps, "seed": seed}
+    given["device"] = device
     changed = {**read_settings(settings or ()), **{name: value for name, value in given.items() if value is not None}}
     hyperparameters = load_config(declared, config, algorithm=algorithm, **changed)
     console = Console()
@@ -80,8 +87,11 @@ def train(
         folder = output or Path("runs") / "train" / f"{declared.name}-gumbel_az-{hyperparameters['seed']}"
         _train_by_search(declared, hyperparameters, folder, console)
         return
-    folder = output or Path("runs") / "train" / f"{declared.name}-{hyperparameters['seed']}"
+    folder = output or _folder(declared, hyperparameters)
     console.print(f"Training {declared.title} for {hyperparameters['total_steps']:,} steps in {folder}")
+    if seeds > 1:
+        _train_seeds(declared, hyperparameters, folder, seeds, trust)
+        return
     try:
         with consent(trust):
             results = training.train(
@@ -97,6 +107,22 @@ def train(
         raise typer.Exit(130) from None
     console.print(_table(declared, hyperparameters, folder / training.POLICY, results))
     console.print(f"It joins the league as the agent  sb3:{folder / training.POLICY}")
+
+
+def _folder(game: Game, hyperparameters: dict) -> Path:
+    learner = hyperparameters["algorithm"]
+    label = game.name if learner == "maskable_ppo" else f"{game.name}-{learner}"
+    return Path("runs") / "train" / f"{label}-{hyperparameters['seed']}"
+
+
+def _train_seeds(game: Game, hyperparameters: dict, folder: Path, seeds: int, trust: bool) -> None:
+    from asobiba.learn.seeds import draw_seeds, train_seeds
+    from asobiba.learn.training import command_line
+
+    written = [train_seeds(game, hyperparameters, folder, seeds, command_line(), print, trust)]
+    with contextlib.suppress(MissingExtra):
+        written.append(draw_seeds(folder))
+    print(f"Written: {', '.join(map(str, written))}")
 
 
 def _train_by_search(game: Game, hyperparameters: dict, folder: Path, console: Console) -> None:
@@ -127,7 +153,9 @@ def _table(game: Game, hyperparameters: dict, policy: Path, results: list[Evalua
     from asobiba.learn.evaluation import best_classical
 
     ruleset = game.ruleset(**hyperparameters["parameters"])
-    table = Table(title=f"{game.title}: sb3:{policy}")
+    plies = results[0].opening_plies
+    opened = f", openings of {plies} random plies" if plies else ""
+    table = Table(title=f"{game.title}: sb3:{policy}{opened}")
     if ruleset.num_players == 1:
         for column in ("agent", "games", "mean return"):
             table.add_column(column, justify="left" if column == "agent" else "right")
@@ -136,15 +164,15 @@ def _table(game: Game, hyperparameters: dict, policy: Path, results: list[Evalua
         for agent, r in (("the trained policy", results[0]), (f"{name}, the best classical agent", best)):
             table.add_row(agent, str(r.games), f"{r.mean_return:.3f} ± {r.return_half_width:.3f}")
         return table
-    for column in ("opponent", "seat", "games", "score", "95 % interval", "mean return"):
+    for column in ("opponent", "seat", "games", "different", "score", "95 % interval", "mean return"):
         table.add_column(column, justify="left" if column in ("opponent", "seat") else "right")
     for r in results:
-        table.add_row(
-            r.opponent,
-            r.seat,
-            str(r.games),
-            f"{r.score:.3f}",
-            f"{r.low:.3f} to {r.high:.3f}",
-            f"{r.mean_return:.3f} ± {r.return_half_width:.3f}",
-        )
+        for seat in r.seats:
+            interval = f"{seat.low:.3f} to {seat.high:.3f}"
+            table.add_row(
+                r.opponent, seat.seat, str(seat.games), "", f"{seat.score:.3f}", interval, f"{seat.mean_return:.3f}"
+            )
+        interval = f"{r.low:.3f} to {r.high:.3f}"
+        returns = f"{r.mean_return:.3f} ± {r.return_half_width:.3f}"
+        table.add_row(r.opponent, "all", str(r.games), str(r.distinct), f"{r.score:.3f}", interval, returns)
     return table

@@ -16,9 +16,14 @@ from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
 from asobiba.core.yaml_text import read_yaml
 
-_FILES = {
-    "maskable_ppo": ("default.yml", ("training-{game}.yml", "training.yml")),
-    "gumbel_az": ("gumbel_az.yml", ("gumbel_az-{game}.yml", "gumbel_az.yml")),
+_FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "maskable_ppo": (("default.yml",), ("training-{game}.yml", "training.yml")),
+    "ppo": (("default.yml",), ("training-{game}.yml", "training.yml")),
+    "gumbel_az": (("gumbel_az.yml",), ("gumbel_az-{game}.yml", "gumbel_az.yml")),
+    **{
+        name: (("default.yml", f"{name}.yml"), (f"{name}-{{game}}.yml", f"{name}.yml"))
+        for name in ("recurrent_ppo", "dqn", "qrdqn", "sac", "tqc", "crossq")
+    },
 }
 """For each algorithm the file of the defaults, and the files that a game may have."""
 _FREE = {"parameters", "train_on", "train_on.parameters", "policy_kwargs", "learner"}
@@ -29,13 +34,14 @@ class ConfigError(AsobibaError, ValueError):
 
 
 def load_config(
-    game: Game, path: str | Path | None = None, *, algorithm: str = "maskable_ppo", **overrides: Any
+    game: Game, path: str | Path | None = None, *, algorithm: str | None = None, **overrides: Any
 ) -> dict[str, Any]:
     """The hyperparameters of a training run.
 
     Args:
         game: the game; its `training-NAME.yml` or `training.yml` under `baselines/` comes after the defaults.
-        algorithm: `maskable_ppo`, or `gumbel_az`, whose files are called `gumbel_az.yml`.
+        algorithm: one of `asobiba.learn.algorithms.ALGORITHMS`, or `gumbel_az`; the files of all but PPO are called after
+            them, such as `dqn.yml`. `None`: what the file under `path` says, or `maskable_ppo`.
         path: a YAML file that comes after both; the `config.yml` of a run is one.
         overrides: values that come last; `None` changes nothing.
 
@@ -44,8 +50,15 @@ def load_config(
             not have.
         FileNotFoundError: if `path` does not exist.
     """
+    given = {} if path is None else _read(Path(path).read_text(encoding="utf-8"), str(path))
+    algorithm = _named(algorithm or given.get("algorithm", "maskable_ppo"))
     defaults, names = _FILES[algorithm]
-    config = _read((files("asobiba.learn") / defaults).read_text(encoding="utf-8"), defaults)
+    config: dict[str, Any] = {}
+    for file in defaults:
+        more = _read((files("asobiba.learn") / file).read_text(encoding="utf-8"), file)
+        config = {**config, **more}
+    if algorithm != "gumbel_az":
+        config["algorithm"] = algorithm
     own = _own_file(game, names)
     if own is not None:
         _merge(config, _read(own, f"{names[-1]} of {game.name}"), f"{names[-1]} of {game.name}")
@@ -54,9 +67,20 @@ def load_config(
         played = given.pop("game", game.id)  # the beginning of a run's config.yml
         if played not in (game.id, game.name):
             raise ConfigError(f"{path} is of {played}, not of {game.id}: give the command that game, or another file")
+        learner = given.pop("algorithm", algorithm)
+        if learner != algorithm:
+            raise ConfigError(f"{path} is of {learner}, not of {algorithm}: give --algo {learner}, or another file")
         _merge(config, given, str(path))
     _merge(config, {k: v for k, v in overrides.items() if v is not None}, "the command line")
     return _check_search(config) if algorithm == "gumbel_az" else _check_learner(game, config)
+
+
+def _named(algorithm: Any) -> str:
+    if algorithm not in _FILES:
+        close = difflib.get_close_matches(str(algorithm), _FILES, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(_FILES)}."
+        raise ConfigError(f"no algorithm is called {algorithm!r}. {hint}")
+    return str(algorithm)
 
 
 def _check_search(config: dict[str, Any]) -> dict[str, Any]:
@@ -87,9 +111,57 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"exploration is {widths}; expected [] or [from, to], both above 0")
     if widths and game.ruleset(**config["parameters"]).discrete:
         raise ConfigError(f"exploration is {widths}, but {game.id} has discrete actions")
+    pool = config["pool"]
+    if min(pool[way] for way in ("latest", "uniform", "prioritised")) < 0 or not any(
+        pool[way] for way in ("latest", "uniform", "prioritised")
+    ):
+        raise ConfigError(f"pool is {pool}; expected latest, uniform and prioritised from 0, not all 0")
+    if pool["keep"] < 1 or pool["power"] < 0:
+        raise ConfigError(f"pool is {pool}; expected keep from 1 and power from 0")
+    openings = config["openings"]
+    if not 0 <= openings["share"] <= 1:
+        raise ConfigError(f"openings.share is {openings['share']}; expected 0 to 1")
+    if openings["plies"] is not None and not (isinstance(openings["plies"], int) and openings["plies"] >= 0):
+        raise ConfigError(f"openings.plies is {openings['plies']!r}; expected a number from 0, or null")
+    _check_algorithm(game, config)
     if not config["opponents"]:
         raise ConfigError("opponents is empty; expected at least one agent, for example [random]")
     return config
+
+
+def _check_algorithm(game: Game, config: dict[str, Any]) -> None:
+    """What the learner's class does not take. Without the extra `sb3` nothing is known of it."""
+    try:
+        from asobiba.learn.algorithms import ALGORITHMS
+    except ImportError:
+        return
+    name, algorithm = config["algorithm"], ALGORITHMS[config["algorithm"]]
+    discrete = game.ruleset(**config["parameters"]).discrete
+    if config["device"] not in ("auto", "cpu", "cuda") and not str(config["device"]).startswith("cuda:"):
+        raise ConfigError(f"device is {config['device']!r}; expected auto, cpu or cuda")
+    if not (algorithm.discrete if discrete else algorithm.continuous):
+        kind = "discrete" if discrete else "continuous"
+        fitting = [n for n, a in ALGORITHMS.items() if (a.discrete if discrete else a.continuous)]
+        raise ConfigError(f"{name} does not fit {game.id}, whose actions are {kind}; these do: {', '.join(fitting)}")
+    if algorithm.recurrent and {"self", "pool"} & set(config["opponents"]):
+        raise ConfigError(f"snapshots of {name} do not play as opponents; name agents under opponents")
+    if not algorithm.networks:
+        for setting, usual in (("policy", "mlp"), ("memory", ""), ("exploration", [])):
+            if config[setting] != usual:
+                raise ConfigError(f"{setting} is {config[setting]!r}; {name} knows {usual!r} only")
+        if config["imitation"]["decisions"]:
+            raise ConfigError(f"imitation teaches maskable_ppo and ppo, not {name}")
+    try:
+        known = algorithm.arguments(discrete)
+    except ImportError:
+        return
+    for argument in config["learner"]:
+        if argument not in known:
+            close = difflib.get_close_matches(argument, known, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"It has: {', '.join(known)}."
+            if argument == "device":
+                hint = "Give --device."
+            raise ConfigError(f"learner.{argument}: {name} has no such argument. {hint}")
 
 
 def _own_file(game: Game, names: Sequence[str]) -> str | None:

@@ -114,6 +114,14 @@ def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.nd
     return student.policy.predict(seen, deterministic=False)[0]
 
 
+def mixed_openings(ruleset: Ruleset, count: int, share: float) -> np.ndarray:
+    """Parameter records `(count,)` of games of which a share, spread evenly, begins with the ruleset's openings."""
+    params = np.repeat(ruleset.params, count)
+    if ruleset.opening_plies:
+        params["opening_plies"][np.floor(np.arange(1, count + 1) * share) == np.floor(np.arange(count) * share)] = 0
+    return params
+
+
 def imitate(
     model: Any, ruleset: Ruleset, config: dict[str, Any], folder: Path, say: Callable[[str], None] | None = None
 ) -> None:
@@ -140,8 +148,9 @@ def imitate(
     optimizer = torch.optim.Adam(policy.parameters(), lr=settings["learning_rate"])
     size = int(config["learner"]["batch_size"])
     seating = Seating(
-        ruleset, config["num_envs"], opponent=settings["teacher"], seat=None, autoreset="disabled", threads=1
-    )
+        ruleset, config["num_envs"], opponent=settings["teacher"], seat=None, autoreset="disabled", threads=1,
+        params=mixed_openings(ruleset, config["num_envs"], config["openings"]["share"]),
+    )  # fmt: skip
     student = PolicyAgent(policy, "student", deterministic=False)
     seen = rounds = 0
     policy.set_training_mode(True)

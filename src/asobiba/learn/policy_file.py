@@ -55,7 +55,8 @@ def save_policy(policy: Any, path: str | Path) -> None:
         path: ends in `.safetensors`.
 
     Raises:
-        PolicyFileError: for a policy of another class, with settings that are no plain data, or for another suffix.
+        PolicyFileError: for a policy of another class, with settings that are no plain data, for one that no agent could
+            play, or for another suffix.
     """
     from safetensors.torch import save_file
 
@@ -64,6 +65,7 @@ def save_policy(policy: Any, path: str | Path) -> None:
         raise PolicyFileError(f"a policy is saved to a {SUFFIX} file, not to {path.name!r}")
     if not f"{kind.__module__}.".startswith(_homes()):
         raise PolicyFileError(f"{kind.__module__}.{kind.__qualname__} belongs to none of {', '.join(_homes())}")
+    _require_playable(policy)
     header = {
         "format": _FORMAT,
         "class": f"{kind.__module__}:{kind.__qualname__}",
@@ -71,8 +73,49 @@ def save_policy(policy: Any, path: str | Path) -> None:
         "action_space": _space(policy.action_space),
         "arguments": arguments_of(policy),
     }
-    tensors = {name: tensor.detach().clone().contiguous() for name, tensor in policy.state_dict().items()}
+    tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in policy.state_dict().items()}
+    _require_rebuilt(header, tensors, policy)
     save_file(tensors, path, metadata={_HEADER: yaml.safe_dump(header, sort_keys=False)})
+
+
+def _require_playable(policy: Any) -> None:
+    """Raises `PolicyFileError` for a policy that `asobiba.learn.agent.PolicyAgent` cannot play, by its name."""
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from sb3_contrib.crossq.policies import CrossQPolicy
+    from sb3_contrib.qrdqn.policies import QRDQNPolicy
+    from sb3_contrib.tqc.policies import TQCPolicy
+    from stable_baselines3.common.policies import ActorCriticPolicy
+    from stable_baselines3.dqn.policies import DQNPolicy
+    from stable_baselines3.sac.policies import SACPolicy
+    from stable_baselines3.td3.policies import TD3Policy
+
+    actors = (ActorCriticPolicy, MaskableActorCriticPolicy)
+    playable = (*actors, DQNPolicy, QRDQNPolicy, SACPolicy, TD3Policy, TQCPolicy, CrossQPolicy)
+    name = f"{type(policy).__module__}.{type(policy).__qualname__}"
+    if not isinstance(policy, playable):
+        raise PolicyFileError(
+            f"{name} cannot be played: known are policies of {', '.join(kind.__name__ for kind in playable)}"
+        )
+    if len(policy.observation_space.shape or ()) != 1:
+        raise PolicyFileError(f"{name} reads observations {policy.observation_space.shape}; agents play flat ones")
+
+
+def _require_rebuilt(header: dict[str, Any], tensors: dict[str, Any], policy: Any) -> None:
+    """Raises `PolicyFileError` if what is written would not make the policy again."""
+    module, _, name = header["class"].partition(":")
+    arguments = plain_arguments(header["arguments"])
+    spaces_ = _to_space(header["observation_space"]), _to_space(header["action_space"])
+    try:
+        again = getattr(importlib.import_module(module), name)(*spaces_, lr_schedule=lambda _: 0.0, **arguments)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise PolicyFileError(f"{header['class']} cannot be built again from its settings: {error}") from error
+    extractors: list[Any] = [getattr(one, "features_extractor_class", None) for one in (again, policy)]
+    if extractors[0] is not extractors[1]:
+        raise PolicyFileError(f"{header['class']} cannot be saved with its features extractor {extractors[1].__name__}")
+    shapes, wanted = ({key: tuple(t.shape) for key, t in each.items()} for each in (again.state_dict(), tensors))
+    if shapes != wanted:
+        odd = sorted(set(shapes.items()) ^ set(wanted.items()))[0][0]
+        raise PolicyFileError(f"{header['class']} cannot be saved: built again from its settings it has another {odd}")
 
 
 def load_policy(path: str | Path, trust: bool = False) -> Any:
@@ -113,12 +156,15 @@ class PolicyFile:
         path: the file.
         observation_space, action_space: those of the policy.
         channels: name -> shape of the observation channels that it reads, where it knows them.
+        reads_masks: whether the mask stands at the end of what it observes; recurrent: whether it remembers.
     """
 
     path: Path
     observation_space: spaces.Space
     action_space: spaces.Space
     channels: dict[str, tuple[int, ...]]
+    reads_masks: bool = False
+    recurrent: bool = False
 
     def fits(self, ruleset: Ruleset) -> bool:
         """Whether its spaces are those of these rules."""
@@ -157,7 +203,8 @@ def open_header(path: str | Path) -> PolicyFile:
             header = _header_of(file, opened)
         observed, actions = _spaces_of(file, header)
         channels = {str(key): tuple(map(int, shape)) for key, shape in header["arguments"].get("channels", {}).items()}
-        return PolicyFile(file, observed, actions, channels)
+        masked = str(header["class"]).startswith("asobiba.learn.masked:")
+        return PolicyFile(file, observed, actions, channels, masked, "lstm_hidden_size" in header["arguments"])
     except (SafetensorError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, PolicyFileError):
             raise
@@ -220,7 +267,7 @@ def _load_plain(file: Path) -> Any:
         kind = getattr(importlib.import_module(module), name)
         if not (isinstance(kind, type) and issubclass(kind, BasePolicy)):
             raise PolicyFileError(f"{file} names {header['class']!r}, which is no policy of Stable-Baselines3")
-        arguments = {key: _from_plain(key, value) for key, value in header["arguments"].items()}
+        arguments = plain_arguments(header["arguments"])
         observed, actions = _spaces_of(file, header)
 
         def build() -> Any:
@@ -289,14 +336,43 @@ def _require_small(file: Path, space: dict[str, Any]) -> None:
         )
 
 
-def _load_zip(file: Path) -> Any:
-    from sb3_contrib import MaskablePPO
-    from stable_baselines3 import PPO
+_LEARNERS = (
+    "sb3_contrib:MaskablePPO", "sb3_contrib:RecurrentPPO", "stable_baselines3:PPO", "sb3_contrib:QRDQN",
+    "stable_baselines3:DQN", "sb3_contrib:CrossQ", "sb3_contrib:TQC", "stable_baselines3:SAC", "stable_baselines3:TD3",
+)  # fmt: skip
+"""The learners whose policies are played; the more special ones come first."""
 
+
+def _learners() -> list[Any]:
+    pairs = (text.partition(":") for text in _LEARNERS)
+    return [getattr(importlib.import_module(module), name) for module, _, name in pairs]
+
+
+def learner_of(policy: Any) -> Any:
+    """The class of SB3 or sb3-contrib that learns such policies.
+
+    Raises:
+        PolicyFileError: if none does.
+    """
+    for learner in _learners():
+        kinds = tuple(kind for name, kind in learner.policy_aliases.items() if name.startswith("Mlp"))
+        if isinstance(policy, kinds):
+            own = f"Masked{learner.__name__}"
+            return (
+                getattr(importlib.import_module("asobiba.learn.masked"), own, learner) if _masked(policy) else learner
+            )
+    raise PolicyFileError(f"no learner of SB3 or sb3-contrib has policies like {type(policy).__name__}")
+
+
+def _masked(policy: Any) -> bool:
+    return bool(getattr(policy, "reads_masks", False))
+
+
+def _load_zip(file: Path) -> Any:
     problems = []
-    for algorithm in (MaskablePPO, PPO):
+    for algorithm in _learners():
         try:
-            policy = algorithm.load(file, device="cpu").policy
+            policy = algorithm.load(file, device="cpu", custom_objects={"buffer_size": 1}).policy
         except Exception as error:
             problems.append(f"{algorithm.__name__}: {error}")
             continue
@@ -334,18 +410,32 @@ def _ours(file: Path) -> bool:
 
 _KEPT = (
     "net_arch", "activation_fn", "ortho_init", "use_sde", "log_std_init", "full_std", "use_expln", "squash_output",
-    "share_features_extractor", "normalize_images",
+    "share_features_extractor", "normalize_images", "n_critics", "n_quantiles", "lstm_hidden_size", "n_lstm_layers",
+    "shared_lstm", "enable_critic_lstm", "clip_mean", "batch_norm", "batch_norm_momentum", "batch_norm_eps",
+    "renorm_warmup_steps",
 )  # fmt: skip
 
 
 def arguments_of(policy: Any) -> dict[str, Any]:
     """Arguments of the policy's constructor beside the spaces, as plain data."""
     own = getattr(policy, "_network", {})
-    given = {**policy._get_constructor_parameters(), **own}
+    given = {**policy._get_constructor_parameters(), **_lstm(policy), **own}
     kept = {name: _to_plain(name, given[name]) for name in (*_KEPT, *own) if name in given}
     if own:
         kept = {name: value for name, value in kept.items() if name not in ("net_arch", "ortho_init")}
     return {name: value for name, value in kept.items() if value is not None}
+
+
+def _lstm(policy: Any) -> dict[str, Any]:
+    # A recurrent policy does not tell its own settings.
+    if not hasattr(policy, "lstm_actor"):
+        return {}
+    return {
+        "lstm_hidden_size": policy.lstm_actor.hidden_size,
+        "n_lstm_layers": policy.lstm_actor.num_layers,
+        "shared_lstm": policy.shared_lstm,
+        "enable_critic_lstm": policy.enable_critic_lstm,
+    }
 
 
 def _to_plain(name: str, value: Any) -> Any:
@@ -360,6 +450,11 @@ def _to_plain(name: str, value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise PolicyFileError(f"the policy's setting {name} is {value!r}, which is no plain data and cannot be saved")
+
+
+def plain_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What `arguments_of` gave, as the constructor takes it."""
+    return {key: _from_plain(key, value) for key, value in arguments.items()}
 
 
 def _from_plain(name: str, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
@@ -12,11 +13,24 @@ from typing import Any, Self
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
-from asobiba.learn.evaluation import Evaluation
-from asobiba.progress import progress_bar
+from asobiba.arena.evaluation import Evaluation
+from asobiba.progress import training_bar
 
 _LINE_EVERY = 10.0
 """Seconds between two plain lines, where there is no terminal."""
+
+
+def short(number: float) -> str:
+    """A count in at most five characters.
+
+    >>> short(512), short(12345), short(1234567), short(20_000_000)
+    ('512', '12.3k', '1.23M', '20.0M')
+    """
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= 0.9995 * size:
+            value = number / size
+            return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}{unit}"
+    return f"{number:.0f}"
 
 
 class Interrupted(Exception):
@@ -34,10 +48,12 @@ class Report(BaseCallback):
     def __init__(self, total: int, say: Callable[[str], None] | None = None):
         super().__init__()
         self._total, self._say = total, say
-        self._bar = progress_bar()
+        self._bar = training_bar()
         self._live = self._bar.console.is_terminal and say is not None
         self._task = self._bar.add_task("compiling", total=total)
         self._scores: list[Evaluation] = []
+        self._best = ""
+        self._best_value = -math.inf
         self._began: tuple[float, int] | None = None
         self._said = time.monotonic()
 
@@ -52,7 +68,12 @@ class Report(BaseCallback):
 
     def evaluated(self, results: Sequence[Evaluation]) -> None:
         """The latest evaluation, to be shown from now on."""
-        self._scores = [result for result in results if result.seat == "all"]
+        self._scores = list(results)
+        alone = all(result.opponent == "-" for result in self._scores)
+        value = float(np.mean([r.mean_return if alone else r.score for r in self._scores]))
+        if value > self._best_value:
+            self._best_value = value
+            self._best = f"best {value:.3g}" if alone else f"best {100 * value:.0f} %"
 
     def describe(self) -> str:
         """The state of the training in one line."""
@@ -70,6 +91,14 @@ class Report(BaseCallback):
             parts.append(f"{speed:,.0f} steps/s")
         return "  ".join(parts) or "first games"
 
+    def brief(self) -> str:
+        """The state of the training in 45 columns: steps, speed, the best mean score of an evaluation so far."""
+        parts = [f"{short(self.num_timesteps)} of {short(self._total)} steps"]
+        if self._began is not None and self.num_timesteps > self._began[1]:
+            speed = (self.num_timesteps - self._began[1]) / (time.monotonic() - self._began[0])
+            parts.append(f"{short(speed)}/s")
+        return "  ".join([*parts, self._best]).rstrip()[:45]
+
     def _left(self) -> str:
         if self._began is None or self.num_timesteps <= self._began[1]:
             return ""
@@ -80,7 +109,7 @@ class Report(BaseCallback):
     def _on_rollout_start(self) -> None:
         if self._began is None and self.num_timesteps > self.model._num_timesteps_at_start:
             self._began = (time.monotonic(), self.num_timesteps)  # the time before it included compiling
-        self._bar.update(self._task, completed=self.num_timesteps, description=self.describe())
+        self._bar.update(self._task, completed=self.num_timesteps, description=self.brief())
         if not self._live and self._say is not None and time.monotonic() - self._said >= _LINE_EVERY:
             self._said = time.monotonic()
             self._say(f"{self.num_timesteps:,} of {self._total:,} steps  {self.describe()}{self._left()}")

@@ -356,9 +356,20 @@ class SelfPlay:
         slots["game"] = table.numbers
         while True:
             loops.wave(
-                trees, table.states, params, blank, table.free, self._sequence, self._options, seeds, self.openings, slots,
-                self._count, table.answers, self.games,
-            )  # fmt: skip
+                trees=trees,
+                states=table.states,
+                params=params,
+                blank=blank,
+                free=table.free,
+                sequence=self._sequence,
+                options=self._options,
+                seeds=seeds,
+                openings=self.openings,
+                slots=slots,
+                count=self._count,
+                answers=table.answers,
+                games=self.games,
+            )
             rows = np.flatnonzero(slots["waiting"])
             if not len(rows):
                 return

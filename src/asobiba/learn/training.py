@@ -21,30 +21,35 @@ import cloudpickle
 import numpy as np
 import torch
 import yaml
-from sb3_contrib import MaskablePPO
-from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.utils import LinearSchedule
 
 from asobiba.api.sb3 import SB3VecEnv
+from asobiba.arena.evaluation import Evaluation
 from asobiba.core.agents import Agent, make_agent
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.registry import game as find_game
 from asobiba.learn import own_files
 from asobiba.learn.agent import PolicyAgent, load_policy
+from asobiba.learn.algorithms import ALGORITHMS, found_class
+from asobiba.learn.card import write_card
 from asobiba.learn.config import ConfigError
 from asobiba.learn.curve import draw_curve
-from asobiba.learn.evaluation import Evaluation, evaluate
-from asobiba.learn.imitation import imitate
+from asobiba.learn.evaluation import evaluate
+from asobiba.learn.imitation import imitate, mixed_openings
+from asobiba.learn.masked import MaskedVecEnv
 from asobiba.learn.memory import RememberingVecEnv, memory_class
 from asobiba.learn.networks import BoardPolicy
 from asobiba.learn.policy_file import save_policy
+from asobiba.learn.pool import Pool
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
 from asobiba.learn.shaping import ShapedVecEnv, potential_class
 
 CHECKPOINT = "checkpoint.zip"
 POLICY = "policy.safetensors"
+_SET_UP_ANEW = ("replay_buffer", "_last_lstm_states")
+"""What a learner of SB3 holds but begins anew when it is loaded."""
 
 
 class RunFolderError(AsobibaError, ValueError):
@@ -59,6 +64,7 @@ def _write_record(
         "game": game.id,
         "command": command,
         "seed": config["seed"],
+        "opening_plies": evaluated(game, config).opening_plies,
         "steps": int(model.num_timesteps),
         "parameters_of_the_network": int(sum(p.numel() for p in model.policy.parameters())),
         "versions": versions(),
@@ -77,6 +83,7 @@ def train(
     command: str = "",
     say: Callable[[str], None] | None = None,
     trust: bool = False,
+    watch: Callable[[int, Sequence[Evaluation]], None] | None = None,
 ) -> list[Evaluation]:
     """Trains a policy and leaves everything about the run in `folder`.
 
@@ -94,6 +101,7 @@ def train(
         command: the command line, for the record.
         say: shows a line; the standard error stream if not given.
         trust: accept a checkpoint that this user has not written.
+        watch: called with the steps and the figures of every evaluation during training; what it raises ends the run.
 
     Returns:
         The final evaluation, an entry per opponent.
@@ -105,21 +113,23 @@ def train(
     """
     say = say or (lambda line: print(line, file=sys.stderr, flush=True))
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    _claim(folder, game, config, resume)
+    _require_free(folder, game, config, resume)
     torch.set_num_threads(config["threads"])
-    ruleset = game.ruleset(**config["parameters"])
+    ruleset = evaluated(game, config)
     checkpoint = folder / CHECKPOINT
     with _numbers_fixed(config["seed"]):
         if checkpoint.exists():
-            model = load_checkpoint(checkpoint, trust)
+            model = load_checkpoint(checkpoint, trust, config["device"])
             if progress:
                 say(f"Going on from {model.num_timesteps:,} of {config['total_steps']:,} steps in {folder}")
         else:
+            # All that can be wrong in the configuration is found before the folder is touched.
+            _require_agents(game, config)
             practice = _practice(ruleset, config)
             model = new_model(practice, config)
             if config["start"]:
                 _start_from(model.policy, config["start"])
+            _claim(folder, game, config, resume)
             if config["imitation"]["decisions"]:
                 imitate(model, practice, config, folder, say if progress else None)
         model.tensorboard_log = str(folder / "tensorboard")
@@ -129,9 +139,9 @@ def train(
             stop = StopOnInterrupt(lambda model: save_checkpoint(model, checkpoint))
             callbacks = [
                 _Exploration(config),
-                _Snapshots(config),
+                _Snapshots(config, folder),
                 _Checkpoints(checkpoint, config),
-                _Curve(folder, game, config, report.evaluated),
+                _Curve(folder, game, config, report.evaluated, watch),
                 report,
                 stop,
             ]
@@ -144,8 +154,10 @@ def train(
             save_checkpoint(model, checkpoint)
     save_policy(model.policy, folder / POLICY)
     agent = PolicyAgent(model.policy, name=f"sb3:{folder / POLICY}")
-    results = evaluate(agent, ruleset, config["evaluation"]["against"], config["evaluation"]["games"], config["seed"])
+    games, against = config["evaluation"]["games"], config["evaluation"]["against"]
+    results = evaluate(agent, ruleset, against, games, config["seed"], ruleset.opening_plies)
     _write_record(folder, game, config, command, model, results)
+    write_card(folder)
     with contextlib.suppress(MissingExtra):
         draw_curve(folder)
     return results
@@ -162,40 +174,53 @@ def _start_from(policy: Any, path: str) -> None:
     policy.load_state_dict(weights)
 
 
+def evaluated(game: Game, config: dict[str, Any]) -> Ruleset:
+    """The rules to play in the end, with their openings."""
+    return game.ruleset(**config["parameters"]).opened(config["openings"]["plies"])
+
+
 def _practice(ruleset: Ruleset, config: dict[str, Any]) -> Ruleset:
     """The rules to train on: the game's own, or those of the smaller game under `train_on`."""
     if not config["train_on"]:
         return ruleset
-    return find_game(config["train_on"]["game"]).ruleset(**config["train_on"].get("parameters", {}))
+    smaller = find_game(config["train_on"]["game"]).ruleset(**config["train_on"].get("parameters", {}))
+    return smaller.opened(config["openings"]["plies"])
 
 
-def new_model(ruleset: Ruleset, config: dict[str, Any]) -> Any:
-    """A fresh learner on a fresh vector environment."""
+def new_model(ruleset: Ruleset, config: dict[str, Any], opponent: Any = None) -> Any:
+    """A fresh learner on a fresh vector environment, against an opponent of its own or those of the configuration."""
     settings = {
-        "opponent": _opponents(ruleset, config), "seat": config["seat"], "seed": config["seed"], "threads": config["threads"],
+        "opponent": opponent or _opponents(ruleset, config), "seat": config["seat"], "seed": config["seed"], "threads": config["threads"],
     }  # fmt: skip
+    if ruleset.opening_plies:
+        settings["params"] = mixed_openings(ruleset, config["num_envs"], config["openings"]["share"])
     if config["shaping"]:
         settings["potential"] = potential_class(config["shaping"])
     channels = dict(ruleset.layout.observation)
+    chosen = ALGORITHMS[config["algorithm"]]
     env: SB3VecEnv
     if config["memory"]:
         env = remembering = RememberingVecEnv(memory_class(config["memory"]), ruleset, config["num_envs"], **settings)
         channels["memory"] = (remembering.memory.size,)
     else:
-        env = ShapedVecEnv(ruleset, config["num_envs"], **settings)
+        kind = MaskedVecEnv if chosen.masks and ruleset.discrete else ShapedVecEnv
+        env = kind(ruleset, config["num_envs"], **settings)
     learner = dict(config["learner"])
     rate = learner.get("learning_rate")
     if isinstance(rate, list):
         learner["learning_rate"] = LinearSchedule(rate[0], rate[1], 1.0)
     kwargs = dict(config["policy_kwargs"])
-    policy: Any = "MlpPolicy"
+    policy: Any = "MlpLstmPolicy" if chosen.recurrent else "MlpPolicy"
+    if chosen.policy and ruleset.discrete:
+        policy = found_class(chosen.policy)
     if config["policy"] != "mlp":
         policy, kwargs["channels"] = BoardPolicy, channels
         if config["policy"] != "board":
             module, _, name = config["policy"].partition(":")
             policy = getattr(importlib.import_module(module), name)
-    algorithm: Any = MaskablePPO if ruleset.discrete else PPO
-    return algorithm(policy, env, seed=config["seed"], policy_kwargs=kwargs, device="cpu", verbose=0, **learner)
+    algorithm = chosen.class_for(ruleset.discrete)
+    device = config["device"]
+    return algorithm(policy, env, seed=config["seed"], policy_kwargs=kwargs, device=device, verbose=0, **learner)
 
 
 class Snapshot(Agent):
@@ -205,6 +230,7 @@ class Snapshot(Agent):
 
     def __init__(self) -> None:
         self.player: PolicyAgent | None = None
+        self.steps = 0
         self._generator = np.random.Generator(np.random.Philox(0))
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
@@ -213,8 +239,9 @@ class Snapshot(Agent):
             self.player.begin(ruleset, (seat,), (seed,))
         self._game = (ruleset, seat, seed)
 
-    def refresh(self, policy: Any) -> None:
-        """Takes a copy of the learner's policy."""
+    def refresh(self, policy: Any, steps: int) -> None:
+        """Takes a copy of the learner's policy, after so many steps."""
+        self.steps = steps
         self.player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), self.name, deterministic=False)
         if hasattr(self, "_game"):
             self.player.reset(*self._game)
@@ -241,29 +268,65 @@ def _opponents(ruleset: Ruleset, config: dict[str, Any]) -> Any:
     """One agent, or one for each environment, dealt in turn."""
     if ruleset.num_players == 1:
         return "random"  # the seat is empty
-    agents = {text: Snapshot() if text == "self" else make_agent(ruleset.game, text) for text in config["opponents"]}
+    agents = {text: _opponent(ruleset, config, text) for text in config["opponents"]}
     if len(agents) == 1:
         return next(iter(agents.values()))
     dealt = config["opponents"]
     return [agents[dealt[i % len(dealt)]] for i in range(config["num_envs"])]
 
 
-class _Snapshots(BaseCallback):
-    """Hands the learner's policy to the opponents called `self`."""
+def _opponent(ruleset: Ruleset, config: dict[str, Any], text: str) -> Agent:
+    if text == "self":
+        return Snapshot()
+    if text != "pool":
+        return make_agent(ruleset.game, text)
+    settings = dict(config["pool"])
+    keep, power = settings.pop("keep"), settings.pop("power")
+    return Pool(ruleset, config["num_envs"], settings, keep, power, config["seed"])
 
-    def __init__(self, config: dict[str, Any]):
+
+class _Snapshots(BaseCallback):
+    """Hands the learner's policy to the opponents called `self` and `pool`, and the pool its results.
+
+    `pool.csv` says after every new snapshot what the learner scored against each of the older ones.
+    """
+
+    def __init__(self, config: dict[str, Any], folder: Path):
         super().__init__()
         self._every, self._last = config["snapshot_every"], 0
+        self._file = folder / "pool.csv"
+
+    def _on_training_start(self) -> None:
+        assert isinstance(self.training_env, SB3VecEnv)
+        self._pools = [agent for agent in self.training_env.games.opponents if isinstance(agent, Pool)]
+        agents = self.training_env.games.opponents
+        self._last = max(
+            (agent.steps for agent in agents if isinstance(agent, Snapshot)), default=0
+        )  # of a run that goes on
+        if self._pools and not self._file.exists():
+            self._file.write_text("steps,opponent,games,score\n", encoding="utf-8")
 
     def _on_rollout_start(self) -> None:
         assert isinstance(self.training_env, SB3VecEnv)
+        for pool in self._pools:
+            if not pool.members or self.num_timesteps - pool.members[-1].steps >= self._every:
+                with self._file.open("a", encoding="utf-8") as file:
+                    for member in pool.members:
+                        file.write(f"{self.num_timesteps},{member.steps},{member.games:.1f},{member.score:.4f}\n")
+                if pool.members:
+                    self.logger.record("pool/least_score", min(member.score for member in pool.members))
+                pool.add(self.model.policy, self.num_timesteps)
         snapshots = [agent for agent in self.training_env.games.opponents if isinstance(agent, Snapshot)]
         if snapshots and (self.num_timesteps - self._last >= self._every or snapshots[0].player is None):
             self._last = self.num_timesteps
             for snapshot in snapshots:
-                snapshot.refresh(self.model.policy)
+                snapshot.refresh(self.model.policy, self.num_timesteps)
 
     def _on_step(self) -> bool:
+        if self._pools:
+            for game in np.flatnonzero(self.locals["dones"]).tolist():
+                for pool in self._pools:
+                    pool.record(game, self.locals["infos"][game]["episode"]["r"])
         return True
 
 
@@ -309,12 +372,19 @@ class _Checkpoints(BaseCallback):
 class _Curve(BaseCallback):
     """Writes `practice.csv` (the last 100 training episodes) and, now and then, an evaluation to `curve.csv`."""
 
-    def __init__(self, folder: Path, game: Game, config: dict[str, Any], tell: Callable[[list[Evaluation]], None]):
+    def __init__(
+        self,
+        folder: Path,
+        game: Game,
+        config: dict[str, Any],
+        tell: Callable[[list[Evaluation]], None],
+        watch: Callable[[int, Sequence[Evaluation]], None] | None = None,
+    ):
         super().__init__()
-        self._tell = tell
+        self._tell, self._watch = tell, watch
         self._file = folder / "curve.csv"
         self._practice = folder / "practice.csv"
-        self._ruleset = game.ruleset(**config["parameters"])
+        self._ruleset = evaluated(game, config)
         self._settings, self._seed, self._last = config["evaluation"], config["seed"], 0
         self._taught = config["imitation"]["decisions"] > 0  # an evaluation before the first rollout
 
@@ -322,7 +392,7 @@ class _Curve(BaseCallback):
         self._last = self.num_timesteps
         if not self._file.exists():
             self._last -= self._settings["every"] if self._taught else 0
-            self._file.write_text("steps,opponent,score,low,high,mean_return\n", encoding="utf-8")
+            self._file.write_text("steps,opponent,score,low,high,mean_return,games,distinct\n", encoding="utf-8")
             self._practice.write_text("steps,mean_return,mean_length\n", encoding="utf-8")
 
     def _on_rollout_start(self) -> None:
@@ -337,15 +407,18 @@ class _Curve(BaseCallback):
         agent = PolicyAgent(self.model.policy, "learner")
         self.model.policy.set_training_mode(False)
         games = max(2, self._settings["games"] // 4)
-        results = evaluate(agent, self._ruleset, self._settings["against"], games, self._seed)
+        plies = self._ruleset.opening_plies
+        results = evaluate(agent, self._ruleset, self._settings["against"], games, self._seed, plies)
         self._tell(results)
         with self._file.open("a", encoding="utf-8", newline="") as file:
             rows = csv.writer(file, lineterminator="\n")  # an opponent's parameters have commas
-            for r in (result for result in results if result.seat == "all"):
+            for r in results:
                 figures = (f"{value:.4f}" for value in (r.score, r.low, r.high, r.mean_return))
-                rows.writerow([self.num_timesteps, r.opponent, *figures])
+                rows.writerow([self.num_timesteps, r.opponent, *figures, r.games, r.distinct])
                 self.logger.record(f"evaluation/score_{r.opponent}", r.score)
                 self.logger.record(f"evaluation/return_{r.opponent}", r.mean_return)
+        if self._watch is not None:
+            self._watch(self.num_timesteps, results)
 
     def _on_step(self) -> bool:
         return True
@@ -356,7 +429,13 @@ def save_checkpoint(model: Any, path: Path) -> None:
     temporary = path.with_suffix(".tmp")
     model_file = path.with_suffix(".model.tmp")
     model.save(model_file)
-    state = {"env": model.get_env(), "torch": torch.get_rng_state(), "numpy": np.random.get_state()}  # noqa: NPY002 - the generator that SB3 uses
+    state = {
+        "class": type(model),
+        "env": model.get_env(),
+        "extra": {name: getattr(model, name) for name in _SET_UP_ANEW if hasattr(model, name)},
+        "torch": torch.get_rng_state(),
+        "numpy": np.random.get_state(),  # noqa: NPY002 - the generator that SB3 uses
+    }
     with zipfile.ZipFile(temporary, "w") as archive:
         archive.write(model_file, "model.zip")
         pickled = cloudpickle.dumps(state)
@@ -366,12 +445,13 @@ def save_checkpoint(model: Any, path: Path) -> None:
     os.replace(temporary, path)
 
 
-def load_checkpoint(path: Path, trust: bool = False) -> Any:
+def load_checkpoint(path: Path, trust: bool = False, device: str = "cpu") -> Any:
     """The model of `save_checkpoint`, with its environments and generators as they were.
 
     Args:
         trust: whether to read it even if this user has not written it; it holds pickles, and reading them runs
             arbitrary code.
+        device: where the network lies.
 
     Raises:
         RunFolderError: for a checkpoint that this user has not written, without `trust`.
@@ -385,8 +465,9 @@ def load_checkpoint(path: Path, trust: bool = False) -> Any:
             "train(..., trust=True) in Python; otherwise choose another folder"
         )
     state = cloudpickle.loads(pickled)
-    algorithm: Any = MaskablePPO if hasattr(state["env"].action_space, "n") else PPO
-    model = algorithm.load(io.BytesIO(saved), env=state["env"], device="cpu", force_reset=False)
+    model = state["class"].load(io.BytesIO(saved), env=state["env"], device=device, force_reset=False)
+    for name, value in state["extra"].items():
+        setattr(model, name, value)
     torch.set_rng_state(state["torch"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     return model
@@ -401,21 +482,36 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _claim(folder: Path, game: Game, config: dict[str, Any], resume: bool) -> None:
-    """Writes the configuration, or checks that a run in the folder has the same one."""
+def _require_agents(game: Game, config: dict[str, Any]) -> None:
+    """Raises for an opponent, a teacher, or somebody to be evaluated against, that does not play this game."""
+    teachers = [config["imitation"]["teacher"]] if config["imitation"]["decisions"] else []
+    for text in dict.fromkeys([*config["opponents"], *config["evaluation"]["against"], *teachers]):
+        if text not in ("self", "pool"):
+            make_agent(game, text).close()
+
+
+def _as_text(game: Game, config: dict[str, Any]) -> str:
+    return yaml.safe_dump({"game": game.id, **config}, sort_keys=False)
+
+
+def _require_free(folder: Path, game: Game, config: dict[str, Any], resume: bool) -> None:
+    """Raises `RunFolderError` if the folder holds anything but a run of this configuration that may go on."""
     file = folder / "config.yml"
-    text = yaml.safe_dump({"game": game.id, **config}, sort_keys=False)
     if file.exists():
         if not resume:
             raise RunFolderError(f"{folder} already holds a run; choose another folder, or let it go on (--resume)")
-        if yaml.safe_load(file.read_text(encoding="utf-8")) != yaml.safe_load(text):
+        if yaml.safe_load(file.read_text(encoding="utf-8")) != yaml.safe_load(_as_text(game, config)):
             raise RunFolderError(
                 f"{folder} holds a run of another configuration (compare its config.yml); choose another folder"
             )
-        return
-    if any(folder.iterdir()):
+    elif folder.is_dir() and any(folder.iterdir()):
         raise RunFolderError(f"{folder} is not empty and holds no run; choose another folder")
-    file.write_text(text, encoding="utf-8")
+
+
+def _claim(folder: Path, game: Game, config: dict[str, Any], resume: bool) -> None:
+    _require_free(folder, game, config, resume)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yml").write_text(_as_text(game, config), encoding="utf-8")
 
 
 @contextlib.contextmanager

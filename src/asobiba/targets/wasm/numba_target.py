@@ -110,7 +110,7 @@ class _Context(CPUContext):
 
 class _Typing(typing.Context):
     def resolve_value_type(self, val: Any) -> Any:
-        if isinstance(val, Dispatcher) and not isinstance(val, WasmDispatcher):
+        if (isinstance(val, Dispatcher) and not isinstance(val, WasmDispatcher)) or getattr(val, "of_scene", False):
             val = for_wasm(val)
         return super().resolve_value_type(val)
 

@@ -33,6 +33,7 @@ from asobiba.core.states import state_header
 from asobiba.targets.wasm import digest, exports, numba_target, objects
 from asobiba.targets.wasm.exports import agent_export, rules_exports, thinking_export
 from asobiba.targets.wasm.objects import Export, link, object_code
+from asobiba.targets.wasm.pictures import picture_exports, picture_tables
 
 FORMAT = 1
 _FILES = ("index.js", "index.d.ts", "README.md", "package.json")
@@ -129,6 +130,8 @@ def write_game(
     variants: Sequence[Variant],
     missing: Mapping[str, str],
     report: Callable[[str], None] = lambda text: None,
+    *,
+    pictures: bool = False,
 ) -> dict[str, Any]:
     """Writes the modules and `game.json` of one game into `folder`; returns the contents of `game.json`.
 
@@ -136,6 +139,7 @@ def write_game(
         variants: of one game, the first as its defaults.
         missing: agents that are left out, with the reason.
         report: called with a message on what is compiled.
+        pictures: whether the game's drawing is compiled too (`asobiba.api.scene`).
 
     Raises:
         WasmError: where a module cannot be linked.
@@ -149,7 +153,7 @@ def write_game(
     for layout in dict.fromkeys(_layout(variant.ruleset) for variant in variants):
         sharing = [variant for variant in variants if _layout(variant.ruleset) == layout]
         report(f"{game.name}, {sharing[0].name}: rules and {len(sharing[0].agents)} agents")
-        name, content, about, entries = _module(sharing, left_out)
+        name, content, about, entries = _module(sharing, left_out, pictures)
         exported |= entries
         (folder / name).write_bytes(content)
         modules[name], names[layout] = about, name
@@ -168,7 +172,11 @@ def write_game(
         "information": game.information,
         "defaults": json.loads(parameters_text(variants[0].ruleset.game.ruleset().parameters)),
         "modules": modules,
-        "rulesets": [_ruleset(one, names[_layout(one.ruleset)], exported[one.name]) for one in variants],
+        "rulesets": [
+            _ruleset(one, names[_layout(one.ruleset)], exported[one.name])
+            | ({"picture": picture_tables(one.ruleset)} if pictures else {})
+            for one in variants
+        ],
         "agents": {text: _agent(declared.get(text.partition(":")[0])) for text in here},
         "missing": left_out,
     }
@@ -177,12 +185,16 @@ def write_game(
 
 
 def _module(
-    sharing: Sequence[Variant], missing: dict[str, str]
+    sharing: Sequence[Variant], missing: dict[str, str], pictures: bool
 ) -> tuple[str, bytes, dict[str, Any], dict[str, dict[str, str]]]:
     """The module of one layout: its file name, its bytes, its entry in `game.json`, by variant the agents' exports."""
     ruleset = sharing[0].ruleset
     rules = rules_exports(ruleset)
     parts, exported = [cached_object(rules)], [export.name for export in rules]
+    if pictures:
+        drawn = picture_exports(ruleset)
+        parts.append(cached_object(drawn))
+        exported += [export.name for export in drawn]
     entries: dict[str, dict[str, str]] = {variant.name: {} for variant in sharing}
     known: dict[tuple[Any, str], str] = {}
     for variant in sharing:

@@ -40,6 +40,13 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", help="Also write the results here: .json, .csv, or .svg and .png (the matrix)."),
     ] = None,
+    exploit: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="STEPS", help="Also train an exploiter against each agent, for so many decisions."),
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Write the games as Minari's data sets NAME-N/SEAT-v0.")
+    ] = None,
     trust: Trusted = None,
 ) -> None:
     """Measures agents against each other in games that differ, every opening from both sides.
@@ -68,21 +75,22 @@ def evaluate(
     single = single and not alone
     others = (against or [name for name in league_agents(ruleset.game) if name != names[0]]) if single else []
     built = {name: make_player(ruleset.game, name, Trust.of(trust)) for name in dict.fromkeys([*names, *others])}
-    pairs: list[tuple[str, str | None]] = (
-        [(names[0], other) for other in others] if single else [*combinations(names, 2)]
-    )
-    if ruleset.num_players > 2 and not single:
-        pairs = [*permutations(names, 2)]  # an agent among the others differs from the reverse
-    if alone:
-        pairs = [(name, None) for name in names]
-    results = []
+    pairs = _pairs(ruleset, names, others if single else None)
+    results, exploited = [], []
     try:
         with progress_bar() as bar:
-            for one, other in pairs:
+            for number, (one, other) in enumerate(pairs):
                 task = bar.add_task(f"{one} - {other}" if other else one, total=games)
                 opponent = None if other is None else (other, built[other])
                 tell = partial(_advance, bar, task)
-                results.append(evaluation.evaluate(ruleset, (one, built[one]), opponent, games, seed, plies, tell))
+                keep = None if record is None else partial(_record, f"{record}-{number}", one, seed)
+                results.append(
+                    evaluation.evaluate(ruleset, (one, built[one]), opponent, games, seed, plies, tell, keep=keep)
+                )
+            for name in names if exploit else ():
+                task = bar.add_task(f"exploiter - {name}", total=exploit)
+                settings = {"games": games, "seed": seed, "plies": plies, "report": partial(_advance, bar, task)}
+                exploited.append(_exploit(ruleset, (name, built[name]), exploit, settings))
     finally:
         for agent in built.values():
             agent.close()
@@ -90,11 +98,13 @@ def evaluate(
     told = f"openings of {plies} random plies" if plies else "no openings"
     for table in _tables(f"{ruleset.game.title}: {told}, seed {seed}", ruleset, results):
         console.print(table)
+    for result in exploited:
+        console.print(_bound(result))
     shown = [*names, *(name for name in others if name not in names)]
     if len(names) > 2:
         console.print(_cross_table(names, results))
     if output is not None:
-        _write(output, ruleset, shown, results)
+        _write(output, ruleset, shown, results if output.suffix not in (".json", ".csv") else results + exploited)
         console.print(f"Written to {output}")
 
 
@@ -111,7 +121,7 @@ def _tables(title: str, ruleset: Ruleset, results: list[Evaluation]) -> Iterator
     yield table
     table = _columns("", texts, (*(() if alone else (*ruleset.players, "return")), "illegal", "steps", "ms"))
     for names, r in told:
-        seats = () if alone else (*(f"{100 * share:.1f}" for share in r.seats), _mean(r))
+        seats = () if alone else (*(f"{100 * seat.score:.1f}" for seat in r.seats), _mean(r))
         illegal = "" if r.illegal is None else f"{100 * r.illegal:.2f} %"
         table.add_row(*names, *seats, illegal, f"{r.length:.1f}", f"{r.milliseconds:.3g}")
     yield table
@@ -145,6 +155,44 @@ def _cross_table(names: list[str], results: list[Evaluation]) -> Table:
     return table
 
 
+def _pairs(ruleset: Ruleset, names: list[str], others: list[str] | None) -> list[tuple[str, str | None]]:
+    """Who meets whom: the agent each of `others`, or all agents each other; nobody where one plays alone."""
+    if ruleset.num_players == 1:
+        return [(name, None) for name in names]
+    if others is not None:
+        return [(names[0], other) for other in others]
+    # With more than two players, an agent among the others differs from the reverse.
+    return [*(combinations(names, 2) if ruleset.num_players == 2 else permutations(names, 2))]
+
+
+def _bound(r: Evaluation) -> str:
+    score = f"{100 * r.score:.1f} ({100 * r.low:.1f} to {100 * r.high:.1f})"
+    return (
+        f"{r.agent} scores {score} against {r.opponent}, mean return {_mean(r)}: a lower bound on the best answer's, "
+        "for this budget"
+    )
+
+
+def _exploit(ruleset: Ruleset, agent: tuple[str, Any], steps: int | None, settings: dict[str, Any]) -> Evaluation:
+    from asobiba.core import AsobibaError
+    from asobiba.core.errors import MissingExtra
+
+    if ruleset.num_players == 1:
+        raise AsobibaError(f"{ruleset.game.name} is played alone: there is nobody to exploit")
+    try:
+        from asobiba.learn.exploiting import exploit
+    except ImportError as error:
+        raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
+    return exploit(ruleset, agent, steps or 1, **settings)
+
+
+def _record(name: str, agent: str, seed: int, ruleset: Ruleset, groups: Any) -> None:
+    from asobiba.arena.recording import record_groups
+
+    for written in record_groups(name, ruleset, groups, seed, agent):
+        print(f"Written: {written}")
+
+
 def _advance(bar: Any, task: Any, done: int) -> None:
     bar.update(task, completed=done)
 
@@ -160,7 +208,7 @@ def _write(path: Path, ruleset: Ruleset, names: list[str], results: list[Evaluat
         flat = [
             {
                 **{k: v for k, v in row.items() if k != "seats"},
-                **{f"score_{s}": v for s, v in zip(ruleset.players, row["seats"])},
+                **{f"{name}_{s['seat']}": s[name] for s in row["seats"] for name in ("score", "low", "high")},
             }
             for row in rows
         ]

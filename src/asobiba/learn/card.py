@@ -1,0 +1,92 @@
+"""The model card of a run: `README.md` beside its policy, as Hugging Face reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def write_card(folder: str | Path) -> Path:
+    """Writes `README.md` from the `run.json` and `config.yml` of a run folder.
+
+    Raises:
+        FileNotFoundError: if the folder holds no run.
+    """
+    folder = Path(folder)
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    config = yaml.safe_load((folder / "config.yml").read_text(encoding="utf-8"))
+    path = folder / "README.md"
+    path.write_text(f"---\n{_metadata(record)}---\n\n{_text(record, config)}", encoding="utf-8")
+    return path
+
+
+def _metadata(record: dict[str, Any]) -> str:
+    head = {
+        "library_name": "asobiba",
+        "pipeline_tag": "reinforcement-learning",
+        "tags": ["reinforcement-learning", "asobiba", record["game"]],
+        "model-index": [
+            {
+                "name": "policy",
+                "results": [
+                    {
+                        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+                        "dataset": {"name": record["game"], "type": record["game"]},
+                        "metrics": [_metric(row) for row in record["evaluation"]],
+                    }
+                ],
+            }
+        ],
+    }
+    return yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+
+
+def _metric(row: dict[str, Any]) -> dict[str, Any]:
+    if row["opponent"] == "-":
+        return {"type": "mean_reward", "name": "mean return", "value": round(row["mean_return"], 4)}
+    return {"type": "score", "name": f"score against {row['opponent']}", "value": round(row["score"], 4)}
+
+
+def _text(record: dict[str, Any], config: dict[str, Any]) -> str:
+    name = record["game"].removeprefix("asobiba/").rpartition("-v")[0]
+    parameters = ", ".join(f"{key}={value}" for key, value in config["parameters"].items()) or "as usual"
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    return f"""# A policy for {record["game"]}
+
+Trained by `{record["command"] or "asobiba.learn.training.train"}`: {config["algorithm"]}, {record["steps"]:,} decisions,
+seed {record["seed"]}, {record["parameters_of_the_network"]:,} numbers in the network. Parameters of the game:
+{parameters}.
+
+    asobiba enjoy policy.safetensors --game {name}
+    asobiba evaluate {name} sb3:policy.safetensors -a random
+    asobiba train {name} --config config.yml -o FOLDER    # trains it again
+
+## Evaluation
+
+{_table(record)}
+
+Every deal is played from every seat; intervals (95 %) count distinct games only. Games begin with
+{record["opening_plies"]} random plies. The opponents of the training were {", ".join(config["opponents"])}. Strength
+against others, or from other openings, was not measured here.
+
+## Versions
+
+{versions}
+"""
+
+
+def _table(record: dict[str, Any]) -> str:
+    alone = all(row["opponent"] == "-" for row in record["evaluation"])
+    head = (
+        ["games", "distinct", "mean return"] if alone else ["opponent", "games", "distinct", "score", "95 % interval"]
+    )
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in record["evaluation"]:
+        counts = [str(row["games"]), str(row["distinct"])]
+        score = [f"{row['score']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
+        returns = [f"{row['mean_return']:.3f} ± {row['return_half_width']:.3f}"]
+        lines.append("| " + " | ".join([*counts, *returns] if alone else [row["opponent"], *counts, *score]) + " |")
+    return "\n".join(lines)

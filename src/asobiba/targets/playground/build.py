@@ -1,0 +1,116 @@
+"""Writes the playground: the page, the package of `asobiba wasm` with drawings, and `games.json` about the games."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from asobiba.core import AsobibaError, Game, game, game_names
+from asobiba.targets.wasm.commands import named_variants
+from asobiba.targets.wasm.package import Variant, kernel_agents, write_game, write_package
+
+PAGE = ("index.html", "page.css", "app.js", "table.js", "scene.js", "worker.js")
+_SECTIONS = ("Description", "Rewards", "Episode End", "References")
+"""The sections of a game's documentation that a player reads."""
+_LARGE = 2000
+"""Characters from which an agent's content has a file of its own, fetched when the agent is chosen."""
+
+
+def drawn_games() -> list[str]:
+    """The games whose drawing is a scene."""
+    return [name for name in game_names() if is_drawn(game(name))]
+
+
+def is_drawn(one: Game) -> bool:
+    """Whether the game's drawing is a scene."""
+    return one.draw is not None and (hasattr(one.ruleset().draw, "scene") or hasattr(one.ruleset().draw, "scenes"))
+
+
+def write_site(
+    folder: Path,
+    names: Sequence[str] | None = None,
+    report: Callable[[str], None] = lambda text: None,
+    *,
+    agents: Sequence[str] | None = None,
+    variants: bool = True,
+) -> dict[str, int]:
+    """Writes the site into `folder`; returns for each game the bytes that are fetched before its first move.
+
+    Args:
+        names: the games; `None`: all that are drawn.
+        report: called with a message on what is compiled.
+        agents: the agents; `None`: all that do not need Python.
+        variants: whether the games' named variants are written too.
+
+    Raises:
+        AsobibaError: for a game without a scene.
+    """
+    wanted = list(names) if names is not None else drawn_games()
+    for name in wanted:
+        if not is_drawn(game(name)):
+            raise AsobibaError(f"{name} cannot be drawn in a page; games that can: {', '.join(drawn_games())}")
+    package = folder / "asobiba"
+    write_package(package)
+    place = files("asobiba.targets.playground") / "page"
+    for name in PAGE:
+        (folder / name).write_text((place / name).read_text(encoding="utf-8"), encoding="utf-8")
+    about, sizes = [], {}
+    for name in wanted:
+        one = game(name)
+        rulesets = {"default": one.ruleset(), **(named_variants(one) if variants else {})}
+        chosen: list[Variant] = []
+        missing: dict[str, str] = {}
+        for label, ruleset in rulesets.items():
+            here, without = kernel_agents(ruleset, agents)
+            chosen.append(Variant(label, ruleset, here))
+            missing |= without
+        where = package / "games" / one.name
+        manifest = write_game(where, chosen, missing, report, pictures=True)
+        _split(where, manifest)
+        about.append(_about(one))
+        module = manifest["rulesets"][0]["module"]
+        sizes[name] = sum((where / each).stat().st_size for each in ("game.json", module))
+    (folder / "games.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    own = sum((folder / name).stat().st_size for name in (*PAGE, "games.json", "asobiba/index.js"))
+    return {name: size + own for name, size in sizes.items()}
+
+
+def _split(folder: Path, manifest: dict[str, Any]) -> None:
+    """Moves what agents bring, such as weights, from `game.json` to files, of which equal ones are one."""
+    kept = set()
+    for ruleset in manifest["rulesets"]:
+        for agent in ruleset["agents"].values():
+            for part in agent.get("arrays", [agent]):
+                key = "content" if "content" in part else "memory"
+                if len(part[key]) > _LARGE:
+                    content = b64decode(part.pop(key))
+                    part["file"] = f"{hashlib.sha256(content).hexdigest()[:16]}.bin"
+                    (folder / part["file"]).write_bytes(content)
+                    kept.add(part["file"])
+    for old in folder.glob("*.bin"):
+        if old.name not in kept:
+            old.unlink()
+    (folder / "game.json").write_text(json.dumps(manifest, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def _about(one: Game) -> dict[str, Any]:
+    """What the page says about a game, from its documentation."""
+    from markdown_it import MarkdownIt
+
+    text = inspect.cleandoc(importlib.import_module(one.package).__doc__ or "")
+    parts = dict(re.findall(r"^## ([^\n]+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S))
+    written = MarkdownIt("commonmark", {"html": False})
+    return {
+        "name": one.name,
+        "title": one.title,
+        "summary": text.partition("\n")[0],
+        "rules": [[name, written.render(parts[name])] for name in _SECTIONS if name in parts],
+    }

@@ -1,0 +1,485 @@
+// The page: it shows a table, and takes moves by click, key and text.
+
+import { open as openFolder } from "./asobiba/index.js";
+import { Pen } from "./scene.js";
+import { Table, readLink } from "./table.js";
+
+const byId = (name) => document.getElementById(name);
+const FEW = 40; // So many moves are shown as buttons at once.
+const FINGER = 28; // px that a place is wide at least: on a phone, wide boards scroll
+const PAUSE = 350; // ms between the moves of two agents
+
+let games = [];
+let manifests = new Map();
+let table = null;
+let pen = null;
+let person = 0; // the seat that a person has; -1: all, null: none
+let chosen = []; // names of the spots clicked so far
+let open = []; // the person's legal actions: { action, text, path }
+let shown = null; // the ply that is looked at; null: the latest
+let round = 0; // counts new games and undos: answers of earlier rounds are dropped
+let paused = false;
+let failed = "";
+let told = []; // the record's texts
+
+function make(tag, text, more = {}) {
+  return Object.assign(document.createElement(tag), { textContent: text, ...more });
+}
+
+function fill(select, options, value) {
+  select.replaceChildren(...options.map(([key, text]) => make("option", text, { value: key })));
+  if (options.some(([key]) => String(key) === String(value))) select.value = value;
+}
+
+async function manifestOf(name) {
+  if (!manifests.has(name)) {
+    const { manifest } = await openFolder(new URL(`./asobiba/games/${name}/`, import.meta.url));
+    manifests.set(name, manifest);
+  }
+  return manifests.get(name);
+}
+
+// ---- choosing a game
+
+async function offer(wanted = {}) {
+  const name = byId("game").value;
+  const manifest = await manifestOf(name);
+  fill(byId("variant"), manifest.rulesets.map((one) => [one.name, one.name === "default" ? "usual rules" : one.name]), wanted.variant);
+  const spec = manifest.rulesets.find((one) => one.name === byId("variant").value);
+  const seats = spec.players.map((player, seat) => [seat, spec.players.length > 1 ? player : "yourself"]);
+  if (manifest.turns === "sequential" && spec.players.length > 1) seats.push([-1, "everybody"]);
+  seats.push(["watch", "nobody: watch"]);
+  fill(byId("seat"), seats, wanted.seat ?? byId("seat").value);
+  const names = Object.keys(spec.agents);
+  const usual = names.length > 1 ? names[1] : names[0];
+  for (const [id, value] of [["agent", wanted.agent], ["other", wanted.other]]) {
+    fill(byId(id), names.map((each) => [each, each.replaceAll("_", " ")]), names.includes(value) ? value : names.includes(byId(id).value) ? byId(id).value : usual);
+  }
+  asks(manifest, spec);
+}
+
+function asks(manifest, spec) {
+  const seat = byId("seat").value;
+  const alone = spec.players.length === 1;
+  const watch = seat === "watch";
+  byId("agent").closest("label").hidden = seat === "-1" || (alone && !watch);
+  byId("second-agent").hidden = !watch || alone;
+  byId("versus").textContent = watch ? "Watch" : "Against";
+  const about = manifest.agents[byId("agent").value];
+  const described = byId("agent").closest("label").hidden || !about ? "" : about.description;
+  byId("about").textContent = described + (described && about.source ? ` (${about.source})` : "");
+}
+
+function settings() {
+  return {
+    game: byId("game").value, variant: byId("variant").value, seat: byId("seat").value, agent: byId("agent").value,
+    other: byId("other").value, seed: byId("seed").value || "0",
+  };
+}
+
+function seated({ seat, agent, other }, players) {
+  const seats = {};
+  players.forEach((_, k) => {
+    if (seat === "watch") seats[k] = k === 0 ? agent : other;
+    else if (seat !== "-1" && Number(seat) !== k) seats[k] = agent;
+  });
+  return seats;
+}
+
+async function begin(wanted, moves = "") {
+  const mine = ++round;
+  report("");
+  table?.worker?.terminate();
+  table = null;
+  const opened = await Table.open(wanted);
+  if (mine !== round) return;
+  sit(opened, wanted.seat === "watch" ? null : Number(wanted.seat));
+  table.continued(moves);
+  table.seated(seated(wanted, table.rules.players));
+  document.body.dataset.game = wanted.game;
+  update();
+  history.replaceState(null, "", `#${link(table.actions.length)}`);
+  if (moves) await go(mine); else go(mine);
+}
+
+function sit(opened, seat) {
+  table = opened;
+  pen = new Pen(table.rules);
+  person = seat;
+  [chosen, shown, paused, failed, told] = [[], null, false, "", []];
+  const about = games.find((one) => one.name === table.game.name);
+  byId("title").textContent = about.title;
+  document.title = `${about.title}: asobiba playground`;
+  byId("summary").textContent = about.summary;
+  byId("rules").innerHTML = about.rules.map(([title, html]) => `<h2>${title}</h2>${html}`).join("");
+}
+
+// ---- playing
+
+/** Lets agents move until the person is asked. */
+async function go(mine) {
+  try {
+    while (mine === round && table && !table.over && !paused && !table.asked.length) {
+      update();
+      const answers = await table.answers();
+      if (mine !== round || paused) return;
+      table.play(table.rules.joint ? table.joined(answers) : answers[0][1]);
+      if (person === null) await new Promise((resolve) => { setTimeout(resolve, pace()); });
+    }
+  } catch (error) {
+    if (mine === round) failed = error.message;
+  }
+  if (mine === round) update();
+}
+
+function pace() {
+  return table.rules._inner.spec.picture.seconds ? table.rules._inner.spec.picture.seconds * 1000 : PAUSE;
+}
+
+async function play(action) {
+  const mine = round;
+  chosen = [];
+  try {
+    if (table.rules.joint) {
+      const others = await table.answers();
+      if (mine !== round) return;
+      table.play(table.joined([...others, ...table.asked.map((seat) => [seat, action])]));
+    } else {
+      table.play(action);
+    }
+    report("");
+  } catch (error) {
+    report(error.message);
+  }
+  await go(mine);
+}
+
+function mover() {
+  return table.rules.joint || person === null ? person : table.state.toMove;
+}
+
+/** What the person sees of a position: the state, and the seat whose view it is. */
+function sight(state) {
+  const { picture } = table.rules._inner.spec;
+  if (table.game.manifest.information === "perfect" || picture.spectator || person === null || person < 0 || table.over) return [state, null];
+  return [table.rules.view(state, person), person];
+}
+
+function asked() {
+  return shown === null && !failed && table.asked.length > 0;
+}
+
+function choices() {
+  if (!asked() || !table.rules.discrete) return [];
+  const seat = mover();
+  const view = table.rules.view(table.state, seat);
+  return table.rules.legalActions(table.state, seat).map((action) => ({
+    action,
+    text: pen.action(view, action),
+    path: (pen.spots(view, action) ?? []).map((spot) => pen.spot(view, spot)),
+  }));
+}
+
+function fitting() {
+  return open.filter(({ path }) => path.length && chosen.every((name, k) => path[k] === name));
+}
+
+function choose(name) {
+  if (!open.length) return;
+  // Where one move ends and others go on, its last place is clicked once more.
+  const ended = chosen.at(-1) === name && fitting().find(({ path }) => path.length === chosen.length);
+  chosen.push(name);
+  let left = fitting();
+  if (!left.length && ended) {
+    play(ended.action);
+    return;
+  }
+  if (!left.length) {
+    chosen = [name];
+    left = fitting();
+  }
+  if (!left.length) chosen = [];
+  const done = left.find(({ path }) => path.length === chosen.length);
+  if (done && left.length === 1) play(done.action);
+  else mark();
+}
+
+function typed(text) {
+  const plain = (words) => words.trim().toLowerCase().replace(/\s+/g, " ");
+  const found = open.filter((one) => plain(one.text) === plain(text));
+  if (found.length === 1) return play(found[0].action);
+  const some = open.slice(0, 8).map((one) => one.text).join(", ");
+  return report(`“${text}” is no legal move here. Legal: ${some}${open.length > 8 ? ", …" : ""}`);
+}
+
+// ---- showing
+
+function report(text) {
+  byId("error").textContent = text;
+}
+
+function result() {
+  const totals = table.returns();
+  const reason = pen.ending(table.state);
+  const { players } = table.rules;
+  if (players.length === 1) return `The game is over: ${reason}. Return ${Number(totals[0].toFixed(3))}.`;
+  if (person === null || person < 0) return `The game is over: ${reason}.`;
+  const mine = totals[person];
+  return `${mine > 0 ? "You win" : mine < 0 ? "You lose" : "A draw"}: ${reason}.`;
+}
+
+function situation() {
+  if (failed) return `The agent failed: ${failed}`;
+  if (shown !== null && shown < table.actions.length) return `Position ${shown} of ${table.actions.length}`;
+  if (table.over) return result();
+  const { players } = table.rules;
+  if (asked()) {
+    const who = players.length > 1 ? `${players[mover()]}: ` : "";
+    return `${who}your move`;
+  }
+  if (paused) return "Paused";
+  const seat = table.rules.joint ? null : table.state.toMove;
+  return seat === null ? "The others act …" : `${players[seat]}: ${(table.seats[seat] ?? "").replaceAll("_", " ")} is thinking …`;
+}
+
+function update() {
+  if (!table) return;
+  const ply = shown ?? table.actions.length;
+  const [view, seat] = sight(table.states[ply]);
+  open = choices();
+  const focus = document.activeElement?.dataset?.name;
+  byId("picture").innerHTML = pen.svg(view, seat, ply ? table.actions[ply - 1] : null);
+  const svg = byId("picture").querySelector("svg");
+  svg.setAttribute("role", "group");
+  svg.setAttribute("aria-label", `${table.game.title}, position ${ply}`);
+  const smallest = Math.min(...[...svg.querySelectorAll(".spot")].map((spot) => Number(spot.getAttribute("width"))));
+  const needed = svg.viewBox.baseVal.width * FINGER / smallest;
+  if (needed > byId("picture").clientWidth) svg.style.cssText = `width: ${needed}px; max-height: none`;
+  byId("status").textContent = situation();
+  for (const spot of svg.querySelectorAll(".spot")) {
+    spot.setAttribute("role", "button");
+    spot.setAttribute("aria-label", spot.dataset.name);
+  }
+  mark(focus);
+  list();
+  record();
+  const hidden = table.game.manifest.information !== "perfect" && person !== null && person >= 0;
+  byId("undo").hidden = person === null || (hidden && !table.over);
+  byId("undo").disabled = !table.actions.length;
+  byId("pause").hidden = person !== null || table.over || !Object.keys(table.seats).length;
+  byId("pause").textContent = paused ? "Go on" : "Pause";
+  byId("first").disabled = byId("previous").disabled = ply === 0;
+  byId("next").disabled = byId("latest").disabled = ply >= table.actions.length;
+  byId("write").hidden = !asked() || !table.rules.discrete;
+  document.body.dataset.state = table.over ? "over" : asked() ? "asked" : "busy";
+  document.body.dataset.ply = table.actions.length;
+}
+
+function mark(focus) {
+  const names = new Set(fitting().map(({ path }) => path[chosen.length] ?? chosen.at(-1)));
+  const spots = [...byId("picture").querySelectorAll(".spot")];
+  let first = spots.find((spot) => spot.dataset.name === (focus ?? document.activeElement?.dataset?.name));
+  for (const spot of spots) {
+    const { name } = spot.dataset;
+    spot.classList.toggle("next", names.has(name));
+    spot.classList.toggle("chosen", chosen.includes(name));
+    spot.setAttribute("aria-disabled", String(!names.has(name)));
+    spot.setAttribute("aria-pressed", String(chosen.includes(name)));
+    spot.tabIndex = -1;
+  }
+  const entry = first ?? spots.find((spot) => names.has(spot.dataset.name)) ?? spots[0];
+  if (entry) entry.tabIndex = 0;
+  if (focus && first) first.focus();
+}
+
+function list() {
+  byId("list").hidden = !open.length;
+  byId("hint").textContent = open.length ? `for example ${open[0].text}` : "";
+  const clicked = open.some(({ path }) => path.length);
+  if (!clicked && open.length) byId("list").open = true;
+  byId("list").querySelector("summary").textContent = `Legal moves (${open.length})`;
+  const ordered = [...open].sort((a, b) => Math.sign(a.path.length) - Math.sign(b.path.length));
+  const buttons = ordered.slice(0, clicked ? FEW : open.length).map((one) => make("button", one.text, { type: "button", onclick: () => play(one.action) }));
+  byId("moves").replaceChildren(...buttons, ...(buttons.length < open.length ? [make("span", `and ${open.length - buttons.length} more: click on the board, or type`)] : []));
+}
+
+function record() {
+  const { rules } = table;
+  const secret = table.game.manifest.information !== "perfect" && person !== null && person >= 0 && !table.over;
+  const single = rules.discrete && !rules.joint;
+  if (told.length > table.actions.length || told.over !== table.over) told = Object.assign([], { over: table.over });
+  while (told.length < table.actions.length) {
+    const k = told.length;
+    const state = table.states[k];
+    if (!single) told.push(`step ${k + 1}`);
+    else if (secret && state.toMove !== person) told.push("…");
+    else told.push(pen.action(state, table.actions[k]));
+  }
+  const ply = shown ?? table.actions.length;
+  const items = byId("record");
+  while (items.children.length > told.length) items.lastChild.remove();
+  told.forEach((text, k) => {
+    if (!items.children[k]) {
+      const item = make("li", "");
+      item.append(make("button", "", { type: "button", onclick: () => look(k + 1) }));
+      items.append(item);
+    }
+    const button = items.children[k].firstChild;
+    button.textContent = text;
+    button.toggleAttribute("aria-current", ply === k + 1);
+  });
+  const current = items.children[ply - 1];
+  if (current) items.scrollTop = current.offsetTop - items.offsetTop - items.clientHeight / 2;
+}
+
+function look(ply) {
+  shown = ply >= table.actions.length ? null : Math.max(0, ply);
+  chosen = [];
+  update();
+}
+
+function link(ply) {
+  const wanted = settings();
+  const kept = { game: table.game.name, variant: table.variant, seat: wanted.seat, agent: wanted.agent, seed: String(table.seed) };
+  if (wanted.seat === "watch") kept.other = wanted.other;
+  const actions = table.actions;
+  const all = table.actions;
+  try {
+    table.actions = actions.slice(0, ply);
+    if (ply) kept.moves = table.record();
+  } finally {
+    table.actions = all;
+  }
+  return new URLSearchParams(kept).toString();
+}
+
+// ---- events
+
+function neighbour(from, key) {
+  const box = (spot) => spot.getBBox();
+  const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
+  const [x, y] = middle(box(from));
+  let best = null;
+  let least = Infinity;
+  for (const spot of byId("picture").querySelectorAll(".spot")) {
+    const [a, b] = middle(box(spot));
+    const [dx, dy] = [a - x, b - y];
+    const along = { ArrowLeft: -dx, ArrowRight: dx, ArrowUp: -dy, ArrowDown: dy }[key];
+    const across = Math.abs(key === "ArrowLeft" || key === "ArrowRight" ? dy : dx);
+    if (along > 1 && along + 3 * across < least) [best, least] = [spot, along + 3 * across];
+  }
+  return best;
+}
+
+byId("picture").addEventListener("click", (event) => {
+  const spot = event.target.closest(".spot");
+  if (spot) choose(spot.dataset.name);
+});
+byId("picture").addEventListener("keydown", (event) => {
+  const spot = event.target.closest(".spot");
+  if (!spot) return;
+  if (event.key.startsWith("Arrow")) {
+    const next = neighbour(spot, event.key);
+    if (next) {
+      spot.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    }
+  } else if (event.key === "Enter" || event.key === " ") choose(spot.dataset.name);
+  else if (event.key === "Escape") {
+    chosen = [];
+    mark(spot.dataset.name);
+  } else return;
+  event.preventDefault();
+});
+byId("write").onsubmit = (event) => {
+  event.preventDefault();
+  const { value } = byId("text");
+  byId("text").value = "";
+  if (asked()) typed(value);
+};
+byId("setup").onsubmit = (event) => {
+  event.preventDefault();
+  begin(settings()).catch((error) => report(error.message));
+};
+byId("game").onchange = () => offer({}).catch((error) => report(error.message));
+for (const id of ["variant", "seat", "agent", "other"]) byId(id).onchange = () => offer(settings());
+byId("undo").onclick = () => {
+  if (!table.undo()) return;
+  const mine = ++round;
+  [chosen, shown, failed] = [[], null, ""];
+  table.seated(table.seats);
+  update();
+  go(mine);
+};
+byId("pause").onclick = () => {
+  paused = !paused;
+  update();
+  if (!paused) go(round);
+};
+byId("first").onclick = () => look(0);
+byId("previous").onclick = () => look((shown ?? table.actions.length) - 1);
+byId("next").onclick = () => look((shown ?? table.actions.length) + 1);
+byId("latest").onclick = () => look(table.actions.length);
+byId("link").onclick = async () => {
+  const text = link(shown ?? table.actions.length);
+  history.replaceState(null, "", `#${text}`);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    report("The link is in the clipboard.");
+  } catch {
+    report("The link stands in the address bar.");
+  }
+};
+byId("match").onchange = async () => {
+  try {
+    await show(JSON.parse(await byId("match").files[0].text()));
+  } catch (error) {
+    report(error.message);
+  }
+};
+
+/** A match of a league, as `asobiba replay GAME NUMBER -o` writes it. */
+async function show(match) {
+  if (!games.some((one) => one.name === match.game)) throw new Error(`${match.game} is not on this page`);
+  const mine = ++round;
+  const manifest = await manifestOf(match.game);
+  const opened = await Table.open({ game: match.game, variant: await variantOf(match), seed: match.seed });
+  if (mine !== round) return;
+  opened.replay(match);
+  byId("game").value = match.game;
+  await offer({ variant: opened.variant, seat: "watch" });
+  table?.worker?.terminate();
+  sit(opened, null);
+  report(`Replayed: the digest ${match.digest} is right. ${(match.seats ?? []).join(" against ")}.`);
+  look(0);
+  return manifest;
+}
+
+async function variantOf(match) {
+  const game = await openFolder(new URL(`./asobiba/games/${match.game}/`, import.meta.url));
+  return (await game.make(match.parameters))._inner.spec.name;
+}
+
+async function arrive() {
+  const wanted = readLink(location.hash);
+  const known = games.some((one) => one.name === wanted.game);
+  byId("game").value = known ? wanted.game : games[0].name;
+  await offer(wanted);
+  byId("seed").value = /^[0-9]{1,20}$/.test(wanted.seed ?? "") ? wanted.seed : "0";
+  if (wanted.match) {
+    const place = new URL(wanted.match, location.href);
+    if (place.origin !== location.origin) throw new Error("a match is read from this site only");
+    return show(await (await fetch(place)).json());
+  }
+  return begin(settings(), wanted.moves);
+}
+
+async function main() {
+  games = await (await fetch(new URL("./games.json", import.meta.url))).json();
+  fill(byId("game"), games.map((one) => [one.name, one.title]));
+  await arrive();
+}
+
+window.addEventListener("hashchange", () => arrive().catch((error) => report(error.message)));
+main().catch((error) => report(error.message));
