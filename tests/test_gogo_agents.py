@@ -326,8 +326,9 @@ def test_the_trained_policy_beats_the_weak_and_the_middle_reference():
     pytest.importorskip("sb3_contrib")
     from asobiba.learn.evaluation import evaluate
 
-    results = evaluate(make_agent(GAME, "ppo"), GOGO, ["weak", "middle"], 100, seed=3)
-    for result in results:
+    # 94.6 and 57.1 % over 1,000 openings of four random plies
+    for opponent, games in (("weak", 40), ("middle", 400)):
+        (result,) = evaluate(make_agent(GAME, "ppo"), GOGO, [opponent], games, seed=3)
         assert result.low > 0.5, result
 
 

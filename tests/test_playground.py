@@ -169,6 +169,7 @@ def game_by_clicks(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
     return played_back(ruleset, visitor.link())
 
 
+@pytest.mark.slow
 def test_a_game_is_played_to_its_end(browser, address):
     visitor = Visitor(browser, address)
     visitor.open(game=QUICK, seat=0, agent=OPPONENT, seed=11)
@@ -191,9 +192,11 @@ def test_a_game_is_played_to_its_end(browser, address):
     visitor.close()
 
 
+@pytest.mark.slow
 def test_it_goes_on_without_the_server_and_can_be_watched(browser, address):
     visitor = Visitor(browser, address)
     visitor.open(game=QUICK, seat=0, agent=OPPONENT)
+    visitor.page.wait_for_selector("body[data-loaded]")
     assert visitor.bytes < LIMIT
     visitor.context.set_offline(True)
     visitor.page.click("#text")
@@ -207,6 +210,7 @@ def test_it_goes_on_without_the_server_and_can_be_watched(browser, address):
     visitor.close()
 
 
+@pytest.mark.slow
 def test_a_match_of_a_league_is_replayed_and_a_changed_one_is_not(browser, site, address, tmp_path):
     ruleset = game(QUICK).ruleset()
     played = Match.of(ruleset, [OPPONENT, "random"], 3)
@@ -228,6 +232,7 @@ def test_a_match_of_a_league_is_replayed_and_a_changed_one_is_not(browser, site,
     visitor.close()
 
 
+@pytest.mark.slow
 def test_everybody_can_use_it(browser, address):
     """axe-core finds nothing, in light and dark, on a desk and on a phone; nothing is wider than the phone."""
     for viewport, dark in ((DESK, False), (PHONE, True)):

@@ -96,6 +96,8 @@ async function begin(wanted, moves = "") {
   sit(opened, wanted.seat === "watch" ? null : Number(wanted.seat));
   table.continued(moves);
   table.seated(seated(wanted, table.rules.players));
+  delete document.body.dataset.loaded;
+  table.ready.then(() => { document.body.dataset.loaded = ""; });  // from now on no server is needed
   document.body.dataset.game = wanted.game;
   update();
   history.replaceState(null, "", `#${link(table.actions.length)}`);

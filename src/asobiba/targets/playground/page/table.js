@@ -49,13 +49,18 @@ export class Table {
   get last() { return this.actions.length ? this.actions.at(-1) : null; }
   get over() { return this.state.over; }
 
-  /** Who gives the agents' moves: `seats` is {seat: agent}. */
+  /** Who gives the agents' moves: `seats` is {seat: agent}. `ready` is settled when they need nothing more from the server. */
   seated(seats) {
     this.seats = seats;
     this.worker?.terminate();
     this.worker = null;
+    this.ready = Promise.resolve();
     if (!Object.keys(seats).length) return;
     this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    const { worker } = this;
+    this.ready = new Promise((resolve) => {
+      worker.addEventListener("message", ({ data }) => { if (data.ready) resolve(); });
+    });
     this.worker.postMessage({ kind: "begin", game: this.game.name, variant: this.variant, seed: String(this.seed), seats });
   }
 

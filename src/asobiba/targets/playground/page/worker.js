@@ -22,7 +22,11 @@ let ready = Promise.resolve();
 self.onmessage = ({ data }) => {
   ready = ready.then(async () => {
     try {
-      if (data.kind === "begin") return await begin(data);
+      if (data.kind === "begin") {
+        await begin(data);
+        self.postMessage({ ready: true });
+        return;
+      }
       const state = new State(rules, data.bytes);
       const actions = data.seats.map((seat) => [seat, agents.get(seat).act(state)]);
       self.postMessage({ id: data.id, actions });
