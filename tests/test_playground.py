@@ -203,6 +203,11 @@ def test_it_goes_on_without_the_server_and_can_be_watched(browser, address):
     visitor.page.fill("#text", "b3b2")
     visitor.page.press("#text", "Enter")
     visitor.page.wait_for_selector("body[data-ply='2'][data-state='asked']")
+    visitor.page.click("#undo")
+    visitor.page.wait_for_selector("body[data-ply='0'][data-state='asked']")
+    visitor.page.fill("#text", "b3b2")
+    visitor.page.press("#text", "Enter")
+    visitor.page.wait_for_selector("body[data-ply='2'][data-state='asked']")
     visitor.context.set_offline(False)
     visitor.open(game=QUICK, seat="watch", agent=OPPONENT, other="random", seed=5)
     assert visitor.page.get_attribute("body", "data-state") == "over"

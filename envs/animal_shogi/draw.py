@@ -124,7 +124,7 @@ def _absolute(position, square, side):
 
 @drawing
 def _held(position, player, side, kind):
-    """How many of a kind (0 chick, 1 elephant, 2 giraffe) a player holds."""
+    """The number of pieces of a kind (0 chick, 1 elephant, 2 giraffe) in a player's hand."""
     shift = HANDS + 2 * kind + (6 if player != side else 0)
     return (position >> shift) & 3
 

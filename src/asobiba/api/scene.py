@@ -34,7 +34,7 @@ ROWS, COLUMNS = 4096, 8
 """The size of a scene: rows of (kind, style, x, y, a, b, number of a text or symbol, spot)."""
 RECTANGLE, CIRCLE, LINE, TEXT, WORD, NUMBER, SYMBOL, PATH, POINT, PLACE = range(1, 11)
 ACTION, SPOT, ENDING = range(3)
-"""What `tell` is asked for."""
+"""Questions to `tell`."""
 _FONT = "font-family='DejaVu Sans,Verdana,sans-serif'"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -149,7 +149,7 @@ def _plain(record: np.void) -> SimpleNamespace:
 
 
 def functions(ruleset: Ruleset) -> Any:
-    """What has the functions `scene` and `tell`, and perhaps `spots`, of a ruleset."""
+    """A module with a ruleset's functions `scene` and `tell`, and in some games `spots`."""
     return ruleset.draw.scenes(ruleset) if hasattr(ruleset.draw, "scenes") else ruleset.draw
 
 

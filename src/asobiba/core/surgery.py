@@ -60,7 +60,7 @@ def _defaults(kind: type[TargetConfig]) -> dict[str, Any]:
 
 
 def _all_options(options: TargetConfig) -> dict[str, Any]:
-    """What Numba's method gives, option by option; options are compared tens of thousands of times."""
+    """The same values as Numba's method, at once instead of option by option: they are compared very often."""
     return {**_defaults(type(options)), **options._values}
 
 

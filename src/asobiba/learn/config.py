@@ -130,7 +130,7 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_algorithm(game: Game, config: dict[str, Any]) -> None:
-    """What the learner's class does not take. Without the extra `sb3` nothing is known of it."""
+    """Settings that the learner's class does not accept; none without the extra `sb3`, where the class is unknown."""
     try:
         from asobiba.learn.algorithms import ALGORITHMS
     except ImportError:

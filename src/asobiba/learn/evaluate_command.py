@@ -156,7 +156,7 @@ def _cross_table(names: list[str], results: list[Evaluation]) -> Table:
 
 
 def _pairs(ruleset: Ruleset, names: list[str], others: list[str] | None) -> list[tuple[str, str | None]]:
-    """Who meets whom: the agent each of `others`, or all agents each other; nobody where one plays alone."""
+    """The pairs that meet: one agent with each of `others`, or all agents with each other; none in a game of one player."""
     if ruleset.num_players == 1:
         return [(name, None) for name in names]
     if others is not None:

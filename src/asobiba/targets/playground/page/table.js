@@ -52,11 +52,14 @@ export class Table {
   /** Who gives the agents' moves: `seats` is {seat: agent}. `ready` is settled when they need nothing more from the server. */
   seated(seats) {
     this.seats = seats;
-    this.worker?.terminate();
-    this.worker = null;
     this.ready = Promise.resolve();
+    if (this.thinking || !Object.keys(seats).length) {
+      this.worker?.terminate();
+      this.worker = null;
+      this.thinking = false;
+    }
     if (!Object.keys(seats).length) return;
-    this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    this.worker ??= new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     const { worker } = this;
     this.ready = new Promise((resolve) => {
       worker.addEventListener("message", ({ data }) => { if (data.ready) resolve(); });
@@ -73,8 +76,10 @@ export class Table {
     if (!seats.length) return Promise.resolve([]);
     const id = this.actions.length;
     const { worker } = this;
+    this.thinking = true;
     return new Promise((resolve, reject) => {
       worker.onmessage = ({ data }) => {
+        if (worker === this.worker) this.thinking = false;
         if (data.error !== undefined) reject(new Error(data.error));
         else if (data.id === id) resolve(data.actions);
       };

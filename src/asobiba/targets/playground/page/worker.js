@@ -3,11 +3,12 @@
 import { openGame, State } from "./asobiba/index.js";
 import { withFiles } from "./table.js";
 
+let opened = null;
 let rules = null;
 let agents = new Map();
 
 async function begin({ game, variant, seed, seats }) {
-  const opened = await openGame(game);
+  if (opened?.name !== game) opened = await openGame(game); // else a game goes on without the server
   for (const name of new Set(Object.values(seats))) await withFiles(opened, variant, name);
   rules = await opened.make(variant);
   agents = new Map();
