@@ -31,6 +31,7 @@ from asobiba.core import Ruleset, compiled
 from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
 from asobiba.envs.curling.motion import T0, at_time
 from asobiba.envs.curling.scratch import stack_rows
+from asobiba.envs.curling.shots import draw_shot, hit_shot
 from asobiba.envs.curling.simulate import Result, Shot, simulate
 from asobiba.envs.curling.simulation import TRACE_COLUMNS, run_shot
 from asobiba.envs.curling.simulators import RADIUS
@@ -175,6 +176,26 @@ def tell(s, p, d, what, about, out):
             word(out, _SPINS_AT + about - _SPIN_SPOTS)
         else:
             word(out, _CONCEDE)
+
+
+@compiled()
+def _aimed(model, release, x, y, spin, speed):
+    """The velocity of a stone that stops at a place (speed 0), or passes it with this speed: `(vx, vy)`, m/s."""
+    if speed == 0.0:
+        return draw_shot(model, release, x, y, spin)
+    return hit_shot(model, release, x, y, spin, speed)
+
+
+@drawing
+def answer(s, p, d, out):
+    """The continuous action of the controls' weight, x, y (m) and spin."""
+    weight, x, y, spin = int(out[1, 0]), out[2, 0], out[3, 0], 1.0 - 2.0 * out[4, 0]
+    if p.by_target:
+        a, b = x / p.target_side, (2 * y - p.hog - p.far) / (p.far - p.hog)
+    else:
+        vx, vy = _aimed(p.model, p.release, x, y, spin, p.weights[weight - 1] if weight > 0 else 0.0)
+        a, b = vx / p.lateral, (2 * vy - p.slowest - p.fastest) / (p.fastest - p.slowest)
+    out[0, 0], out[1, 0], out[2, 0], out[3, 0], out[4, 0] = 4 if p.concession else 3, a, b, spin, 0.0
 
 
 @drawing
