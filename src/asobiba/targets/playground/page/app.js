@@ -211,7 +211,7 @@ function typed(text) {
   const found = open.filter((one) => plain(one.text) === plain(text));
   if (found.length === 1) return play(found[0].action);
   const some = open.slice(0, 8).map((one) => one.text).join(", ");
-  return report(`“${text}” is no legal move here. Legal: ${some}${open.length > 8 ? ", …" : ""}`);
+  return report(`“${text}” is not a legal move here. Legal: ${some}${open.length > 8 ? ", …" : ""}`);
 }
 
 // ---- showing
