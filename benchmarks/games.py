@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pettingzoo
 from peers import aec as random_aec
-from peers import gymnasium_single
+from peers import gymnasium_single, replayed_aec, replayed_seat
 from timing import Burst
 
 import asobiba  # noqa: F401 - registers the environments
@@ -50,6 +50,15 @@ def seat(name: str, opponent: str = "random", **parameters) -> Burst:
 def unwrapped_aec(name: str, **parameters) -> Burst:
     """One game through PettingZoo's AEC interface, the environment without any wrapper."""
     return random_aec(AEC(name, **parameters))
+
+
+def replayed(form: str, name: str, **parameters) -> Burst:
+    """The steps of one game alone, without a draw: a seat, the seat of `gymnasium.make`, or AEC."""
+    if form == "AEC":
+        return replayed_aec(AEC(name, **parameters))
+    if form == "seat":
+        return replayed_seat(SeatEnv(name, opponent="random", **parameters))
+    return replayed_seat(gymnasium.make(game(name).gymnasium_id, opponent="random", **parameters))
 
 
 def vector(name: str, count: int, threads: int, **parameters) -> Burst:

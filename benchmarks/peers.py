@@ -67,6 +67,85 @@ def gymnasium_single(env) -> Burst:
     return burst
 
 
+def replayed_seat(env) -> Burst:
+    """The steps of a Gymnasium environment alone: the actions of a first run, in games from the same seed."""
+    generator = random.Random(0)
+    actions: list[int | None] = []
+    _, info = env.reset(seed=0)
+    for _ in range(BURST):
+        actions.append(generator.choice(info["action_mask"].nonzero()[0].tolist()))
+        _, _, terminated, truncated, info = env.step(actions[-1])
+        if terminated or truncated:
+            actions.append(None)
+            _, info = env.reset()
+
+    def burst() -> int:
+        env.reset(seed=0)
+        step = env.step
+        for action in actions:
+            if action is None:
+                env.reset()
+            else:
+                step(action)
+        return BURST
+
+    return burst
+
+
+def replayed_aec(env) -> Burst:
+    """The steps of an AEC environment alone, `last()` and `step()`: as `replayed_seat`."""
+    generator = random.Random(0)
+    actions: list[int | None] = []
+    env.reset(seed=0)
+    for _ in range(BURST):
+        observation, _, terminated, truncated, _ = env.last()
+        if terminated or truncated:
+            actions.append(None)
+            env.reset()
+            observation, *_ = env.last()
+        actions.append(generator.choice(observation["action_mask"].nonzero()[0].tolist()))
+        env.step(actions[-1])
+
+    def burst() -> int:
+        env.reset(seed=0)
+        step, last = env.step, env.last
+        for action in actions:
+            last()
+            if action is None:
+                env.reset()
+            else:
+                step(action)
+        return BURST
+
+    return burst
+
+
+def replayed_openspiel(name: str, observation: bool) -> Burst:
+    """The steps of OpenSpiel's game alone, legal actions and tensor as in `openspiel`: as `replayed_seat`."""
+    import pyspiel
+
+    game = pyspiel.load_game(name)
+    generator, games = random.Random(0), []
+    while sum(map(len, games)) < BURST:
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            state.apply_action(generator.choice(state.legal_actions()))
+        games.append(state.history())
+    steps = sum(map(len, games))
+
+    def burst() -> int:
+        for actions in games:
+            state = game.new_initial_state()
+            for action in actions:
+                state.legal_actions()
+                state.apply_action(action)
+                if observation and not state.is_terminal():
+                    state.observation_tensor(state.current_player())
+        return steps
+
+    return burst
+
+
 def cartpole() -> Burst:
     """Gymnasium's CartPole-v1, one environment."""
     import gymnasium

@@ -103,6 +103,30 @@ def step_cases() -> list[Case]:
     return cases
 
 
+def replay_cases() -> list[Case]:
+    """The same steps without a draw: recorded actions are replayed from the same seed"""
+    parameters: dict[str, dict] = {"battleship": {"placement": "r"}}
+    forms = {"AEC": "AEC unwrapped", "seat": "a seat unwrapped", "make": "gymnasium.make"}
+    cases = []
+    for name in ("battleship", "animal_shogi", "bao"):
+        for form, words in forms.items():
+            cases.append(
+                Case(
+                    f"mask and observation: asobiba {name}, {words}",
+                    lambda form=form, name=name: games.replayed(form, name, **parameters.get(name, {})),
+                )
+            )
+    for name in ("connect_four", "mancala"):
+        for observed in (True, False):
+            cases.append(
+                Case(
+                    f"legal actions, {'' if observed else 'no '}observation: OpenSpiel {name}",
+                    lambda name=name, observed=observed: peers.replayed_openspiel(name, observed),
+                )
+            )
+    return cases
+
+
 def vector_cases() -> list[Case]:
     """Many environments through gymnasium.make_vec, OpenSpiel from Python, and connect four as a bare loop."""
     cases = [Case("bare Numba loop of connect four, 1024 games, 1 thread", lambda: bare.connect_four(1024))]
@@ -171,6 +195,7 @@ def curling_cases() -> list[Case]:
 
 TABLES: dict[str, Callable[[], list[Case]]] = {
     "steps": step_cases,
+    "replays": replay_cases,
     "aec": aec_cases,
     "single": single_cases,
     "vector": vector_cases,

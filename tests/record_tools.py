@@ -74,7 +74,7 @@ def try_records(ruleset: Ruleset, count: int = 5000, seed: int = 2) -> tuple[int
         drawn = views.copy()
         engine.resample_all(drawn, params, seats)
         if ruleset.hidden:
-            assert valid(drawn).all(), f"what is drawn anew is no state: {drawn[~valid(drawn)][0]}"
+            assert valid(drawn).all(), f"what is drawn anew is not a state: {drawn[~valid(drawn)][0]}"
         engine.hide_all(drawn, params, seats)
         assert drawn.tobytes() == views.tobytes()
     engine.advance_all(records, params, draw(masks, generator), masks)

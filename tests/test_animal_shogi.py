@@ -347,7 +347,7 @@ def test_flipping_twice_changes_nothing():
         ("gle/1c1/1C1/EL b -", NotationError, "has 2 squares"),
         ("gle/1c1/1C1/ELX b -", NotationError, "'X' in rank"),
         ("gle/1c1/1C1/ELG x -", NotationError, "expected SFEN"),
-        ("gle/1c1/1C1/ELG b Q", NotationError, "is no hand"),
+        ("gle/1c1/1C1/ELG b Q", NotationError, "is not a hand"),
         ("gle/1c1/1C1/ELG b C", PositionError, "two chicks and hens; this position has 3: 2 on the board, 1 in hand"),
         ("gle/3/1C1/ELG b -", PositionError, "two chicks and hens; this position has 1"),
         ("gle/1c1/1C1/LLG b E", PositionError, "first player has 2 lions"),
@@ -400,7 +400,7 @@ def test_parameters_that_make_no_game(parameters):
     ("arguments", "message"),
     [
         ({"board": ["."] * 11}, "12 squares"),
-        ({"board": ["Z"] + ["."] * 11}, "'Z' is no piece"),
+        ({"board": ["Z"] + ["."] * 11}, "'Z' is not a piece"),
         ({"board": list("ELG.C..c.gle"), "side": 2}, "side is 0"),
         ({"board": list("ELG.C..c.gle"), "hands": ({"H": 1}, {})}, "a captured hen is a chick"),
     ],

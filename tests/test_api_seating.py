@@ -45,7 +45,7 @@ class First(Agent):
 
 
 class Rogue(First):
-    """Answers what is no action."""
+    """Answers what is not an action."""
 
     def act(self, view, legal):
         return 99

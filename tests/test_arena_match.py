@@ -74,7 +74,7 @@ def test_who_is_replaced_for_good_is_not_asked_again():
     [
         ("raises", "crash", "RuntimeError: out of ideas"),
         ("raises_at_once", "crash", "reset: ValueError: no book found"),
-        ("babbles", "illegal action", "answered 'my best move', which is no integer"),
+        ("babbles", "illegal action", "answered 'my best move', which is not an integer"),
         ("cheats", "illegal action", "answered 10000, actions are 0 to 14"),
         ("wild", "illegal action", "answered 1000, actions are 0 to 14"),
     ],

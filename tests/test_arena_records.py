@@ -196,7 +196,7 @@ def test_the_command_takes_a_folder(published, tmp_path):
     assert both.returncode == 2
     assert "says itself what was played" in both.stderr
     assert damaged.returncode == 2
-    assert "is no file of records, or damaged" in damaged.stderr
+    assert "is not a file of records, or damaged" in damaged.stderr
 
 
 def test_every_published_league_verifies():

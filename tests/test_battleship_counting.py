@@ -135,7 +135,7 @@ def test_knowledge_from_answers():
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ([("Z9", "miss")], "is no cell"),
+        ([("Z9", "miss")], "is not a cell"),
         ([("A1", "splash")], "answers are: miss, hit, sunk ship1, sunk ship2"),
         ([("A1", "sunk")], "answers are"),
         ([("A1", "miss"), ("A1", "hit")], "shot at twice"),

@@ -165,7 +165,7 @@ def test_a_person_sees_no_hidden_card():
 def test_a_person_plays_with_numbers():
     done = asobiba("play", "toy_push", "--seat", "2", "--seed", 1, stdin="x\n7\n" + "0.9\n" * 60)
     assert done.returncode == 0, done.stderr
-    assert "is no action: write 1 numbers" in done.stdout
+    assert "is not an action: write 1 numbers" in done.stdout
     assert "lies outside" in done.stdout
     assert "after" in done.stdout
 

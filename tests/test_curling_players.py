@@ -5,16 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from asobiba.baselines.curling import imitation, masks, opening, plans, reproduction, self_play, tree
-from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST
+from asobiba.baselines.curling import halving, imitation, masks, opening, plans, reproduction, self_play, tree
+from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST, PRINCIPAL
 from asobiba.baselines.curling.jiritsu import Jiritsu
 from asobiba.baselines.curling.matches import opening_points, over_single_ends, play_game, play_match
-from asobiba.baselines.curling.player import end_values, free_stop, to_action
-from asobiba.core import AsobibaError, GameParameterError, game, make_agent
+from asobiba.baselines.curling.player import Clock, end_values, free_stop, to_action
+from asobiba.baselines.curling.playout import playout_shot
+from asobiba.core import AsobibaError, GameParameterError, compiled, game, make_agent
+from asobiba.core.random import seed_record
+from asobiba.core.record import SAMPLER
 from asobiba.core.states import new_state
 from asobiba.envs.curling.simulate import Shot, simulate
 from asobiba.envs.curling.win_table import LEAD, win_table
 
+pytestmark = pytest.mark.filterwarnings("ignore::asobiba.baselines.curling.halving.FewSimulations")
 RULES = game("curling").ruleset()
 
 
@@ -66,13 +70,89 @@ def test_candidates_of_every_kind_do_what_they_are_called():
             assert np.isfinite(shots[:count]).all()
     assert kinds == set(range(len(KINDS)))
     everything = tree.list_candidates(RULES.params, view["stones"].copy(), view["in_play"].copy(), 6, ALL_KINDS, shots)
-    assert 60 <= everything <= MOST
+    assert 60 <= everything < MOST
     hits = shots[:everything][shots[:everything, 3] == KINDS.index("hit")]
     result = simulate(RULES, view, Shot(hits[0, 0], hits[0, 1], int(hits[0, 2])))
     assert result.in_play[1] == 0 or np.hypot(*(result.stones[1] - lying[1])) > 0.1
     (through,) = shots[:everything][shots[:everything, 3] == KINDS.index("pass")]
     result = simulate(RULES, view, Shot(through[0], through[1], int(through[2])))
     assert (result.stones == view["stones"]).all()
+
+
+def test_the_table_of_candidates_is_never_full_and_begins_with_one_of_each_kind():
+    """All 160 rows of an earlier table were full in every third shot: ring draws and the pass were not there."""
+    generator = np.random.default_rng(0)
+    worst = 0
+    for shot in (1, 6, 15, 15, 15):
+        lying = {row: (generator.uniform(-1.8, 1.8), generator.uniform(-5.0, 1.5)) for row in range(shot)}
+        view = position(lying, shot)
+        args = RULES.params, view["stones"].copy(), view["in_play"].copy(), shot, ALL_KINDS
+        table, short = np.zeros((MOST, 4)), np.zeros((24, 4))
+        count = tree.list_candidates(*args, table)
+        assert len(np.unique(table[:count, :3].round(9), axis=0)) > 0.8 * count
+        assert tree.list_candidates(*args, short) == min(count, 24)
+        assert (short[: min(count, 24)] == table[:24][: min(count, 24)]).all()
+        assert {"draw", "preguard", "pass", "ring draw"} <= {KINDS[int(k)] for k in table[:PRINCIPAL, 3]}
+        worst = max(worst, count)
+    assert 160 < worst < MOST
+
+
+def test_halving_finds_the_best_of_many_and_tries_the_first_where_simulations_are_few():
+    generator = np.random.default_rng(1)
+    worth = np.linspace(0.0, 1.0, 100)[generator.permutation(100)]
+    sums, visits = np.zeros(100), np.zeros(100)
+
+    def think(alive, n):
+        assert n % len(alive) == 0
+        for k in alive:
+            visits[k] += n // len(alive)
+            sums[k] += generator.normal(worth[k], 0.3, n // len(alive)).sum()
+
+    def means():
+        return sums / np.maximum(visits, 1)
+
+    clock = Clock(5000)
+    best = halving.halve(100, clock, position({}, 0), think, means, "a")
+    assert worth[best] > 0.95
+    assert 4000 <= clock.done <= 5000
+    sums[:], visits[:] = 0, 0
+    with pytest.warns(halving.FewSimulations, match="first 15 candidates"):
+        best = halving.halve(100, Clock(60), position({}, 0), think, means, "a")
+    assert (visits > 0).sum() == 15 == visits.nonzero()[0].max() + 1
+    # All equal: the first of the table.
+    assert halving.halve(100, Clock(5000), position({}, 0), lambda alive, n: None, lambda: np.zeros(100), "a") == 0
+
+
+@pytest.mark.parametrize("name", ["ayumu", "kr_uct"])
+def test_a_search_with_fewer_simulations_than_candidates_does_not_throw_the_first(name):
+    """The stone that decides the end lies open: with 100 simulations the tee draw used to be thrown in any position."""
+    view = position({0: (1.2, 0.3), 1: (0.9, -3.0), 3: (-0.5, -3.5), 5: (0.0, -4.0), 2: (-1.2, -3.0)}, 15, end=9)
+    agent = make_agent(game("curling"), f"{name}:simulations=100")
+    chosen = []
+    for seed in range(3):
+        agent.reset(RULES, int(view["to_move"]), seed)
+        chosen.append(agent.choose(view))
+    tee = Shot.draw(RULES, 0.0, 0.0, 1)
+    assert any(shot != (tee.vx, tee.vy, 1.0) for shot in chosen)
+
+
+def test_playouts_guard_a_lead_and_hit_what_is_open():
+    """After the first side's stone on the tee its own guard follows as a rule, the hammer's answer is a hit."""
+    sampler = np.zeros(1, SAMPLER)
+    seed_record(sampler[0], 3)
+    wants = {14: ({2: (0.0, 0.0)}, (-3.0, -1.0)), 15: ({2: (0.3, 0.1)}, (1.5, 30.0)), 0: ({}, (-3.3, 0.3))}
+    for shot, (lying, (low, high)) in wants.items():
+        view = position(lying, shot)
+        stops = []
+        for _ in range(40):
+            vx, vy, spin = playout_of(RULES.params, view["stones"].copy(), view["in_play"].copy(), shot, sampler)
+            stops.append(free_stop(RULES, vx, vy, spin)[1])
+        assert np.mean((np.array(stops) > low) & (np.array(stops) < high)) > 0.5, shot
+
+
+@compiled()
+def playout_of(params, stones, in_play, shot, sampler):
+    return playout_shot(params[0], stones, in_play, shot, sampler[0])
 
 
 def test_plans_follow_the_one_entry_that_the_paper_tells():
@@ -150,12 +230,32 @@ def test_searchers_remove_the_stone_that_decides_the_end(name):
 
 def test_jiritsu_removes_the_stone_that_decides_the_end():
     view = position({0: (0.0, 0.1), 2: (1.3, 0.9)}, 15, end=9)
-    agent = Jiritsu(0)
+    agent = Jiritsu(1, 1)
     agent.reset(RULES, int(view["to_move"]), 1)
     vx, vy, spin = agent.choose(view)
     scores = [simulate(RULES, view, Shot(vx, vy, int(spin)), seed=k).score for k in range(60)]
     assert np.mean(np.array(scores) < 0) > 0.6
     assert agent.work[0] == 3328
+
+
+@pytest.mark.parametrize("name", ["jiritsu:grid=6,stride=6", "jiritsu_depth1:grid=2"])
+def test_jiritsu_keeps_its_stone_on_the_button(name):
+    """A tied last end, the own stone alone on the tee, the second-last shot: the stone must stay, for an empty house loses."""
+    view = position({0: (0.0, 0.0)}, 14, end=9)
+    agent = make_agent(game("curling"), name)
+    agent.reset(RULES, int(view["to_move"]), 1)
+    vx, vy, spin = agent.choose(view)
+    kept = [simulate(RULES, view, Shot(vx, vy, int(spin)), seed=k).in_play[0] for k in range(30)]
+    assert np.mean(kept) > 0.9
+
+
+def test_jiritsu_looks_at_the_replies_to_every_shot():
+    agent = Jiritsu(2, 8, 8)
+    agent.reset(RULES, 0, 1)
+    agent.choose(position({}, 14, end=9))
+    cells = 2 * (11 + 7 * 4)
+    assert cells < agent.work[0] <= cells + cells * cells
+    assert agent.work[0] > 0.4 * cells * cells  # but those that miss everything are looked at once
 
 
 def test_the_same_seed_plays_the_same_game():
@@ -283,7 +383,7 @@ def test_a_clock_shares_the_games_time_out_as_the_program_ayumu_does():
 def test_wrong_settings_are_refused_by_name():
     for text, words in (
         ("ayumu:simulations=0", "simulations"), ("ayumu:seconds=-1", "seconds"), ("end_plan:shots=17", "shots"),
-        ("kr_uct:widening=0", "widening"), ("jiritsu:width=-1", "width"), ("rule_based:trials=0", "trials"),
+        ("kr_uct:widening=0", "widening"), ("jiritsu:grid=0", "grid"), ("rule_based:trials=0", "trials"),
     ):  # fmt: skip
         with pytest.raises(GameParameterError, match=words):
             make_agent(game("curling"), text)

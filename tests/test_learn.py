@@ -186,7 +186,7 @@ def test_packages_that_bring_games_bring_networks_too(tmp_path):
     stranger = Stranger(ruleset.observation_space, ruleset.action_space, lr_schedule=lambda _: 0.0)
     with pytest.raises(PolicyFileError, match="belongs to none of asobiba"):
         save_policy(stranger, file)
-    for name, message in (("asobiba.core.game:Ruleset", "is no policy of"), ("os:system", "belongs to none of")):
+    for name, message in (("asobiba.core.game:Ruleset", "is not a policy of"), ("os:system", "belongs to none of")):
         with safe_open(file, framework="pt") as opened:
             header = {**yaml.safe_load(opened.metadata()["policy.yml"]), "class": name}
         save_file(load_file(file), tmp_path / "bad.safetensors", metadata={"policy.yml": yaml.safe_dump(header)})
@@ -229,7 +229,7 @@ def test_files_that_hold_no_policy(tmp_path):
         ("total_steps: many", "expected an integer"),
         ("learner: 3", "expected a mapping"),
         ("[1, 2]", "expected a mapping of hyperparameters"),
-        ("a: [", "is no YAML"),
+        ("a: [", "is not YAML"),
         ("policy: tree", "expected mlp, board or"),
         ("opponents: []", "at least one agent"),
         ("num_envs: 0", "at least 1"),

@@ -54,16 +54,16 @@ def test_the_example_in_c_plays_whole_games(tmp_path):
     ("answer", "reason", "detail"),
     [
         ("time.sleep(60)", "time-out", "did not answer within 0.5 s"),
-        ("print('I resign', flush=True)", "illegal action", "which is no JSON"),
+        ("print('I resign', flush=True)", "illegal action", "which is not JSON"),
         ("print('[1]', flush=True)", "illegal action", "no JSON object"),
-        ("print('[' * 100000, flush=True)", "illegal action", "which is no JSON"),
-        ("print('{\"action\": NaN}', flush=True)", "illegal action", "which is no JSON"),
-        ("print('{\"action\": true}', flush=True)", "illegal action", "which is no number"),
+        ("print('[' * 100000, flush=True)", "illegal action", "which is not JSON"),
+        ("print('{\"action\": NaN}', flush=True)", "illegal action", "which is not JSON"),
+        ("print('{\"action\": true}', flush=True)", "illegal action", "which is not a number"),
         ("print('{\"action\": 99999}', flush=True)", "illegal action", "actions are 0 to"),
         ('print(\'{"move": "z9"}\', flush=True)', "illegal action", "z9"),
         ("print('{}', flush=True)", "illegal action", "holds no action"),
         ("sys.exit(3)", "crash", "exit status 3"),
-        ("os.write(1, b'\\xff\\x00\\xed\\xa0\\x80\\n')", "illegal action", "which is no JSON"),
+        ("os.write(1, b'\\xff\\x00\\xed\\xa0\\x80\\n')", "illegal action", "which is not JSON"),
     ],
 )
 def test_what_a_program_does_wrong_is_on_record(answer, reason, detail):

@@ -90,7 +90,7 @@ def test_a_program_plays_and_reports(agents):
         ("crash", EngineDied, "(?s)exit status 1; it wrote: .*something broke"),
         ("slow", EngineTimeout, "bestmove"),
         ("flood_go", EngineTimeout, "bestmove"),
-        ("nonsense", AsobibaError, "is no move"),
+        ("nonsense", AsobibaError, "is not a move"),
         ("empty", EngineError, "expected bestmove and a move"),
         ("resign", Resigned, "resign"),
     ],

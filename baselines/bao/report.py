@@ -44,7 +44,7 @@ def replay(ruleset, line: list[int]) -> bool:
             return counts[hole] > 0 and hole // holes == int(state["to_move"]) and is_endless(counts, hole)
         action = hole - holes * int(state["to_move"])
         if is_over(state) or action not in legal_actions(ruleset, state):
-            raise NotationError(f"{LETTERS[hole]} is no legal move at ply {ply + 1} of {letters(line)}")
+            raise NotationError(f"{LETTERS[hole]} is not a legal move at ply {ply + 1} of {letters(line)}")
         state = step(ruleset, state, action)
     return False
 

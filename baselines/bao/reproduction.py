@@ -25,7 +25,7 @@ from asobiba.baselines.bao.report import (
 )
 from asobiba.envs.bao import GAME
 from asobiba.envs.bao.layout import pack, starting_counts
-from asobiba.pages import TextTable
+from asobiba.pages import TextTable, verdict_table
 
 _RINGS = {3: 12, 4: 16, 5: 14, 6: 18, 7: 14, 8: 20, 9: 14, 10: 15, 12: 14}
 """Most seeds to which each ring's loops are enumerated."""
@@ -40,21 +40,9 @@ Sowing is injective, so that an endless move returns to the board and hole it be
 margin is the seeds of the first player less those of the second at the end.
 """
 
-_DIFFERENCES = """## Where this differs from the paper
-
-* The paper's model checker found 12 loops on 4x2, one by one. The enumeration of every reachable position finds those and one
-  more: (3,3,2,1,0,1,0,1), 11 seeds, period 3, shift 3, which is first reached at ply 24.
-* The paper says that the earliest endless move on 4x2 comes at the 8th move. The table below holds lines that are shorter;
-  each is replayed in the environment.
-* The five repetitions of the paper are five strongly connected components; so the count agrees.
-* Condition LOOP speaks of an even or odd number of seeds on the whole board. With rows of odd length (rings of 6 or 10
-  holes) those clauses contradict the others; they are read here without the number of seeds, which changes nothing for
-  rows of even length.
-* The paper holds LOOP to be necessary and sufficient below n = 4 and necessary beyond, and then shows a loop that does not
-  meet it. The table says, for each ring and number of seeds, whether it is necessary (every loop has a board that
-  meets it) and whether it is sufficient (every board that meets it loops).
-* On 8x2 the paper's repetition stands at ply 47 and again at ply 62. An odd number of plies apart, the player to move differs,
-  so that it is the board alone that came again. Here a position is the board and the player to move.
+_WORDS = """Loop, period, shift, the patterns and LOOP are explained on [the page of claims](bao-claims.md). LOOP speaks of an even
+or odd number of seeds on the whole board. With rows of odd length (rings of 6 or 10 holes) those clauses contradict the
+others; they are read here without the number of seeds, which changes nothing for rows of even length.
 """
 
 
@@ -128,6 +116,41 @@ def _six_by_two(report: Callable[[str], None]) -> str:
     )
 
 
+def _verdict(graph: Graph) -> TextTable:
+    loops, repetitions = graph.loops(), len(graph.repetitions())
+    earliest = min(len(each.line) for each in loops)
+    rows = [
+        (
+            "4x2: 12 endless moves, found one by one by a model checker",
+            f"{len(loops)} loops, by enumeration of every reachable position",
+            "those of the paper are among them; the table of loops marks the others",
+        ),
+        (
+            "4x2: the earliest endless move comes at the 8th move",
+            f"at move {earliest}; the table of loops holds the lines, each replayed in the environment",
+            "the model checker searches depth-first, and shows the first that it meets",
+        ),
+        (
+            "4x2: five repetitions",
+            f"{repetitions} strongly connected components",
+            "comes out" if repetitions == 5 else "",
+        ),
+        (
+            "LOOP is necessary and sufficient for n < 4, necessary beyond",
+            "the table of conditions: *necessary* if every loop has a board that meets LOOP, *sufficient* if every board "
+            "that meets it loops",
+            "[the page of claims](bao-claims.md) judges it by the seeds that the start has; the paper itself shows a loop "
+            "that does not meet it",
+        ),
+        (
+            "8x2: one repetition, at plies 47 and 62",
+            "a position is the board and the player to move",
+            "an odd number of plies apart the player differs: the board alone came again",
+        ),
+    ]
+    return verdict_table(rows)
+
+
 def write(output: Path, seeds: int, positions: int, six: bool, report: Callable[[str], None]) -> None:
     """Works everything out and writes the Markdown page."""
     report("4x2")
@@ -136,7 +159,7 @@ def write(output: Path, seeds: int, positions: int, six: bool, report: Callable[
     ruleset = GAME.ruleset(holes=4)
     assert all(replay(ruleset, each.line) for each in loops)
     moves = f"{len(graph):,} positions, {len(graph.sources):,} moves, {len(graph.endless_moves())} of them endless"
-    parts = [_INTRODUCTION, _DIFFERENCES, "## 4x2\n", f"{moves}.\n"]
+    parts = [_INTRODUCTION, _verdict(graph).markdown() + "\n", _WORDS, "## 4x2\n", f"{moves}.\n"]
     parts += [section(table(graph)) for table in (loops_table, repetitions_table, solution_table)]
     report("conditions")
     found = checked_conditions(_RINGS)

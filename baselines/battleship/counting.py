@@ -52,7 +52,7 @@ def knowledge(ruleset: Ruleset, answers: Iterable[tuple[str, str]]) -> np.void:
         word, _, ship = answer.strip().lower().partition(" ")
         if word not in ("miss", "hit", "sunk") or (word == "sunk") != (ship in names):
             raise NotationError(
-                f"{answer!r} is no answer; answers are: miss, hit, {', '.join(f'sunk {name}' for name in names)}"
+                f"{answer!r} is not an answer; answers are: miss, hit, {', '.join(f'sunk {name}' for name in names)}"
             )
         if view["shot_number"][0][cell]:
             raise PositionError(f"{where} was shot at twice")

@@ -88,8 +88,8 @@ def play_all(results: Results, progress: Callable[[Cell, int], None], tables: Co
 
 _PAPER_GAMES = 100_000
 TABLE_4_TEXT = """The printed table is lost; the paper's text says that under MP70 only ED1SP beats its original, and explains it. Here
-RSP and ED2SP win more than half of their games as well, by less. One candidate for the difference: the paper's MP counts
-placements in the target phase too, where ours attacks the neighbourhood of a hit; it was not tried."""
+RSP and ED2SP win more than half of their games as well, by less. That MP counts placements in the target phase too, where
+ours attacks the neighbourhood of a hit, was tried: it does not turn the table."""
 
 
 def proportion(successes: int, trials: int) -> tuple[float, float]:
@@ -238,5 +238,7 @@ def markdown(results: Results, command: str) -> str:
 Source: "Evaluation of Attacking and Placing Strategies in a Classic Battleship Game" (in Japanese). Wins and hit rates
 in percent, {results.games:,} games a cell. Written by `{command}`. A dash stands where the paper's print is illegible
 or its table lost. *agrees*: whether the difference lies within the 95 % interval of the difference of both figures.
+What the paper claims, what came out, and the meaning of r, rnb, cb, mp and la stand at the head of
+[the other page](battleship-readings.md), with other readings of what differs.
 """
     return "\n\n".join([head.rstrip(), *(table.markdown() for table in report(results))]) + "\n"

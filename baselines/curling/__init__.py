@@ -48,10 +48,15 @@ def kr_uct_prior(
     return KernelRegression(Clock(simulations, seconds, clock), exploration, widening, prior_of())
 
 
-def jiritsu(width: int = 4, stride: int = 3, grid: int = 1) -> Jiritsu:
-    """Replies are looked at for the `width` best shots (0: depth 1), on every `stride`-th point of the grid; shots on
-    every `grid`-th."""
-    return Jiritsu(width, stride, grid)
+def jiritsu(grid: int = 3, stride: int = 4) -> Jiritsu:
+    """Shots on every `grid`-th point, the replies to each of them on every `stride`-th; 1 and 1 are the paper's: minutes a
+    shot."""
+    return Jiritsu(2, grid, stride)
+
+
+def jiritsu_depth1(grid: int = 1) -> Jiritsu:
+    """Shots on every `grid`-th point, without replies."""
+    return Jiritsu(1, grid)
 
 
 def dis(path: str = "") -> Imitation:
@@ -84,7 +89,18 @@ PLAYERS = (
         league=False,
     ),
     AgentDeclaration(
-        "jiritsu", jiritsu, "expectimax over 3328 targets", f"{_GAT}: Kato, Iizuka, Yamamoto", deterministic=True
+        "jiritsu",
+        jiritsu,
+        "expectimax over targets, with replies",
+        f"{_GAT}: Kato, Iizuka, Yamamoto",
+        deterministic=True,
+    ),
+    AgentDeclaration(
+        "jiritsu_depth1",
+        jiritsu_depth1,
+        "expectimax over 3328 targets, without replies",
+        f"{_GAT}: Kato, Iizuka, Yamamoto",
+        deterministic=True,
     ),
     AgentDeclaration("dis", dis, "Deep Imitation System", f"{_GAT}: DIS", deterministic=True, league=False),
     AgentDeclaration(

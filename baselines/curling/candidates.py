@@ -1,5 +1,9 @@
 """Candidate shots: the thirteen kinds of the program Ayumu, on any position.
 
+The table has two parts. The first has the plainest shot of every kind that fits the position (at most `PRINCIPAL` rows): the
+tee draw, a hit on the opponent's best stone, a guard before the own one, a draw behind a guard, a freeze, a centre guard.
+The second has all the others. A search that can try few shots takes the first rows.
+
 Source: github.com/YuriCat/AyumuCurling; the points and weights are its own, in m from the tee, y away from the thrower.
 """
 
@@ -9,7 +13,7 @@ import math
 
 import numpy as np
 
-from asobiba.core import kernel, random_below
+from asobiba.core import kernel
 from asobiba.core.elementary import sincos
 from asobiba.envs.curling.motion import fcv1_speed, fcv1_tau_at_distance
 from asobiba.envs.curling.rules import tee_distance
@@ -26,8 +30,10 @@ KINDS = (
     "take-out", "double", "raise take-out",
 )  # fmt: skip
 ALL_KINDS = (1 << len(KINDS)) - 1
-MOST = 160
-"""Rows that a table of candidates needs."""
+PRINCIPAL = 48
+"""At most so many rows are of the first part."""
+MOST = 480
+"""Rows of a table that no position fills: 8 stones of the opponent, 16 in all, give 423 at most."""
 
 _DRAWS = ((0.0, 0.0), (0.0, 0.58), (0.9, 0.0), (-0.9, 0.0), (0.0, 0.29))
 _GUARDS = ((0.0, -3.0), (0.6, -2.17), (-0.6, -2.17))
@@ -111,23 +117,30 @@ def in_house(p, stones, in_play, k):
 
 
 @kernel
-def _put_against(p, stones, in_play, kinds, k, rank, out, n):
-    """Shots at the opponent's stone `k`, which is number `rank` from the tee. As those that follow it, returns how many there are now."""
+def _put_against(p, stones, in_play, kinds, k, rank, first, out, n):
+    """Shots at the opponent's stone `k`, which is number `rank` from the tee. As those that follow it, returns how many there are now.
+
+    Args:
+        first: whether the table's first part is written, or its second.
+    """
     distance = tee_distance(stones, k)
     x, y = stones[k, 0], stones[k, 1]
     house = distance < p.score
-    if kinds & (1 << HIT) and house:
+    if kinds & (1 << HIT) and house and first == (rank < 2):
         n = _put_hits(p, out, n, x, y, p.weights[1], float(HIT))
-    if kinds & (1 << TAKE_OUT):
+    if kinds & (1 << TAKE_OUT) and first == (rank == 0):
         n = _put_passes(p, out, n, x, y, float(TAKE_OUT))
-    if kinds & (1 << HIT) and house and rank < 3:
-        n = _put_hits(p, out, n, x, y, p.weights[0], float(HIT))
-        n = _put_hits(p, out, n, x, y, p.weights[2], float(HIT))
     if kinds & (1 << FREEZE) and house and rank < 2:
         for gap in _FREEZE_GAPS:
             for angle in _FREEZE_ANGLES:
-                s, c = sincos(angle * math.pi / 180.0)
-                n = _put_draws(p, out, n, x + gap * s, y - gap * c, float(FREEZE))
+                if first == (rank == 0 and angle == 0.0):
+                    s, c = sincos(angle * math.pi / 180.0)
+                    n = _put_draws(p, out, n, x + gap * s, y - gap * c, float(FREEZE))
+    if first:
+        return n
+    if kinds & (1 << HIT) and house and rank < 3:
+        n = _put_hits(p, out, n, x, y, p.weights[0], float(HIT))
+        n = _put_hits(p, out, n, x, y, p.weights[2], float(HIT))
     if kinds & (1 << PEEL) and not house and y < p.fgz_tee:
         for aside in (-RADIUS, RADIUS):
             n = _put_passes(p, out, n, x + aside, y, float(PEEL))
@@ -145,11 +158,10 @@ def _put_against(p, stones, in_play, kinds, k, rank, out, n):
 
 @kernel
 def _put_around(p, stones, in_play, kinds, k, theirs, out, n):
-    """Shots that use stone `k`: round it, off it, in front of it."""
+    """Shots of the table's second part that use stone `k`: round it, off it, in front of it."""
     x, y = stones[k, 0], stones[k, 1]
     house = tee_distance(stones, k) < p.score
     if kinds & (1 << COME_AROUND) and not house and y < 0.0:
-        n = _put_draws(p, out, n, x * 0.5, 0.0, float(COME_AROUND))
         for behind in _BEHIND:
             n = _put_draws(p, out, n, x, y + behind, float(COME_AROUND))
     if k % 2 != theirs:
@@ -171,8 +183,38 @@ def _put_around(p, stones, in_play, kinds, k, theirs, out, n):
 
 
 @kernel
+def _put_opponents(p, stones, in_play, kinds, theirs, first, out, n):
+    """Shots at the opponent's stones, the nearest to the tee first."""
+    beyond = -1.0
+    for rank in range(8):
+        k = nearest(p, stones, in_play, theirs, beyond)
+        if k < 0:
+            break
+        beyond = tee_distance(stones, k)
+        n = _put_against(p, stones, in_play, kinds, k, rank, first, out, n)
+        if first and rank == 1:
+            break
+    return n
+
+
+@kernel
+def _put_plain_guards(p, stones, in_play, kinds, own, out, n):
+    """The first part's shots with guards: before the own best stone, in the centre, behind one, and past one to be peeled."""
+    if kinds & (1 << POSTGUARD) and own >= 0 and in_house(p, stones, in_play, own):
+        n = _put_draws(p, out, n, stones[own, 0], stones[own, 1] - 2.0, float(POSTGUARD))
+    if kinds & (1 << COME_AROUND):
+        for k in range(STONES):
+            if in_play[k] != 0 and stones[k, 1] < -1.0 and abs(stones[k, 0]) < 1.0 and n < PRINCIPAL - 16:
+                if tee_distance(stones, k) >= p.score:
+                    n = _put_draws(p, out, n, stones[k, 0] * 0.5, 0.0, float(COME_AROUND))
+    if kinds & (1 << PREGUARD):
+        n = _put_draws(p, out, n, _GUARDS[0][0], _GUARDS[0][1], float(PREGUARD))
+    return n
+
+
+@kernel
 def candidates(p, stones, in_play, shot, kinds, out):
-    """Writes candidate shots, the likeliest first, into `out` (`(n, 4)` float64: vx, vy, spin, kind).
+    """Writes candidate shots, those of the first part first, into `out` (`(n, 4)` float64: vx, vy, spin, kind).
 
     Args:
         p: the parameter record.
@@ -180,40 +222,47 @@ def candidates(p, stones, in_play, shot, kinds, out):
         kinds: bits of the kinds that may be written.
 
     Returns:
-        The number of candidates written (at least one).
+        The number of candidates written (at least one): all of them where `out` has `MOST` rows, else the first ones.
     """
     n = np.int64(0)
     theirs = (shot + 1) % 2
     if kinds & (1 << DRAW):
         n = _put_draws(p, out, n, 0.0, 0.0, float(DRAW))
-    # The opponent's stones, the nearest to the tee first.
-    beyond = -1.0
-    for rank in range(8):
-        k = nearest(p, stones, in_play, theirs, beyond)
-        if k < 0:
-            break
-        beyond = tee_distance(stones, k)
-        n = _put_against(p, stones, in_play, kinds, k, rank, out, n)
+    n = _put_opponents(p, stones, in_play, kinds, theirs, True, out, n)
+    own = nearest(p, stones, in_play, shot % 2, -1.0)
+    n = _put_plain_guards(p, stones, in_play, kinds, own, out, n)
+    if kinds & (1 << PASS):
+        vx, vy = through_shot(p, stones, in_play)
+        n = _put(out, n, vx, vy, 1.0, float(PASS))
+    if kinds & (1 << RING_DRAW):
+        n = _put_draws(p, out, n, _RING, 0.0, float(RING_DRAW))
+        n = _put_draws(p, out, n, -_RING, 0.0, float(RING_DRAW))
+    if n < out.shape[0]:
+        n = _put_second_part(p, stones, in_play, kinds, theirs, out, n)
+    if n == 0:
+        vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, 1.0)
+        n = _put(out, n, vx, vy, 1.0, float(DRAW))
+    return n
+
+
+@kernel
+def _put_second_part(p, stones, in_play, kinds, theirs, out, n):
+    """All candidates that the first part does not have."""
+    n = _put_opponents(p, stones, in_play, kinds, theirs, False, out, n)
     if kinds & (1 << PREGUARD):
-        for g in range(len(_GUARDS)):
+        for g in range(1, len(_GUARDS)):
             n = _put_draws(p, out, n, _GUARDS[g][0], _GUARDS[g][1], float(PREGUARD))
     for k in range(STONES):
-        if in_play[k] != 0:
+        if in_play[k] != 0 and n < out.shape[0]:
             n = _put_around(p, stones, in_play, kinds, k, theirs, out, n)
     if kinds & (1 << DRAW):
         for d in range(1, len(_DRAWS)):
             n = _put_draws(p, out, n, _DRAWS[d][0], _DRAWS[d][1], float(DRAW))
     if kinds & (1 << RING_DRAW):
         for eighth in range(8):
-            if eighth != 6:  # not the front
+            if eighth % 4 != 0 and eighth != 6:  # not the sides, which the first part has, and not the front
                 s, c = sincos(eighth * math.pi / 4.0)
                 n = _put_draws(p, out, n, _RING * c, _RING * s, float(RING_DRAW))
-    if kinds & (1 << PASS):
-        vx, vy = through_shot(p, stones, in_play)
-        n = _put(out, n, vx, vy, 1.0, float(PASS))
-    if n == 0:
-        vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, 1.0)
-        n = _put(out, n, vx, vy, 1.0, float(DRAW))
     return n
 
 
@@ -226,18 +275,3 @@ def through_shot(p, stones, in_play):
             right += 1 if stones[k, 0] > 0.0 else -1
     x = -2.2 if right > 0 else 2.2
     return pass_shot(p.model, p.release, x, -1.0, 1.0, strongest_shot(p))
-
-
-@kernel
-def simple_shot(p, stones, in_play, shot, record):
-    """Ayumu's simplest player: hits the opponent's best stone in the house, or draws to the tee, with either spin.
-
-    Returns `(vx, vy, spin)`; draws from `record`'s generator.
-    """
-    spin = 1.0 if random_below(record, 2) == 0 else -1.0
-    k = nearest(p, stones, in_play, (shot + 1) % 2, -1.0)
-    if k >= 0 and in_house(p, stones, in_play, k) and random_below(record, 2) == 0:
-        vx, vy = hit_shot(p.model, p.release, stones[k, 0], stones[k, 1], spin, p.weights[1])
-    else:
-        vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, spin)
-    return vx, vy, spin

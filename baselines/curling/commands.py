@@ -114,7 +114,7 @@ def masks() -> None:
 @app.command()
 def ends(
     count: Annotated[int, typer.Option(min=1, help="Ends to play.")] = 600,
-    player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu:width=0,grid=2",
+    player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu_depth1:grid=2",
     seed: int = 0,
 ) -> None:
     """Counts the scores of ends in self-play, for the win table of Jiritsu-kun."""
@@ -163,10 +163,10 @@ def fit(
 
 @app.command("train-dis")
 def train_dis(
-    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu:width=0",
+    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu_depth1",
     against: Annotated[
         str, typer.Option(help="Whom it plays, separated by blanks.")
-    ] = "jiritsu:width=0 gccs:simulations=25 rule_based tee_draw",
+    ] = "jiritsu_depth1 gccs:simulations=25 rule_based tee_draw",
     shots: Annotated[
         int, typer.Option(min=200, help="To throw. The last 1,920 judge; the published network learns from 14,080.")
     ] = 48_000,

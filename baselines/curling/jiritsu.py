@@ -3,11 +3,16 @@
 A shot is a target and a spin: 51 x 31 draws, half a radius by two radii apart, and 83 take-outs in a far row, half a radius
 apart; 3328 in all. Noise carries the target to other cells of the same grid, so every cell is simulated once, without
 noise, and the worth of a shot is the mean over cells weighted by their probability; cells below a least one are left out.
-Depth 2 does the same once more for the opponent's reply, for the best shots of depth 1 and on a coarser grid.
+Depth 2 does the same once more for the opponent's reply: behind every cell of the first shot all cells of the reply are
+thrown, their mean is taken in the same way, and the cell is worth what the opponent's best reply leaves. The shots share
+these worths, as they share the cells. The paper's grids make eleven million throws of it; `grid` and `stride` thin them
+out. After the last shot, and at the leaf of the one before it, the worth is that of the end's true score.
 
-Source: Kato, Iizuka, Yamamoto, GAT 2016. The formulas of the evaluation are theirs. Two places cannot be as printed: h_y
-must rise from 0 at the back of the eight-foot circle to 1 at the tee, and the masks of several stones are put together
-by "and" (a path must be open past all of them), since with "or" a stone alone would be the hardest to take out.
+Source: Kato, Iizuka, Yamamoto, GAT 2016. The formulas of the evaluation are theirs. Three places cannot be as printed: h_y
+must rise from 0 at the back of the eight-foot circle to 1 at the tee; the masks of several stones are put together
+by "and" (a path must be open past all of them), since with "or" a stone alone would be the hardest to take out; and after
+the first side's shot an empty house is not a blank end, since the hammer draws one point or blanks as it likes. As printed,
+a tied last end would be better without any stone than with one's own on the tee.
 """
 
 from __future__ import annotations
@@ -125,12 +130,15 @@ def evaluate(p, stones, in_play, shot, values, w, front, back):
             if in_play[k] != 0 and tee_distance(stones, k) < best:
                 best, swapped = tee_distance(stones, k), k
     points = swapped_score(p, stones, in_play, swapped)
+    end = values[points + 8]
+    if shot % 2 == 0 and points == 0:
+        end = min(end, values[7])  # nobody counts: the hammer draws for one, or blanks
     worth = 0.0
     for k in range(STONES):
         if in_play[k] != 0:
             n = stone_worth(stones, in_play, k, w, front, back)
             worth += n if k % 2 == 0 else -n
-    return values[points + 8] + w[0] * worth
+    return end + w[0] * worth
 
 
 @kernel
@@ -189,18 +197,19 @@ class Grids(NamedTuple):
 
     Args:
         deviations: of the target, x, y, and x of take-outs, m.
-        width: number of shots that are searched with their replies; 0: none.
+        depth: 1, or 2: with the opponent's reply.
         shots, replies: strides of the grid for shots and for replies.
     """
 
     deviations: np.ndarray
-    width: int
+    depth: int
     shots: int
     replies: int
 
 
 class Scratch(NamedTuple):
-    """Positions that are written over: a shot's end, its beginning, and the one that a reply is thrown in. `chance`: as of `chances`."""
+    """What is written over: a shot's end, its beginning, the position that a reply is thrown in; the replies' worths, and their
+    means. `chance`, `replied`: as of `chances`, of the shots' grid and of the replies'."""
 
     board: np.ndarray
     here: np.ndarray
@@ -208,7 +217,10 @@ class Scratch(NamedTuple):
     before_in: np.ndarray
     after: np.ndarray
     after_in: np.ndarray
+    replies: np.ndarray
+    smooth: np.ndarray
     chance: np.ndarray
+    replied: np.ndarray
     trace: np.ndarray
 
 
@@ -280,58 +292,51 @@ def expected(raw, stride, chance, out):
 
 
 @kernel
-def set_neighbours(p, cell, grid, tried):
-    """Marks a cell and its neighbours, which are similar shots, as tried."""
-    x0, y0, _ = target_of(p, cell, grid)
-    for k in range(cell % 2, tried.shape[0], 2):
-        x1, y1, _ = target_of(p, k, grid)
-        if abs(x0 - x1) < 2.1 * STEP_X and abs(y0 - y1) < 1.1 * STEP_Y:
-            tried[k] = 1
+def reply_worth(p, after, after_in, shot, grids, judge, scratch):
+    """What the opponent's best reply, shot number `shot`, leaves of a position to the team that threw first in the end."""
+    sweep(p, after, after_in, shot, grids.replies, judge, scratch, scratch.replies)
+    expected(scratch.replies, grids.replies, scratch.replied, scratch.smooth)
+    sign = 1.0 if shot % 2 == 0 else -1.0
+    best = -1e30
+    for k in range(cell_count(grids.replies)):
+        best = max(best, sign * scratch.smooth[k])
+    return sign * best
 
 
 @kernel
-def worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, work):
-    """The worth to the mover of a shot at `target` (x, y, spin), over its noise, where the opponent replies as well as he can.
+def sweep_with_replies(p, stones, in_play, shot, grids, judge, scratch, out):
+    """`sweep` with the worth that the best reply leaves. Returns the number of throws.
 
-    Args:
-        scratch: its chances are those of the replies' grid. work: counts simulations.
+    A shot that touches nothing and leaves the sheet leaves the same position as all others that do: its replies are swept once.
     """
-    x, y, spin = target
-    sign = 1.0 if shot % 2 == 0 else -1.0
-    cells = cell_count(grids.replies)
-    replies, smooth = np.zeros(cells), np.zeros(cells)
+    cells, replies = cell_count(grids.shots), cell_count(grids.replies)
     after, after_in = scratch.after, scratch.after_in
-    take = y > 3.0
-    total, value = 0.0, 0.0
-    for dc in range(-2, 3):
-        for dr in range(-2, 3):
-            if take and dr != 0:
-                continue
-            weight = weight_at(dc, STEP_X, grids.deviations[2] if take else grids.deviations[0])
-            if not take:
-                weight *= weight_at(dr, STEP_Y, grids.deviations[1])
-            if weight < 0.03 and (dc != 0 or dr != 0):
-                continue
-            vx, vy = draw_shot(p.model, p.release, x + dc * STEP_X, y + dr * STEP_Y, spin)
-            after[:] = stones
-            after_in[:] = in_play
-            throw(p, after, after_in, scratch.before, scratch.before_in, shot, (vx, vy, spin), scratch.trace)
-            sweep(p, after, after_in, shot + 1, grids.replies, judge, scratch, replies)
-            expected(replies, grids.replies, scratch.chance, smooth)
-            work[0] += cells
-            reply = -1e30
-            for k in range(cells):
-                reply = max(reply, -sign * smooth[k])
-            total += weight
-            value -= weight * reply
-    return value / total
+    work, missed, known = cells, 0.0, False
+    for cell in range(cells):
+        x, y, spin = target_of(p, cell, grids.shots)
+        vx, vy = draw_shot(p.model, p.release, x, y, spin)
+        for k in range(STONES):
+            after[k, 0], after[k, 1], after_in[k] = stones[k, 0], stones[k, 1], in_play[k]
+        throw(p, after, after_in, scratch.before, scratch.before_in, shot, (vx, vy, spin), scratch.trace)
+        same = True
+        for k in range(STONES):
+            if after_in[k] != in_play[k] or after[k, 0] != stones[k, 0] or after[k, 1] != stones[k, 1]:
+                same = False
+        if same and known:
+            out[cell] = missed
+            continue
+        out[cell] = reply_worth(p, after, after_in, shot + 1, grids, judge, scratch)
+        work += replies
+        if same:
+            missed, known = out[cell], True
+    return work
 
 
 @compiled()
 def choose_cell(params, stones, in_play, shot, judge, grids, work):
-    """The best cell: by depth 1, or among the `grids.width` best by depth 2. `work`: `(2,)` int64, counts simulations."""
+    """The best cell. `work`: `(2,)` int64, counts throws."""
     p = params[0]
-    cells = cell_count(grids.shots)
+    cells, replies = cell_count(grids.shots), cell_count(grids.replies)
     raw, mean = np.zeros(cells), np.zeros(cells)
     scratch = Scratch(
         np.zeros((STONES, 2)),
@@ -340,35 +345,27 @@ def choose_cell(params, stones, in_play, shot, judge, grids, work):
         np.zeros(STONES, np.uint8),
         np.zeros((STONES, 2)),
         np.zeros(STONES, np.uint8),
+        np.zeros(replies),
+        np.zeros(replies),
+        np.zeros((3, TAKE_OUTS)),
         np.zeros((3, TAKE_OUTS)),
         np.zeros((0, 10)),
     )
+    sx, sy, far = grids.deviations[0], grids.deviations[1], grids.deviations[2]
+    chances(grids.shots, sx, sy, far, scratch.chance)
+    chances(grids.replies, sx, sy, far, scratch.replied)
+    if grids.depth == 1 or shot == STONES - 1:
+        sweep(p, stones, in_play, shot, grids.shots, judge, scratch, raw)
+        work[0] += cells
+    else:
+        work[0] += sweep_with_replies(p, stones, in_play, shot, grids, judge, scratch, raw)
+    expected(raw, grids.shots, scratch.chance, mean)
     sign = 1.0 if shot % 2 == 0 else -1.0
-    sweep(p, stones, in_play, shot, grids.shots, judge, scratch, raw)
-    chance = scratch.chance
-    chances(grids.shots, grids.deviations[0], grids.deviations[1], grids.deviations[2], chance)
-    expected(raw, grids.shots, chance, mean)
-    work[0] += cells
     best = 0
     for cell in range(cells):
         if sign * mean[cell] > sign * mean[best]:
             best = cell
-    if grids.width == 0 or shot == STONES - 1:
-        return best
-    chances(grids.replies, grids.deviations[0], grids.deviations[1], grids.deviations[2], chance)
-    tried = np.zeros(cells, np.uint8)
-    top, answer = -1e30, best
-    for _ in range(grids.width):
-        cell, most = -1, -1e30
-        for k in range(cells):
-            if tried[k] == 0 and sign * mean[k] > most:
-                most, cell = sign * mean[k], k
-        set_neighbours(p, cell, grids.shots, tried)
-        target = target_of(p, cell, grids.shots)
-        worth = worth_with_replies(p, stones, in_play, shot, target, grids, judge, scratch, work)
-        if worth > top:
-            top, answer = worth, cell
-    return answer
+    return best
 
 
 @compiled()
@@ -383,16 +380,15 @@ class Jiritsu(CurlingPlayer):
     """Expectimax over targets.
 
     Args:
-        width: number of shots that are searched with their replies; 0: depth 1.
-        stride: stride of the grid for replies; grid: for shots (1: all points, as in the paper).
+        depth: 1, or 2: with the opponent's replies.
+        grid: stride of the grid for shots; stride: for replies (1: all points, as in the paper).
         weights: of the evaluation; `None`: the fitted ones.
     """
 
-    name = "jiritsu"
-
-    def __init__(self, width: int = 4, stride: int = 3, grid: int = 1, weights: Weights | None = None):
-        self.width, self.stride = whole("width", width, 0, 100), whole("stride", stride, 1, 10)
-        self.grid = whole("grid", grid, 1, 10)
+    def __init__(self, depth: int = 2, grid: int = 3, stride: int = 4, weights: Weights | None = None):
+        self.depth, self.stride = whole("depth", depth, 1, 2), whole("stride", stride, 1, 40)
+        self.grid = whole("grid", grid, 1, 40)
+        self.name = "jiritsu" if depth == 2 else "jiritsu_depth1"
         self.weights = np.array(weights or fitted_weights())
 
     def begin_game(self) -> None:
@@ -413,7 +409,7 @@ class Jiritsu(CurlingPlayer):
         cell = choose_cell(
             self.ruleset.params, view["stones"].copy(), view["in_play"].copy(), int(view["shot"]),
             Judge(values, self.weights, self.front, self.back),
-            Grids(self.deviations, self.width, self.grid, self.stride), self.work,
+            Grids(self.deviations, self.depth, self.grid, self.stride), self.work,
         )  # fmt: skip
         return delivery_of(self.ruleset.params, cell, self.grid)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,8 @@ class Clock:
         self.simulations = whole("simulations", simulations, 1, 10**9)
         self.seconds = number("seconds", seconds, 0, 3600)
         self.by_game = bool(game)
-        self.left = 0.0
+        self.left = self.rate = 0.0
+        self.done = 0
 
     def begin_game(self, ruleset: Ruleset) -> None:
         self.ends = int(ruleset.params["ends"][0])
@@ -166,14 +168,46 @@ class Clock:
         shots = max(self.ends - 1 - int(view["end"]), 0) * 7.5 + (17 - int(view["shot"])) // 2
         return max((self.left - 0.5 * shots - 4.0) / shots, 0.01)
 
-    def run(self, view: np.void, think: Any) -> int:
+    @property
+    def timed(self) -> bool:
+        """Whether seconds bound the search rather than simulations."""
+        return self.by_game or self.seconds > 0
+
+    def start(self, view: np.void) -> None:
+        """Begins a shot's budget."""
+        self._begun, self._limit, self.done = time.monotonic(), self.shot_seconds(view), 0
+
+    def portion(self, think: Callable[[int], None], simulations: int) -> None:
+        """Calls `think(n)` for these simulations, in parts after which the time is looked at."""
+        left = simulations
+        while left > 0:
+            n = min(left, self.CHUNK if self.timed else left)
+            began = time.monotonic()
+            think(n)
+            spent = max(time.monotonic() - began, 1e-6)
+            self.rate = n / spent if self.rate == 0.0 else 0.7 * self.rate + 0.3 * n / spent
+            self.done += n
+            left -= n
+            if self.out_of_time():
+                return
+
+    def out_of_time(self) -> bool:
+        """Whether the seconds of a timed shot are spent."""
+        return self.timed and time.monotonic() - self._begun >= self._limit
+
+    def left_simulations(self) -> int:
+        """Simulations that the shot's budget still allows: a count, or what the time left is worth at the present rate."""
+        if not self.timed:
+            return max(self.simulations - self.done, 0)
+        return max(int((self._limit - (time.monotonic() - self._begun)) * self.rate), 0)
+
+    def stop(self) -> None:
+        """Ends a shot: its time is no longer there."""
+        self.left -= time.monotonic() - self._begun
+
+    def run(self, view: np.void, think: Callable[[int], None]) -> int:
         """Calls `think(n)` for portions of simulations until the budget is spent. Returns how many were made."""
-        begin, seconds, done = time.monotonic(), self.shot_seconds(view), 0
-        while seconds > 0 or done < self.simulations:
-            portion = self.CHUNK if seconds > 0 else min(self.CHUNK * 5, self.simulations - done)
-            think(portion)
-            done += portion
-            if seconds > 0 and time.monotonic() - begin >= seconds:
-                break
-        self.left -= time.monotonic() - begin
-        return done
+        self.start(view)
+        self.portion(think, 10**12 if self.timed else self.simulations)
+        self.stop()
+        return self.done

@@ -20,8 +20,10 @@ from collections.abc import Callable
 import numpy as np
 
 from asobiba.baselines.curling.candidates import ALL_KINDS, MOST, candidates
+from asobiba.baselines.curling.halving import tried_of
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, number
-from asobiba.baselines.curling.tree import list_candidates, play_out
+from asobiba.baselines.curling.playout import play_out
+from asobiba.baselines.curling.tree import list_candidates
 from asobiba.core import compiled, kernel
 from asobiba.core.elementary import atan2, exp, log, sincos
 from asobiba.core.random import random_normal
@@ -229,6 +231,9 @@ class KernelRegression(CurlingPlayer):
             given = self.prior(self.ruleset, view, self.generator)[:MOST]
             count = len(given)
             shots[:count, :3] = given
+        count = min(count, ROOT)
+        if not self.clock.timed:  # the first shots of the table, so that every one is compared; widening adds to them
+            count = tried_of(count, self.clock.simulations, self.name)
         root, replies, counts = np.zeros((ROOT, 9)), np.zeros((ROOT, REPLIES, 9)), np.zeros(ROOT, np.int64)
         begin(self.ruleset.params, shots, count, self.units, root)
         values = end_values(self.ruleset, view) * 2.0 - 1.0
@@ -253,5 +258,8 @@ class KernelRegression(CurlingPlayer):
             )
 
         self.clock.run(view, portion)
-        best = int(root[: kept[0], KERNEL_VISITS].argmax())
+        # The most visits, among equals the higher mean; among those the earlier shot of the table.
+        found = root[: kept[0]]
+        mean = found[:, KERNEL_SUM] / np.maximum(found[:, KERNEL_VISITS], 1e-9)
+        best = int(np.lexsort((-mean, -found[:, KERNEL_VISITS].round(6)))[0])
         return tuple(root[best, :3])

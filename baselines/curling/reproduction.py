@@ -32,7 +32,7 @@ class Match:
     games: int
 
 
-_JIRITSU = "jiritsu:width=0"
+_JIRITSU = "jiritsu"
 MATCHES = (
     Match(
         "gccs",
@@ -170,7 +170,7 @@ class Opening:
 
 OPENINGS = tuple(
     Opening(side, opener, rest)
-    for rest in ("jiritsu:width=0,grid=3", "ayumu")
+    for rest in ("jiritsu_depth1:grid=3", "ayumu")
     for side in (0, 1)
     for opener in ("gccs", "ayumu")
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from asobiba.baselines.curling import tree
 from asobiba.baselines.curling.candidates import ALL_KINDS, MOST, through_shot
+from asobiba.baselines.curling.halving import halve
 from asobiba.baselines.curling.opening import line_of, shot_of
 from asobiba.baselines.curling.plans import kinds_for, plan_of
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, whole
@@ -39,7 +40,7 @@ class Ayumu(CurlingPlayer):
         return self.think(view, self.kinds, tree.EVERY_KIND)
 
     def think(self, view: np.void, kinds: int, inner_kinds: np.ndarray) -> tuple[float, float, float]:
-        """The most visited candidate after a search, of these kinds at the root."""
+        """The candidate that sequential halving leaves, of these kinds at the root."""
         stones, in_play, shot = view["stones"].copy(), view["in_play"].copy(), int(view["shot"])
         values = end_values(self.ruleset, view)
         mean = float(_PRIOR @ values)
@@ -50,7 +51,7 @@ class Ayumu(CurlingPlayer):
         root_visits, root_sums = np.zeros(MOST), np.zeros(MOST)
         self._keys[:], self._visits[:], self._sums[:] = 0, 0, 0
 
-        def portion(n: int) -> None:
+        def think(alive: np.ndarray, n: int) -> None:
             tree.search(
                 params=self.ruleset.params,
                 stones=stones,
@@ -58,7 +59,7 @@ class Ayumu(CurlingPlayer):
                 shot=shot,
                 values=values,
                 shots=shots,
-                count=count,
+                alive=alive,
                 root_visits=root_visits,
                 root_sums=root_sums,
                 keys=self._keys,
@@ -69,9 +70,13 @@ class Ayumu(CurlingPlayer):
                 sampler=self.sampler,
             )
 
-        self.lines += self.clock.run(view, portion) if count > 1 else 0
-        best = int(root_visits[:count].argmax()) if count > 1 else 0
-        self.expected = root_sums[:count] / np.maximum(root_visits[:count], 1.0) * deviation + mean
+        def means() -> np.ndarray:
+            return root_sums[:count] / np.maximum(root_visits[:count], 1.0)
+
+        best = halve(count, self.clock, view, think, means, self.name) if count > 1 else 0
+        self.lines += self.clock.done if count > 1 else 0
+        self.count = count
+        self.expected = means() * deviation + mean
         return tuple(shots[best, :3])
 
 

@@ -11,11 +11,12 @@ import math
 
 import numpy as np
 
-from asobiba.baselines.curling.candidates import ALL_KINDS, candidates, simple_shot
+from asobiba.baselines.curling.candidates import ALL_KINDS, candidates
+from asobiba.baselines.curling.playout import play_out
 from asobiba.core import compiled, kernel
 from asobiba.core.elementary import log, power
 from asobiba.core.random import mix64, random_below
-from asobiba.envs.curling.rules import end_score, throw, with_noise
+from asobiba.envs.curling.rules import throw, with_noise
 from asobiba.envs.curling.simulation import STONES
 
 LEVELS = 5
@@ -24,10 +25,11 @@ COARSEST = 1.6
 REFINE = 12
 """Visits of a cell after which the next level is kept; doubled from level to level."""
 CHILDREN = 24
+"""Candidates of an inner position: the first ones of the table."""
 NODES = 1 << 14
 DEPTH = 4
 """Plies below the root that have statistics."""
-ROOT_C, INNER_C = 2.0, math.sqrt(2.0)
+INNER_C = math.sqrt(2.0)
 
 
 @kernel
@@ -79,17 +81,6 @@ def _inner_choice(rows, levels, visits, sums, count, sign):
     return found
 
 
-@kernel
-def play_out(p, stones, in_play, before, before_in, shot, record, trace):
-    """Plays the rest of the end by `simple_shot`, in place. Returns its score for the team that threw first."""
-    while shot < STONES:
-        vx, vy, spin = simple_shot(p, stones, in_play, shot, record)
-        vx, vy = with_noise(record, p, vx, vy, spin)
-        throw(p, stones, in_play, before, before_in, shot, (vx, vy, spin), trace)
-        shot += 1
-    return end_score(p, stones, in_play)
-
-
 @compiled()
 def search(
     params,
@@ -98,7 +89,7 @@ def search(
     shot,
     values,
     shots,
-    count,
+    alive,
     root_visits,
     root_sums,
     keys,
@@ -108,13 +99,13 @@ def search(
     simulations,
     sampler,
 ):
-    """Plays `simulations` lines from a position and adds them to the statistics.
+    """Plays `simulations` lines from a position, in turn from the candidates that are left, and adds them to the statistics.
 
     Args:
         params: `(1,)` parameter records.
         stones, in_play, shot: the position.
         values: `(17,)` worth of the scores -8 to 8 to the team that threw first in the end, any scale around 0.
-        shots: `(MOST, 4)` candidates of the root, `count` of them.
+        shots: `(MOST, 4)` candidates of the root; alive: numbers of those that are tried, int64.
         root_visits, root_sums: `(MOST,)` float64 statistics of the root, from the mover's side.
         keys, visits, sums: `(NODES,)` uint64, `(NODES, CHILDREN)` int32 and float32: the cells, from the side that
             threw first.
@@ -130,18 +121,8 @@ def search(
     rows = np.zeros((DEPTH, LEVELS), np.int64)
     levels, chosen = np.zeros(DEPTH, np.int64), np.zeros(DEPTH, np.int64)
     sign = 1.0 if shot % 2 == 0 else -1.0
-    for _ in range(simulations):
-        total = 0.0
-        for j in range(count):
-            total += root_visits[j]
-        best, first = -1e30, 0
-        for j in range(count):
-            if root_visits[j] == 0.0:
-                first = j
-                break
-            score = root_sums[j] / root_visits[j] + ROOT_C * math.sqrt(log(total + 1.0) / root_visits[j])
-            if score > best:
-                best, first = score, j
+    for line in range(simulations):
+        first = alive[line % alive.shape[0]]
         board[:] = stones
         here[:] = in_play
         vx, vy = with_noise(record, p, shots[first, 0], shots[first, 1], shots[first, 2])
@@ -167,7 +148,7 @@ def search(
             for j in range(CHILDREN):
                 seen += visits[rows[depth, 0], j]
             n = candidates(p, board, here, now, inner_kinds[now], inner)
-            if seen < 2:  # a cell's first lines are the simple player's
+            if seen < 2:  # a cell's first lines draw to the tee, or hit the best stone
                 pick = int(random_below(record, min(n, 4)))
             else:
                 pick = _inner_choice(rows[depth], found, visits, sums, n, 1.0 if now % 2 == 0 else -1.0)

@@ -38,7 +38,7 @@ def fit_weights(rounds: int, ends: int, seed: int) -> Iterator[tuple[Weights, st
     present = np.array(Weights())
     for number in range(rounds):
         challenger = present * np.exp(generator.normal(0, 0.4, len(present)))
-        players = [Jiritsu(0, grid=GRID, weights=Weights(*weights)) for weights in (challenger, present)]
+        players = [Jiritsu(1, GRID, weights=Weights(*weights)) for weights in (challenger, present)]
         gained = []
         for end in range(ends):
             swapped = end % 2
@@ -56,7 +56,7 @@ def fit_weights(rounds: int, ends: int, seed: int) -> Iterator[tuple[Weights, st
 def compare_weights(weights: Weights, ends: int, seed: int) -> tuple[float, float]:
     """Points an end of `weights` against the first guess over `ends` fresh ends, and half the 95 % interval."""
     ruleset = game("curling").ruleset(stop_after=1, reward="score")
-    players = [Jiritsu(0, grid=GRID, weights=chosen) for chosen in (weights, Weights())]
+    players = [Jiritsu(1, GRID, weights=chosen) for chosen in (weights, Weights())]
     gained = []
     for end in range(ends):
         swapped = end % 2

@@ -110,10 +110,10 @@ class FuzzySet:
             with Path(path).open(encoding="utf-8", newline="") as file:
                 rows = list(csv.reader(file))
         except (UnicodeDecodeError, csv.Error) as error:
-            raise GameParameterError(f"{path} is no fuzzy set: {error}") from None
+            raise GameParameterError(f"{path} is not a fuzzy set: {error}") from None
         if not rows or len(rows[0]) < 3 or rows[0][-2:] != ["label", "membership"]:
             raise GameParameterError(
-                f"{path} is no fuzzy set: its first line should end with label,membership, behind the names of features"
+                f"{path} is not a fuzzy set: its first line should end with label,membership, behind the names of features"
             )
         numbers = []
         for line, row in enumerate(rows[1:], 2):

@@ -134,7 +134,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
     """The action that the text means for the player to move.
 
     Raises:
-        NotationError: for text that is no move of any of the forms, or that fits no or several legal moves.
+        NotationError: for text that is not a move of any of the forms, or that fits no or several legal moves.
     """
     side, text = int(state["to_move"]), text.strip()
     for pattern, square in ((_MOVE, square_number), (_USI_MOVE, _from_usi)):
@@ -148,7 +148,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
     elif found := _SPOKEN.fullmatch(text):
         fitting = _spoken(ruleset, state, found)
     else:
-        raise NotationError(f"{text!r} is no move: {LOOKS_LIKE}")
+        raise NotationError(f"{text!r} is not a move: {LOOKS_LIKE}")
     if len(fitting) == 1:
         return int(fitting[0])
     which = ", ".join(action_to_text(ruleset, state, a) for a in fitting)
@@ -198,7 +198,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     """
     found = _SFEN.fullmatch(text.strip())
     if not found:
-        raise NotationError(f"{text!r} is no position: expected SFEN, such as gle/1c1/1C1/ELG b - 1")
+        raise NotationError(f"{text!r} is not a position: expected SFEN, such as gle/1c1/1C1/ELG b - 1")
     ranks = found[1].split("/")
     if len(ranks) != 4:
         raise NotationError(
@@ -208,7 +208,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     hands: tuple[dict[str, int], dict[str, int]] = ({}, {})
     if found[3] != "-":
         if not re.fullmatch(r"([0-9]?[CEGLcegl])+", found[3]):
-            raise NotationError(f"{found[3]!r} is no hand: expected - or letters C, E, G with a count, such as 2Ce")
+            raise NotationError(f"{found[3]!r} is not a hand: expected - or letters C, E, G with a count, such as 2Ce")
         for count, letter in re.findall(r"([0-9]?)([A-Za-z])", found[3]):
             hand = hands[letter.islower()]
             hand[letter.upper()] = hand.get(letter.upper(), 0) + int(count or 1)
@@ -226,7 +226,7 @@ def _rank(rank: str) -> list[str]:
             letters.append("Hh"[letter.islower()] if promoted else letter)
         else:
             raise NotationError(
-                f"{promoted + letter!r} in rank {rank!r} is no piece: C, E, G, L, +C (or H), small letters, 1 to 3"
+                f"{promoted + letter!r} in rank {rank!r} is not a piece: C, E, G, L, +C (or H), small letters, 1 to 3"
             )
     if len(letters) != 3:
         raise NotationError(f"rank {rank!r} has {len(letters)} squares, expected three")

@@ -99,7 +99,7 @@ def set_up(
     for square, letter in enumerate(board):
         if len(letter) != 1 or letter.upper() not in PIECES:
             raise PositionError(
-                f"{letter!r} is no piece: C, E, G, H, L or, of the second player, c, e, g, h, l; . is empty"
+                f"{letter!r} is not a piece: C, E, G, H, L or, of the second player, c, e, g, h, l; . is empty"
             )
         if letter != ".":
             position |= (PIECES.index(letter.upper()) + OPPONENT * letter.islower()) << (4 * square)

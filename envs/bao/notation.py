@@ -48,7 +48,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
     text = text.strip()
     if len(text) != 1 or text not in row:
         whose = " is in the other player's row" if len(text) == 1 and text in LETTERS[: 2 * holes] else ""
-        reason = whose or " is no hole of this board"
+        reason = whose or " is not a hole of this board"
         raise NotationError(
             f"{text!r}{reason}: a move of the {PLAYERS[mover]} player is one of the letters {row[0]} to {row[-1]}"
         )
@@ -77,7 +77,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     found = _FORM.fullmatch(text.strip())
     if not found:
         raise NotationError(
-            f"{text!r} is no position: expected ROW/ROW PLAYER FIRST-SECOND, such as 0,4,0,4/0,4,0,4 first 0-0"
+            f"{text!r} is not a position: expected ROW/ROW PLAYER FIRST-SECOND, such as 0,4,0,4/0,4,0,4 first 0-0"
         )
     board, player, first, second = found.groups()
     if player not in PLAYERS:

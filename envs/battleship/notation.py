@@ -44,7 +44,7 @@ def text_to_cell(ruleset: Ruleset, text: str) -> int:
         if row < height and column < width:
             return row * width + column
     last = cell_to_text(ruleset, height * width - 1)
-    raise NotationError(f"{text!r} is no cell; a cell is a column letter and a row number, from A1 to {last}")
+    raise NotationError(f"{text!r} is not a cell; a cell is a column letter and a row number, from A1 to {last}")
 
 
 @compiled()
@@ -95,7 +95,9 @@ def _text_to_placement(ruleset: Ruleset, ship: int, text: str) -> int:
     if words and words[0].lower() == name:
         words = words[1:]
     if len(words) != 2 or words[1].lower() not in _DIRECTIONS:
-        raise NotationError(f"{text!r} is no placement of the {name}; write for example: {name} B4 across, or: B4 down")
+        raise NotationError(
+            f"{text!r} is not a placement of the {name}; write for example: {name} B4 across, or: B4 down"
+        )
     down = _DIRECTIONS.index(words[1].lower())
     return down * int(ruleset.params["cells"][0]) + text_to_cell(ruleset, words[0])
 
@@ -104,7 +106,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
     """The action that the text means for the side to move; the ship's name may be left out.
 
     Raises:
-        NotationError: for text that is no move here.
+        NotationError: for text that is not a move here.
     """
     if _placing(state, ruleset):
         return _text_to_placement(ruleset, int(state["placed"][int(state["to_move"])]), text)
@@ -145,7 +147,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     match = _POSITION.fullmatch(text)
     if match is None:
         raise NotationError(
-            f"{text[:60]!r} is no battleship position; expected: first: fleet carrier A1 across, ...; shots B4 ...; "
+            f"{text[:60]!r} is not a battleship position; expected: first: fleet carrier A1 across, ...; shots B4 ...; "
             "second: fleet ...; shots ... (a dash where there are none)"
         )
     p = ruleset.params[0]

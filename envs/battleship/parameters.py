@@ -33,7 +33,9 @@ def fleet_sizes(fleet: Sequence[int] | str) -> tuple[int, ...]:
     except (TypeError, ValueError):
         sizes, exact = (), False
     if not sizes or not exact or min(sizes) < 1:
-        raise GameParameterError(f"fleet={fleet!r} is no list of ship sizes; give whole numbers from 1, as 5,4,3,3,2")
+        raise GameParameterError(
+            f"fleet={fleet!r} is not a list of ship sizes; give whole numbers from 1, as 5,4,3,3,2"
+        )
     return sizes
 
 

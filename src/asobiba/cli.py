@@ -150,7 +150,7 @@ class _Verb(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if self.name not in (verbs_of(cmd_name) if cmd_name in _game_packages() else {}):
             games = ", ".join(_games_with(self.name or ""))
-            ctx.fail(f"{cmd_name!r} is no game that has {self.name}; these have: {games}")
+            ctx.fail(f"{cmd_name!r} is not a game that has {self.name}; these have: {games}")
         return _game_group(cmd_name).commands[self.name]
 
     def list_commands(self, ctx: Any) -> list[str]:

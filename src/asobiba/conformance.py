@@ -524,7 +524,7 @@ def notation(game: Game) -> None:
             _joint_or_continuous_notation(ruleset, state)
         for seat in (None, *range(ruleset.num_players)):
             view = state if seat is None else states.view_of(ruleset, state, seat)
-            assert isinstance(module.board_text(ruleset, view, seat), str), "board_text is no text"
+            assert isinstance(module.board_text(ruleset, view, seat), str), "board_text is not a text"
         if hasattr(module, "state_to_text") and hasattr(module, "text_to_state"):
             text = module.state_to_text(ruleset, state)
             back = module.text_to_state(ruleset, text)

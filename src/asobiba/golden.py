@@ -85,7 +85,7 @@ def read(ruleset: Ruleset, text: str) -> tuple[int, list[Any]]:
     """The seed and the actions of a playthrough. Raises `GoldenMismatch` for text that is none."""
     found = re.search(r"^seed: (\d+)$", text, re.M)
     if found is None:
-        raise GoldenMismatch(f"this is no playthrough of {ruleset.game.name}: it has no line 'seed: NUMBER'")
+        raise GoldenMismatch(f"this is not a playthrough of {ruleset.game.name}: it has no line 'seed: NUMBER'")
     actions = [_read_action(ruleset, match) for match in re.findall(r"^\d+ \| [^|]* \| ([^|]*) \|", text, re.M)]
     return int(found[1]), actions
 

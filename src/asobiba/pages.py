@@ -76,6 +76,11 @@ def in_hours(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def verdict_table(rows: Sequence[tuple[str, str, str]]) -> TextTable:
+    """What a paper claims, the result here, and the differences with their reasons: the opening of a reproduction."""
+    return TextTable(("the paper says", "here", "where it differs, and why"), rows, "Verdict")
+
+
 @dataclass(frozen=True)
 class Opening:
     """The opening of a reproduction's page.
@@ -99,10 +104,15 @@ class Opening:
 
     def markdown(self) -> str:
         """The beginning of the page, without an empty line at its end."""
-        table = TextTable(("the paper says", "here", "where it differs, and why"), self.verdict, "Verdict")
         terms = "\n".join(f"* *{term}*: {meaning}" for term, meaning in self.words)
         written = f"{self.source} Written by `{self.command}` in {in_hours(self.seconds)} on {os.cpu_count()} cores."
-        parts = [f"# {self.title}", written, self.remark, table.markdown(), f"## Words\n\n{terms}"]
+        parts = [
+            f"# {self.title}",
+            written,
+            self.remark,
+            verdict_table(self.verdict).markdown(),
+            f"## Words\n\n{terms}",
+        ]
         return "\n\n".join(part for part in parts if part)
 
 

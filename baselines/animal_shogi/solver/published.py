@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from asobiba.baselines.animal_shogi.solver.table import ValueTable
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
 from asobiba.core import Ruleset
 from asobiba.core.states import action_mask, new_state
+from asobiba.pages import TextTable, verdict_table
 
 TANAKA = (
     "Tetsuro Tanaka, \"An analysis of a board game 'Doubutsu Shogi'\" (in Japanese), IPSJ SIG Notes 2009-GI-22 No. 3, "
@@ -130,6 +131,34 @@ def _value(outcome: int, plies: int) -> str:
     return "drawn" if outcome == 0 else f"{'won' if outcome > 0 else 'lost'} in {plies}"
 
 
+def _verdict(lines: Sequence[Line]) -> TextTable:
+    """The paper's main claims, of the lines that hold their figures."""
+    by_name = {line.name: line for line in lines}
+    claims = {
+        "The second player wins; the first can hold out for 78 plies": ("the start, in plies",),
+        "So many positions can be reached, and so many of them are not over": (
+            "reachable positions",
+            "of these not over",
+        ),
+        "Of those, so many are won for the player to move, lost, drawn": (
+            "won for the player to move",
+            "lost",
+            "drawn",
+        ),
+        "The longest win takes 173 plies": ("longest win, in plies",),
+    }
+    rows = []
+    for claim, names in claims.items():
+        found = [by_name[name] for name in names]
+        equal = all(line.agrees for line in found)
+        rows.append((claim, ", ".join(line.ours for line in found), "comes out" if equal else "differs"))
+    agreed = sum(line.agrees for line in lines)
+    rows.append(
+        ("All figures below", f"{agreed} of {len(lines)} are equal", "comes out" if agreed == len(lines) else "")
+    )
+    return verdict_table(rows)
+
+
 def as_markdown(counted: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """The comparison as a page; the arguments are those of `comparison`."""
     lines = comparison(counted, measured)
@@ -147,6 +176,10 @@ def as_markdown(counted: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
             "only. The catching of a lion alone ends a game. A position is over where the player to move can catch the",
             "lion, or the opponent's lion stands on its goal rank and he cannot. Plies count up to the move that catches",
             "a lion, or that brings one's own lion safely to its goal rank.",
+            "",
+            _verdict(lines).markdown(),
+            "",
+            "## Figures",
             "",
             "| | published | ours | equal | |",
             "|---|---:|---:|---|---|",

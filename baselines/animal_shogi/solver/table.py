@@ -44,7 +44,7 @@ class TableMissing(AsobibaError, FileNotFoundError):
 
 
 class TableError(AsobibaError, ValueError):
-    """Raised for a file that is no table, is damaged, or lacks the requested values."""
+    """Raised for a file that is not a table, is damaged, or lacks the requested values."""
 
 
 def data_folder() -> Path:
@@ -127,7 +127,7 @@ class ValueTable:
 
         Raises:
             TableMissing: if there is no such file; the message names the command that makes it.
-            TableError: if the file is no table, is cut short, or (with `checksum`) has a wrong checksum.
+            TableError: if the file is not a table, is cut short, or (with `checksum`) has a wrong checksum.
         """
         file = table_path(path)
         try:
@@ -263,7 +263,7 @@ def _open(path: Path, modified: int, size: int) -> ValueTable:
         header = json.loads(head)
         expected, kind = header["bytes"], header["format"]
     except (ValueError, KeyError, TypeError, UnicodeDecodeError):
-        raise TableError(f"{path} is no table of animal shogi: it does not begin with a header") from None
+        raise TableError(f"{path} is not a table of animal shogi: it does not begin with a header") from None
     if kind != FORMAT:
         raise TableError(
             f"{path} has the format {kind!r}, expected {FORMAT!r}. Make it again: asobiba solve animal_shogi"

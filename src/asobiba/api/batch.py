@@ -490,7 +490,7 @@ class Batch:
         """Puts copies of state records into the games: all, or those of `select` (an index, a slice, a mask).
 
         Raises:
-            StateBytesError: if one of them is no state of these rules.
+            StateBytesError: if one of them is not a state of these rules.
             GameParameterError: if the number of records differs from the number of selected games.
         """
         where, records = self._checked_states(states, select)

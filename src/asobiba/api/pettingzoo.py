@@ -230,7 +230,7 @@ class AEC(_PettingZooGame, AECEnv):
         Raises:
             ResetNeeded: before the first reset, and after every agent has left.
             ValueError: for an action other than `None` after the end.
-            IllegalAction: in strict mode, or for an action that is no element of the action space's type.
+            IllegalAction: in strict mode, or for an action that is not an element of the action space's type.
         """
         if not self.agents:
             raise ResetNeeded("the game is over and every agent has left: call reset()")

@@ -34,14 +34,14 @@ def rasterise(picture: str, width: int | None = None) -> np.ndarray:
         width: of the result in pixels; `None` takes the picture's own.
 
     Raises:
-        GameParameterError: for text that is no SVG picture.
+        GameParameterError: for text that is not an SVG picture.
         MissingExtra: without the extra `render`.
     """
     thorvg = _thorvg()
     try:
         root = ElementTree.fromstring(picture)
     except ElementTree.ParseError as error:
-        raise GameParameterError(f"this is no SVG picture: {error}") from None
+        raise GameParameterError(f"this is not an SVG picture: {error}") from None
     _plain(root, _INHERITED)
     root.set("xmlns", _SVG[1:-1])
     return thorvg.draw(ElementTree.tostring(root), width)

@@ -200,7 +200,7 @@ class SeatEnv(SingleGame, gymnasium.Env):
     def set_state(self, state: np.void) -> None:
         """Continues from a copy of this state record, with the learner in the seat that is to move.
 
-        Agents that remember the game begin anew. Raises `StateBytesError` if it is no state of these rules.
+        Agents that remember the game begin anew. Raises `StateBytesError` if it is not a state of these rules.
         """
         super().set_state(state)
 

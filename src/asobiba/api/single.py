@@ -117,7 +117,7 @@ class SingleGame:
         """Continues from a copy of this state record (of `record`, `resample` or `from_bytes`).
 
         Raises:
-            StateBytesError: if it is no state of these rules.
+            StateBytesError: if it is not a state of these rules.
         """
         self._batch.set_states(state)
         self._seeded = True

@@ -111,7 +111,7 @@ class PageGame:
 
         Raises:
             IllegalAction: if it is not the person's turn, or the move is not legal.
-            NotationError: for text that is no move.
+            NotationError: for text that is not a move.
         """
         if not 1 <= times <= _MOST_STEPS:
             raise IllegalAction(f"an action is kept for 1 to {_MOST_STEPS} steps, not {times}")
@@ -486,7 +486,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _number(asked: dict[str, Any], name: str) -> int:

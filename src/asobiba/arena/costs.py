@@ -149,7 +149,7 @@ class Workload:
     def _engine(self, ruleset: Ruleset, match: Match, text: str, known: dict[tuple, str | None]) -> str | None:
         """Key of the code that has to be compiled for this agent to play in lockstep; equal for agents that differ in settings only.
 
-        `None` for an agent that is no kernel, or none that may run inside a worker.
+        `None` for an agent that is not a kernel, or none that may run inside a worker.
         """
         key = (match.game, match.parameters_text, text)
         if key in known:

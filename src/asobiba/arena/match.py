@@ -135,7 +135,7 @@ class MatchRecord:
     Args:
         match: what was played.
         actions: the actions in order, the random plies of the opening first, as the bytes of an array of `action_dtype`
-            (see `decode_actions`); an answer that was no action is recorded as -1, or as not-a-number where actions are
+            (see `decode_actions`); an answer that was not an action is recorded as -1, or as not-a-number where actions are
             continuous.
         returns: each seat's sum of rewards.
         moves: actions that the game took, those of the opening included.
@@ -228,7 +228,7 @@ def decode_actions(ruleset: Ruleset, data: bytes) -> np.ndarray:
     dtype, shape = action_dtype(ruleset), ruleset.actions_shape
     size = dtype.itemsize * math.prod(shape)
     if len(data) % size:
-        raise ReplayError(f"{len(data)} bytes are no actions of {ruleset}: expected a multiple of {size}")
+        raise ReplayError(f"{len(data)} bytes are not actions of {ruleset}: expected a multiple of {size}")
     return np.frombuffer(data, dtype).reshape(-1, *shape)
 
 
@@ -315,7 +315,7 @@ def finished_record(
         actions: as `MatchRecord.actions`.
         returns: `(players,)`, without the penalty of a fault.
         decisions, seconds: as in `MatchRecord`.
-        remarks: answers of seats that were no actions.
+        remarks: answers of seats that were not actions.
         failures: the last crash or time-out of each seat, where the rules replace actions.
         fault: the fault that ended the game, if it was not the rules, an illegal action or the step limit.
     """

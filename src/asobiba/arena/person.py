@@ -85,7 +85,7 @@ class Person(Agent):
             self.say(f"{error}")
             return None
         except (ValueError, LookupError):
-            self.say(f"{text!r} is no move. {self._how(view, legal)}")
+            self.say(f"{text!r} is not a move. {self._how(view, legal)}")
             return None
         if self._ruleset.discrete:
             if not 0 <= action < len(legal) or not legal[action]:
@@ -140,6 +140,12 @@ def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
     return str(ruleset.notation.status_text(ruleset, view, seat)) if known else ""
 
 
+def setting_text(ruleset: Ruleset) -> str:
+    """What is played on, if the game's notation names it (`setting_text`): maps, say; else an empty text."""
+    known = ruleset.game.notation is not None and hasattr(ruleset.notation, "setting_text")
+    return str(ruleset.notation.setting_text(ruleset)) if known else ""
+
+
 def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
     """The winner by the rules, if the game's notation names one (`end_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "end_text")
@@ -172,7 +178,7 @@ def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
 
     Raises:
         NotationError, IllegalAction: from the game's notation.
-        ValueError: for text that is no action of a game without notation.
+        ValueError: for text that is not an action of a game without notation.
     """
     if ruleset.discrete:
         if ruleset.game.notation is not None and not text.startswith("#"):
@@ -183,10 +189,10 @@ def read_action(ruleset: Ruleset, view: np.void, text: str) -> Any:
         numbers = [float(word) for word in text.replace(",", " ").split()]
     except ValueError:
         if ruleset.game.notation is None:
-            raise NotationError(f"{text!r} is no action: write {box.shape[0]} numbers") from None
+            raise NotationError(f"{text!r} is not an action: write {box.shape[0]} numbers") from None
         return np.asarray(ruleset.notation.text_to_action(ruleset, view, text), box.dtype)
     if len(numbers) != box.shape[0]:
-        raise NotationError(f"{text!r} is no action: write {box.shape[0]} numbers, not {len(numbers)}")
+        raise NotationError(f"{text!r} is not an action: write {box.shape[0]} numbers, not {len(numbers)}")
     return np.array(numbers, box.dtype)
 
 
@@ -220,7 +226,7 @@ class _Announced(Agent):
         if not self._ruleset.hidden and not self._ruleset.simultaneous:
             try:
                 self.say(f"{self.name} plays {move_text(self._ruleset, view, action)}")
-            except Exception:  # an answer that is no move ends the game, and the result reports it
+            except Exception:  # an answer that is not a move ends the game, and the result reports it
                 self.say(f"{self.name} answers {action!r}")
         return action
 

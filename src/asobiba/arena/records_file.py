@@ -137,7 +137,7 @@ class RecordsFile:
         except AsobibaError:
             raise
         except (lzma.LZMAError, EOFError, ValueError, LookupError, TypeError, RecursionError, AttributeError) as error:
-            raise RecordsError(f"{path} is no file of records, or damaged: {error}") from None
+            raise RecordsError(f"{path} is not a file of records, or damaged: {error}") from None
         self.sha256 = hashlib.sha256(data).hexdigest()
 
     def _secret(self, text: str) -> Secret | None:
@@ -268,7 +268,7 @@ def _read_columns(header: dict[str, Any], body: bytes) -> dict[str, np.ndarray]:
     for name, dtype_text, shape in header["columns"]:
         dtype = np.dtype(dtype_text)
         if dtype.kind not in "iuf" or not all(isinstance(size, int) and size >= 0 for size in shape):
-            raise ValueError(f"the column {name!r} is no array of numbers")
+            raise ValueError(f"the column {name!r} is not an array of numbers")
         size = dtype.itemsize * int(np.prod(shape, dtype=object))
         part = np.frombuffer(body[begin : begin + size], np.uint8)
         if len(part) != size:

@@ -70,7 +70,7 @@ class MatchReferee(Referee):
     Attributes:
         ending: the crash or time-out that has ended the game; no agent is asked after it.
         seconds: time of each seat's last answer.
-        remarks: for each seat whose answer was no action: the answer.
+        remarks: for each seat whose answer was not an action: the answer.
         failures: for each seat whose crash or time-out did not end the game: the last one.
     """
 

@@ -428,7 +428,7 @@ class Store:
         text = str(number)
         by_number = text.isascii() and text.isdigit() and len(text) < 8
         if not by_number and len(text) < 8:
-            raise StoreError(f"{text!r} is no match: give its number, or at least 8 digits of its key")
+            raise StoreError(f"{text!r} is not a match: give its number, or at least 8 digits of its key")
         where = MATCHES.c.id == int(text) if by_number else MATCHES.c.key.startswith(text.lower(), autoescape=True)
         with self._connection() as connection:
             found = connection.execute(_matches().where(where).limit(2)).all()

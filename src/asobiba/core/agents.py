@@ -39,7 +39,7 @@ _MEMORY_HEADER = [("rng_key", np.uint64), ("rng_counter", np.uint64)]
 
 @dataclass(frozen=True)
 class Thinking:
-    """A compiled function that computes the answer of an agent that is no kernel, for targets without Python.
+    """A compiled function that computes the answer of an agent that is not a kernel, for targets without Python.
 
     Args:
         function: `function(views, params, masks, *arrays, actions)` answers the first view.

@@ -13,9 +13,9 @@ _LONGEST = 500
 
 
 def read_answer(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
-    """An agent's answer as an action that can be recorded, with a remark if it was no action.
+    """An agent's answer as an action that can be recorded, with a remark if it was not an action.
 
-    An answer that is no integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every
+    An answer that is not an integer (or no array of numbers of the right shape) becomes -1 (or not-a-number), which every
     game's engine treats as an illegal action.
     """
     if ruleset.discrete:
@@ -27,8 +27,8 @@ def read_answer(ruleset: Ruleset, answer: Any) -> tuple[Any, str]:
                     return np.int64(value), ""
                 return no_action(ruleset), refused(ruleset, value)
         except Exception as error:
-            return no_action(ruleset), f"answered {_short(answer)}, which is no integer ({describe(error)})"
-        return no_action(ruleset), f"answered {_short(answer)}, which is no integer"
+            return no_action(ruleset), f"answered {_short(answer)}, which is not an integer ({describe(error)})"
+        return no_action(ruleset), f"answered {_short(answer)}, which is not an integer"
     box = ruleset.action_space
     try:
         array = np.asarray(answer, box.dtype)

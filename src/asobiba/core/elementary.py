@@ -473,7 +473,7 @@ def _log_sum(x):
 
 @exact
 def _parity(y):
-    # Of a float that is no NaN: 0 for an even number, 1 for an odd one, 2 for what is no whole number.
+    # Of a float that is not NaN: 0 for an even number, 1 for an odd one, 2 for what is not a whole number.
     size = abs(y)
     if size >= 9007199254740992.0:  # 2^53
         return 0

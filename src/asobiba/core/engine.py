@@ -98,7 +98,7 @@ def _allocates(policy: FunctionType) -> bool:
         if names & _MAKES_ARRAYS:
             return True
         reached = [function.__globals__.get(name) for name in names]
-        # A function that is no kernel stands for other code in compiled functions (numba.extending.overload).
+        # A function that is not a kernel stands for other code in compiled functions (numba.extending.overload).
         waiting += [kernel.py_func for kernel in reached if isinstance(kernel, Dispatcher)]
     return False
 
@@ -163,7 +163,7 @@ def agent_engine_for(game: Any, *policies: Any, masked: bool = True, opened: boo
         opened: whether games begin with random plies.
 
     Raises:
-        TypeError: if a policy is no kernel at module level, or there are none or too many.
+        TypeError: if a policy is not a kernel at module level, or there are none or too many.
     """
     if not 1 <= len(policies) <= MOST_POLICIES:
         raise TypeError(f"one to {MOST_POLICIES} compiled policies play in one module, not {len(policies)}")

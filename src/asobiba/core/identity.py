@@ -162,7 +162,7 @@ class _Walk:
         for chain in _globals_read(code, definition):
             yield f"{'.'.join(chain)}: {self._chain(function, chain, where)}"
         if found is function and tree is not None:
-            # A function that is no kernel stands for other code in compiled functions (numba.extending.overload).
+            # A function that is not a kernel stands for other code in compiled functions (numba.extending.overload).
             yield tree.digest
 
     def _chain(self, function: FunctionType, chain: Chain, where: str) -> str:

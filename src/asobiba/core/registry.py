@@ -106,7 +106,7 @@ def game(name: str) -> Game:
     except Exception as error:
         raise GameMistake(told(error, None, f"loading the game {name!r} (entry point {entry.value!r})")) from error
     if not isinstance(found, Game):
-        raise UnknownGame(f"The entry point {entry.value!r} of game {name!r} is no asobiba.core.Game: {found!r}")
+        raise UnknownGame(f"The entry point {entry.value!r} of game {name!r} is not an asobiba.core.Game: {found!r}")
     if (found.name, found.version) != (name, version):
         wanted = found.name if found.version == 0 else f"{found.name}-v{found.version}"
         raise UnknownGame(

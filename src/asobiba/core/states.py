@@ -54,7 +54,7 @@ _TAKES_NO_INTEGER = "{name} takes an integer action from 0 to {last}, not {given
 
 def _records(state: np.void, ruleset: Ruleset) -> np.ndarray:
     if getattr(state, "dtype", None) != ruleset.dtype or np.ndim(state) != 0:
-        raise StateBytesError(f"this is no state record of {ruleset!r}: {state!r}"[:300])
+        raise StateBytesError(f"this is not a state record of {ruleset!r}: {state!r}"[:300])
     records = np.zeros(1, ruleset.dtype)
     records[0] = state
     return records
@@ -82,7 +82,7 @@ def require_seats(ruleset: Ruleset, states: np.ndarray, seats: Any) -> np.ndarra
     """
     if states.dtype != ruleset.dtype or states.ndim != 1:
         raise StateBytesError(
-            f"these are no states of {ruleset!r}: an array of shape {states.shape} and dtype {str(states.dtype)[:80]}"
+            f"these are not states of {ruleset!r}: an array of shape {states.shape} and dtype {str(states.dtype)[:80]}"
         )
     found = np.asarray(seats)
     if found.shape != states.shape or found.dtype.kind not in "iu":
@@ -101,12 +101,12 @@ def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = No
     """External records as a `(n,)` array, after the game has checked each (its kernel `valid`).
 
     Raises:
-        StateBytesError: if they are no records of this ruleset, or one of them is no state that its rules can reach.
+        StateBytesError: if they are not records of this ruleset, or one of them is not a state that its rules can reach.
     """
     found = np.atleast_1d(np.asarray(records))
     if found.dtype != ruleset.dtype or found.ndim != 1:
         raise StateBytesError(
-            f"these are no states of {ruleset!r}: an array of shape {np.shape(records)} and dtype "
+            f"these are not states of {ruleset!r}: an array of shape {np.shape(records)} and dtype "
             f"{str(found.dtype)[:80]}, expected records of Ruleset.dtype"
         )
     if params is not None and len(params) not in (1, len(found)):

@@ -18,4 +18,4 @@ def read_yaml(text: str | bytes) -> Any:
     except RecursionError:
         raise yaml.YAMLError("it is nested too deeply") from None
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        raise yaml.YAMLError(f"it holds something that is no value: {error}") from None
+        raise yaml.YAMLError(f"it holds something that is not a value: {error}") from None

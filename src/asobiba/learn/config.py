@@ -46,7 +46,7 @@ def load_config(
         overrides: values that come last; `None` changes nothing.
 
     Raises:
-        ConfigError: for a file that is no YAML mapping or is of another game, and for names and types that the defaults do
+        ConfigError: for a file that is not a YAML mapping or is of another game, and for names and types that the defaults do
             not have.
         FileNotFoundError: if `path` does not exist.
     """
@@ -179,7 +179,7 @@ def _read(text: str, name: str) -> dict[str, Any]:
     try:
         data = read_yaml(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{name} is no YAML: {error}") from error
+        raise ConfigError(f"{name} is not YAML: {error}") from error
     if data is None:
         return {}
     if not isinstance(data, dict):

@@ -55,7 +55,7 @@ def save_policy(policy: Any, path: str | Path) -> None:
         path: ends in `.safetensors`.
 
     Raises:
-        PolicyFileError: for a policy of another class, with settings that are no plain data, for one that no agent could
+        PolicyFileError: for a policy of another class, with settings that are not plain data, for one that no agent could
             play, or for another suffix.
     """
     from safetensors.torch import save_file
@@ -208,7 +208,7 @@ def open_header(path: str | Path) -> PolicyFile:
     except (SafetensorError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, PolicyFileError):
             raise
-        raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
+        raise PolicyFileError(f"{file} is not a policy file: {type(error).__name__}: {error}") from None
 
 
 def _existing(path: str | Path) -> Path:
@@ -249,7 +249,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray
             header = _header_of(file, opened)
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, yaml.YAMLError) as error:
-        raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
+        raise PolicyFileError(f"{file} is not a policy file: {type(error).__name__}: {error}") from None
     return header, tensors
 
 
@@ -266,7 +266,7 @@ def _load_plain(file: Path) -> Any:
             raise PolicyFileError(f"{file} names the class {header['class']!r}, which belongs to none of {_homes()}")
         kind = getattr(importlib.import_module(module), name)
         if not (isinstance(kind, type) and issubclass(kind, BasePolicy)):
-            raise PolicyFileError(f"{file} names {header['class']!r}, which is no policy of Stable-Baselines3")
+            raise PolicyFileError(f"{file} names {header['class']!r}, which is not a policy of Stable-Baselines3")
         arguments = plain_arguments(header["arguments"])
         observed, actions = _spaces_of(file, header)
 
@@ -291,7 +291,7 @@ def _load_plain(file: Path) -> Any:
     ) as error:
         if isinstance(error, PolicyFileError):
             raise
-        raise PolicyFileError(f"{file} is no policy file: {type(error).__name__}: {error}") from None
+        raise PolicyFileError(f"{file} is not a policy file: {type(error).__name__}: {error}") from None
     policy.to(torch.device("cpu"))
     policy.set_training_mode(False)
     return policy
@@ -378,7 +378,7 @@ def _load_zip(file: Path) -> Any:
             continue
         policy.set_training_mode(False)
         return policy
-    raise PolicyFileError(f"{file} is no policy that Stable-Baselines3 saved ({'; '.join(problems)})")
+    raise PolicyFileError(f"{file} is not a policy that Stable-Baselines3 saved ({'; '.join(problems)})")
 
 
 def _plugins(*groups: str) -> set[str]:
@@ -449,7 +449,7 @@ def _to_plain(name: str, value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise PolicyFileError(f"the policy's setting {name} is {value!r}, which is no plain data and cannot be saved")
+    raise PolicyFileError(f"the policy's setting {name} is {value!r}, which is not plain data and cannot be saved")
 
 
 def plain_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -463,7 +463,7 @@ def _from_plain(name: str, value: Any) -> Any:
 
         module, _, kind = str(value).partition(":")
         if not module.startswith("torch.nn.modules") or not kind.isidentifier():
-            raise PolicyFileError(f"{value!r} is no activation of torch.nn")
+            raise PolicyFileError(f"{value!r} is not an activation of torch.nn")
         return getattr(torch.nn, kind)
     if name == "channels":
         return {key: tuple(shape) for key, shape in value.items()}

@@ -36,7 +36,7 @@ def load_agent(game: Game, argument: str) -> Agent:
     name = f"asobiba_strategy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise StrategyError(f"{path} is no Python file")
+        raise StrategyError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -1,7 +1,7 @@
 """Programs that speak one JSON object a line are agents: `process:COMMAND`. The protocol stands in docs/programs.md.
 
 The program runs in a separate contained process (`asobiba.protocols.sandbox`). A fault costs it only the game: silence
-is a time-out, an answer that is no legal action is an illegal action, an exit is a crash.
+is a time-out, an answer that is not a legal action is an illegal action, an exit is a crash.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class JsonLinesAgent(Agent):
         if "action" not in answer:
             raise IllegalAnswer(f"answered {json.dumps(answer)[:100]}, which holds no action")
         if isinstance(answer["action"], bool) or not isinstance(answer["action"], (int, float, list)):
-            raise IllegalAnswer(f"answered the action {json.dumps(answer['action'])[:100]}, which is no number")
+            raise IllegalAnswer(f"answered the action {json.dumps(answer['action'])[:100]}, which is not a number")
         return answer["action"]
 
     def _say(self, message: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class JsonLinesAgent(Agent):
 
         Raises:
             EngineTimeout, EngineDied: as `EngineProcess`.
-            IllegalAnswer: if the line is no JSON object.
+            IllegalAnswer: if the line is not a JSON object.
             HostedFault: for an exception of a hosted agent.
         """
         process = self._process
@@ -156,9 +156,9 @@ class JsonLinesAgent(Agent):
         try:
             answer = json.loads(line, parse_constant=_no_constant)
         except (ValueError, RecursionError):
-            raise IllegalAnswer(f"answered {line[:100]!r}, which is no JSON") from None
+            raise IllegalAnswer(f"answered {line[:100]!r}, which is not JSON") from None
         if not isinstance(answer, dict):
-            raise IllegalAnswer(f"answered {line[:100]!r}, which is no JSON object")
+            raise IllegalAnswer(f"answered {line[:100]!r}, which is not a JSON object")
         return answer
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class JsonLinesAgent(Agent):
 
 
 def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def _plain(value: Any) -> Any:

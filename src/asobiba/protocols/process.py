@@ -61,7 +61,7 @@ class HostedFault(EngineError):
 
 
 class IllegalAnswer(EngineError):
-    """An answer that is no legal action, whether or not it can be read."""
+    """An answer that is not a legal action, whether or not it can be read."""
 
 
 def split_command(command: str | Sequence[str]) -> list[str]:

@@ -127,7 +127,7 @@ def agent_export(ruleset: Ruleset, agent: KernelAgent, name: str) -> Export:
 
 
 def thinking_export(ruleset: Ruleset, thinking: Thinking, name: str) -> Export:
-    """The compiled function of an agent that is no kernel: view, parameters, mask, the agent's arrays, action."""
+    """The compiled function of an agent that is not a kernel: view, parameters, mask, the agent's arrays, action."""
     arrays = [ArrayOf(one.dtype, one.shape[1:], rows=len(one)) for one in thinking.arrays.values()]
     params = ArrayOf(ruleset.params.dtype, rows=1)
     action = ArrayOf(ruleset.action_dtype, tuple(ruleset.action_space.shape or ()), rows=1)

@@ -173,7 +173,7 @@ def compiled_for(function: Any, arguments: tuple[types.Type, ...]) -> Any:
     """Numba's result of compiling `function` for these argument types (`fndesc`, `signature`, `library`).
 
     Raises:
-        numba.core.errors.NumbaError: where the function is no kernel.
+        numba.core.errors.NumbaError: where the function is not a kernel.
     """
     with target_override(_NAME):
         dispatcher = for_wasm(function)

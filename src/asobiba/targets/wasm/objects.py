@@ -66,7 +66,7 @@ def object_code(exports: Sequence[Export]) -> bytes:
     """A relocatable wasm32 object with these exports and all that they reach.
 
     Raises:
-        numba.core.errors.NumbaError: where a function is no kernel.
+        numba.core.errors.NumbaError: where a function is not a kernel.
     """
     whole = llvm.parse_assembly(str(_runtime()))
     for export in exports:

@@ -15,7 +15,7 @@ def text_to_action(ruleset, state, text):
     heaps = ruleset.parameters["heaps"]
     match = re.fullmatch(r"([a-z])(\d+)", text.strip())
     if not match or ord(match[1]) - 97 >= heaps or not 1 <= int(match[2]) <= size:
-        raise NotationError(f"{text!r} is no move of nim: write heap and number, such as a1")
+        raise NotationError(f"{text!r} is not a move of nim: write heap and number, such as a1")
     return (ord(match[1]) - 97) * size + int(match[2]) - 1
 
 
@@ -25,7 +25,7 @@ def state_to_text(ruleset, state):
 
 def text_to_state(ruleset, text):
     if not re.fullmatch(r"[0-9]{1,2}( [0-9]{1,2})+", text):
-        raise NotationError(f"{text!r} is no position of nim: write the heaps and the mover, such as 1 2 3 0")
+        raise NotationError(f"{text!r} is not a position of nim: write the heaps and the mover, such as 1 2 3 0")
     *heaps, mover = map(int, text.split())
     if len(heaps) != ruleset.parameters["heaps"]:
         raise PositionError(f"{text!r} has {len(heaps)} heaps, expected {ruleset.parameters['heaps']}")

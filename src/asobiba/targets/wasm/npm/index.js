@@ -338,7 +338,7 @@ export class Ruleset {
 
   #put(state) {
     if (!(state instanceof State) || state.bytes.length !== this._inner.about.state.size) {
-      throw new StateBytesError(`this is no state of ${this.game.name} with these parameters`);
+      throw new StateBytesError(`this is not a state of ${this.game.name} with these parameters`);
     }
     this._one.states.set(state.bytes);
     return this._one;
@@ -474,7 +474,7 @@ export class Ruleset {
     const state = new State(this, body);
     const one = this.#put(state);
     one.valid();
-    if (!one.found[0]) throw new StateBytesError(`this record is no state of ${this.game.name}: the rules cannot have produced it`);
+    if (!one.found[0]) throw new StateBytesError(`this record is not a state of ${this.game.name}: the rules cannot have produced it`);
     return state;
   }
 
@@ -539,7 +539,7 @@ export class Ruleset {
     const bytes = typeof match.actions === "string" ? fromBase64(match.actions) : new Uint8Array(match.actions);
     const type = TYPES[recordType];
     const length = product(actions);
-    if (bytes.length % (length * type.BYTES_PER_ELEMENT)) throw new ReplayError(`${bytes.length} bytes are no actions of ${name}`);
+    if (bytes.length % (length * type.BYTES_PER_ELEMENT)) throw new ReplayError(`${bytes.length} bytes are not actions of ${name}`);
     const values = new type(bytes.buffer, bytes.byteOffset, bytes.length / type.BYTES_PER_ELEMENT);
     const rows = [];
     for (let k = 0; k < values.length; k += length) rows.push(Array.from(values.subarray(k, k + length)));
