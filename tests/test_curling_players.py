@@ -9,7 +9,7 @@ from asobiba.baselines.curling import halving, imitation, masks, opening, plans,
 from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST, PRINCIPAL
 from asobiba.baselines.curling.jiritsu import Jiritsu
 from asobiba.baselines.curling.matches import opening_points, over_single_ends, play_game, play_match
-from asobiba.baselines.curling.player import Clock, end_values, free_stop, to_action
+from asobiba.baselines.curling.player import Clock, FewSimulations, end_values, free_stop, to_action
 from asobiba.baselines.curling.playout import playout_shot
 from asobiba.core import AsobibaError, GameParameterError, compiled, game, make_agent
 from asobiba.core.random import seed_record
@@ -18,7 +18,7 @@ from asobiba.core.states import new_state
 from asobiba.envs.curling.simulate import Shot, simulate
 from asobiba.envs.curling.win_table import LEAD, win_table
 
-pytestmark = pytest.mark.filterwarnings("ignore::asobiba.baselines.curling.halving.FewSimulations")
+pytestmark = pytest.mark.filterwarnings("ignore::asobiba.baselines.curling.player.FewSimulations")
 RULES = game("curling").ruleset()
 
 
@@ -116,7 +116,7 @@ def test_halving_finds_the_best_of_many_and_tries_the_first_where_simulations_ar
     assert worth[best] > 0.95
     assert 4000 <= clock.done <= 5000
     sums[:], visits[:] = 0, 0
-    with pytest.warns(halving.FewSimulations, match="first 15 candidates"):
+    with pytest.warns(FewSimulations, match="first 15 candidates"):
         best = halving.halve(100, Clock(60), position({}, 0), think, means, "a")
     assert (visits > 0).sum() == 15 == visits.nonzero()[0].max() + 1
     # All equal: the first of the table.

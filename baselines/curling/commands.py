@@ -371,7 +371,7 @@ def _report(record, log: Path | None) -> None:
 
     names = record.log.first, record.log.second
     winner = "a draw" if record.winner is None else f"{names[record.winner]} won"
-    typer.echo(f"{winner} ({record.reason}) {record.log.total} {record.note}")
+    typer.echo("\n".join([*record.remarks, f"{winner} ({record.reason}) {record.log.total} {record.note}"]))
     if log is not None:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(write(record.log), encoding="utf-8")

@@ -14,16 +14,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from asobiba.baselines.curling.player import Clock
+from asobiba.baselines.curling.player import Clock, FewSimulations
 
 LEAST = 4
 """Simulations that a candidate needs before it can be compared."""
 MANY = 30
 """Candidates that have to be left out before a player warns."""
-
-
-class FewSimulations(UserWarning):
-    """A search has so few simulations that it cannot try all its candidates."""
 
 
 def tried_of(count: int, simulations: int, name: str) -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from asobiba.baselines.curling.masks import ALL, PATHS, load, longest_run, mask_at
-from asobiba.baselines.curling.player import CurlingPlayer, end_values, whole
+from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, whole
 from asobiba.baselines.curling.self_play import completed_table
 from asobiba.core import compiled, kernel
 from asobiba.core.elementary import erf
@@ -403,14 +404,26 @@ class Jiritsu(CurlingPlayer):
         self.deviations = np.array([sx, sy, far])
         self.table = completed_table()
         self.work = np.zeros(2, np.int64)
+        self.spent, self.told = 0.0, Clock(1, game=True)
+        self.told.begin_game(ruleset)
+        self.told.unlimited = True
+
+    def time_left(self, seconds: float) -> None:
+        """Where a host tells the time, a shot whose replies would take more than its share is chosen without them."""
+        self.told.left, self.told.unlimited = seconds, seconds == 0.0
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
         values = end_values(self.ruleset, view, self.table)
+        begin = time.monotonic()
+        short = not self.told.unlimited and self.told.shot_seconds(view) < 1.5 * self.spent
+        depth = 1 if short else self.depth
         cell = choose_cell(
             self.ruleset.params, view["stones"].copy(), view["in_play"].copy(), int(view["shot"]),
             Judge(values, self.weights, self.front, self.back),
-            Grids(self.deviations, self.depth, self.grid, self.stride), self.work,
+            Grids(self.deviations, depth, self.grid, self.stride), self.work,
         )  # fmt: skip
+        if depth == self.depth:
+            self.spent = time.monotonic() - begin
         return delivery_of(self.ruleset.params, cell, self.grid)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -130,9 +131,28 @@ class CurlingPlayer(Agent):
         if isinstance(clock, Clock):
             clock.left, clock.unlimited = seconds, seconds == 0.0
 
+    def warm_up(self, views: Iterable[np.void]) -> None:
+        """Thinks shortly about these views: what has to be compiled or loaded is then there. A game is begun anew after it."""
+        clock = getattr(self, "clock", None)
+        if isinstance(clock, Clock):
+            self.clock = Clock(64)
+            self.clock.begin_game(self.ruleset)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FewSimulations)
+                for view in views:
+                    self.act(view, np.zeros(0, np.int8))
+        finally:
+            if isinstance(clock, Clock):
+                self.clock = clock
+
     @abstractmethod
     def choose(self, view: np.void) -> tuple[float, float, float]:
         """The delivery in this view: vx, vy (m/s) and the sign of the spin."""
+
+
+class FewSimulations(UserWarning):
+    """A search has so few simulations that it cannot try all its candidates."""
 
 
 class Clock:
