@@ -402,7 +402,6 @@ class Jiritsu(CurlingPlayer):
             sx, sy = float(p["noise_second"]) * float(p["release"]), float(p["noise_first"]) * 34.6
             far = float(p["noise_second"]) * (float(p["release"]) + FAR_FCV1)
         self.deviations = np.array([sx, sy, far])
-        self.table = completed_table()
         self.work = np.zeros(2, np.int64)
         self.spent, self.told = 0.0, Clock(1, game=True)
         self.told.begin_game(ruleset)
@@ -413,7 +412,7 @@ class Jiritsu(CurlingPlayer):
         self.told.left, self.told.unlimited = seconds, seconds == 0.0
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
-        values = end_values(self.ruleset, view, self.table)
+        values = end_values(self.ruleset, view, completed_table() if self.table is None else self.table)
         begin = time.monotonic()
         short = not self.told.unlimited and self.told.shot_seconds(view) < 1.5 * self.spent
         depth = 1 if short else self.depth
