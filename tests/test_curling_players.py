@@ -418,6 +418,17 @@ def test_the_networks_tell_a_stone_on_the_tee_from_none():
     assert stones[1, :2, :2].tolist() == [[0.1, 0.0], [1.0, 0.5]]
 
 
+def test_a_target_has_the_counter_clockwise_spin_where_either_does_the_same():
+    draw = Shot.draw(RULES, 0.4, -0.5, -1)
+    hit = Shot.hit(RULES, 0.3, 0.0, -1, 6.0)
+    views = np.array([position({}, 4), position({1: (0.3, 0.0)}, 4), position({}, 4)], RULES.dtype)
+    targets = np.array([[draw.vx, draw.vy, -1.0], [hit.vx, hit.vy, -1.0], [0.5, 29.0, 1.0]])
+    settled = imitation.with_one_spin(RULES, views, targets)
+    assert settled[:, 2].tolist() == [1.0, -1.0, 1.0]  # the hit's other spin drives the stone elsewhere
+    assert (settled[1:] == targets[1:]).all()
+    assert simulate(RULES, views[0], Shot(*settled[0, :2], 1)).stones[4] == pytest.approx((0.4, -0.5), abs=1e-3)
+
+
 def test_imitation_learns_what_it_is_shown():
     """Shots that depend on the shot's number alone; and two equally good ones, whose mean is none."""
     torch = pytest.importorskip("torch")
@@ -433,7 +444,11 @@ def test_imitation_learns_what_it_is_shown():
     assert np.abs(np.abs(found[:, 0]) - 1).mean() < 0.3
     assert (np.sign(found[:, 0]) == found[:, 2]).mean() > 0.9
     assert errors["forward, m/s"] < 0.3
-    weights, errors = imitation.train(inputs["mean"], targets, "mean", 60, 0)
+    curve = []
+    weights, errors = imitation.train(inputs["mean"], targets, "mean", 60, 0, curve=curve)
+    assert [point["steps"] for point in curve] == list(range(3, 61, 3))
+    assert curve[-1]["forward, m/s"] == errors["forward, m/s"] < curve[0]["forward, m/s"]
+    assert imitation.passes(10_000, 16_000) == 1_100_000
     assert np.abs(imitation.deliveries(weights, "mean", inputs["mean"][:50])[:, 0]).mean() < 0.5
     assert errors["learned shots"] == 704
     with pytest.raises(AsobibaError, match="train curling-dis"):

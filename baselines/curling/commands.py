@@ -194,45 +194,51 @@ def fit(
 
 @app.command("train-dis")
 def train_dis(
-    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu_depth1",
+    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "gccs:simulations=1000",
     against: Annotated[
         str, typer.Option(help="Whom it plays, separated by blanks.")
-    ] = "jiritsu_depth1 gccs:simulations=25 rule_based tee_draw",
+    ] = "gccs:simulations=1000 ayumu:simulations=1000 jiritsu_depth1 rule_based tee_draw kr_uct:simulations=1000",
     shots: Annotated[
         int, typer.Option(min=200, help="To throw. The last 1,920 judge; the published network learns from 14,080.")
-    ] = 48_000,
+    ] = 16_000,
     steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 10_000,
+    through: Annotated[int, typer.Option(min=0, help="Passes over all shots for the published network, instead.")] = 0,
+    kinds: Annotated[str, typer.Option(help="Networks to train.")] = "mean mixture",
     data: Annotated[Path | None, typer.Option(help="Keep the shots here, and use them if they are there.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of the networks; the package's own if not given.")] = None,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     seed: int = 0,
 ) -> None:
-    """Makes shots, trains the published network and the mixture version, and saves both."""
+    """Makes shots, trains the published network and the mixture version, and saves both with their curves."""
     import numpy as np
 
-    from asobiba.baselines.curling.imitation import FEATURES, path_of, save, train
+    from asobiba.baselines.curling.imitation import FEATURES, passes, path_of, save, train, with_one_spin
     from asobiba.baselines.curling.matches import shots_of
     from asobiba.core import game
 
+    ruleset = game("curling").ruleset(ends=ends)
     if data is not None and data.exists():
         with np.load(data) as found:
-            kept = dict(found)
+            views, targets = found["views"], found["targets"]
     else:
         with progress_bar() as bar:
             task = bar.add_task("shots", total=shots)
             views, targets = shots_of(
-                game("curling").ruleset(ends=ends), teacher, against.split(), shots, seed,
-                lambda n: bar.update(task, completed=n),
-            )  # fmt: skip
-        kept = {kind: np.array([features(view) for view in views]) for kind, features in FEATURES.items()}
-        kept["targets"] = targets
+                ruleset, teacher, against.split(), shots, seed, lambda n: bar.update(task, completed=n)
+            )
         if data is not None:
             data.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(data, **kept)
-    for kind in FEATURES:
-        weights, errors = train(kept[kind], kept["targets"], kind, steps, seed)
+            np.savez_compressed(data, views=views, targets=targets)
+    settled = with_one_spin(ruleset, views, targets)
+    for kind in kinds.split():
+        inputs = np.array([FEATURES[kind](view) for view in views])
+        number = passes(through, len(views)) if through and kind == "mean" else steps
+        curve: list[dict] = []
+        weights, errors = train(inputs, settled, kind, number, seed, curve=curve)
         path = path_of(kind) if output is None else output / path_of(kind).name
-        save(weights, path, {"teacher": teacher, "against": against, "steps": steps, **errors})
+        told = {"teacher": teacher, "against": against, "shots": len(views), "steps": number, "passes": through}
+        told["spins settled"] = int((settled != targets).any(axis=1).sum())
+        save(weights, path, {**told, **errors, "curve": curve})
         typer.echo(f"{kind}: {errors}; wrote {path}")
 
 
