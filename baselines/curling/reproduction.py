@@ -431,6 +431,18 @@ PAPERS = {
 """Headline and explanation of each part of the page."""
 
 
+WORDS = {
+    "cs2": "CurlingSimulator 2, on which the UEC Cup and the GAT tournaments of 2014 to 2018 were played",
+    "noise of GAT": "a shot's target is moved by normal noise of half a stone's radius aside and two radii along; it holds where "
+    "nothing else is said",
+    "noise of the UEC Cup": "the same with one radius in both directions",
+    "budget": "of a shot, for players that search; the papers' had seconds, about 1.7 million playouts a shot for gccs and ayumu",
+    "playout": "a line that is played to the end of the end",
+    "dis_mixture": "our second network beside the published dis: eight deliveries with their probabilities instead of one",
+    "the rates are pictures": "the text of the paper is at hand, the pictures that hold these tables are not",
+}
+
+
 def markdown(record: Record, output: str) -> str:
     """The page."""
     rows = merged(record.played)
@@ -441,11 +453,12 @@ def markdown(record: Record, output: str) -> str:
         "# Digital curling: published matches beside ours",
         "",
         f"Written by {commands or '`asobiba reproduce curling`'} (with `--output {output}`): {total:,} games of {record.ends} ends on "
-        "cs2, the simulator of the UEC Cup and of the GAT tournaments from 2014 to 2018. GAT's noise moves a shot's target by half "
-        "a stone's radius aside and two radii along (standard deviations); it holds where nothing else is said. *Budget* is that "
-        "of a shot, for players that search. The papers' had seconds instead, about 1.7 million playouts a shot for gccs and "
-        "ayumu. Win rates leave drawn games out, as in the papers; intervals are Wilson's, of 95 %. Points are those of the "
-        "player named first less the other's. [How ends go](curling-ends.md): points with the hammer and without, steals, blanks.",
+        "cs2. Win rates leave drawn games out, as in the papers; intervals are Wilson's, of 95 %. Points are those of the player "
+        "named first less the other's. [How ends go](curling-ends.md): points with the hammer and without, steals, blanks.",
+        "",
+        "## Words",
+        "",
+        *(f"* *{word}*: {meaning}" for word, meaning in WORDS.items()),
     ]
     for key, (headline, text) in PAPERS.items():
         part = [row for row in rows if row.match.paper == key]
