@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import asobiba
+from asobiba.api.scene import Pen
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game
 from asobiba.core import states as core_states
 from asobiba.envs.curling import draw, rules, simulation, tables
@@ -525,7 +526,13 @@ def test_continuous_shots_are_written_and_read(simulator):
         f"vx {hit.vx:.4f} vy {hit.vy:.4f} cw"
     )
     assert core_states.step(ruleset, state, read(ruleset, state, "concede"))["conceded"] == 0
+    # The page's controls mean the same.
+    for text, values in (("draw 0.3 -1.4 ccw", (0, 0.3, -1.4, 0)), ("firm 0.3 -1.4 cw", (2, 0.3, -1.4, 1))):
+        assert Pen(ruleset).answer(state, values) == pytest.approx(read(ruleset, state, text), abs=1e-6)
     target = game("curling").ruleset(simulator=simulator, actions="target")
+    assert Pen(target).answer(state, (0, 0.3, -1.4, 1)) == pytest.approx(
+        read(target, state, "draw 0.3 -1.4 cw"), abs=1e-6
+    )
     assert (
         target.notation.action_to_text(target, state, read(target, state, "draw 0.3 -1.4 cw")) == "draw 0.300 -1.400 cw"
     )
@@ -583,7 +590,7 @@ def test_a_film_shows_every_stone_on_its_way():
     ways = defaultdict(set)
     for picture in pictures:
         for x, y, side, number in re.findall(
-            r'<circle cx="([0-9.-]+)" cy="([0-9.-]+)" r="8.9" fill="(#[0-9a-f]+)"/><text[^>]*>(\d)<', picture
+            r"<circle cx='([0-9.-]+)' cy='([0-9.-]+)' r='8.93' fill='(#[0-9a-f]+)'/><text[^>]*>(\d)<", picture
         ):
             ways[side, number].add((x, y))
     moved = {name: len(places) for name, places in ways.items()}
@@ -592,6 +599,6 @@ def test_a_film_shows_every_stone_on_its_way():
     assert moved[aside] == 1
     assert min(moved[name] for name in (thrown, struck, behind)) > 3
     assert "shot 4 of 16" in pictures[0]
-    assert "polyline" in pictures[-1]
+    assert "stroke-width='3' opacity='0.55'" in pictures[-1], "the paths of the shot"
     last = play(ruleset, position(ruleset, {0: (0.1, 0.0)}, shot=15), Shot(2.5, 33.0, 1))
     assert "end 1 of 10, over" in draw.svg(ruleset, last)

@@ -116,6 +116,15 @@ def test_the_page_draws_what_python_draws(site):
     same_drawing(site, QUICK, "default", game(QUICK).ruleset())
 
 
+def actions_of(ruleset: Ruleset, link: dict[str, str]) -> list:
+    """The moves of a link: numbers, or rows of continuous actions."""
+    text = link.get("moves", "")
+    if ruleset.discrete:
+        return [int(action) for action in text.split(".") if action]
+    content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    return list(np.frombuffer(content, ruleset.action_dtype).reshape(-1, *ruleset.actions_shape))
+
+
 def played_back(ruleset: Ruleset, link: dict[str, str]) -> np.void:
     """Plays the moves of a link with Python's agent in the other seats; the last state."""
     seat, seed = int(link["seat"]), int(link["seed"])
@@ -125,15 +134,42 @@ def played_back(ruleset: Ruleset, link: dict[str, str]) -> np.void:
             agents[k] = make_agent(ruleset.game, link["agent"])
             agents[k].begin(ruleset, (k,), (agent_seed(seed, k),))
     state = new_state(ruleset, seed)
-    for action in map(int, link["moves"].split(".")):
+    for action in actions_of(ruleset, link):
         mover = int(state["to_move"])
         if mover in agents:
             view = agent_views(ruleset, np.array([state]), np.array([mover]))[0]
-            mask = np.zeros(ruleset.num_actions, np.int8)
-            mask[legal_actions(ruleset, state)] = 1
-            assert int(agents[mover].act(view, mask)) == action
+            mask = np.zeros(ruleset.num_actions if ruleset.discrete else 0, np.int8)
+            if ruleset.discrete:
+                mask[legal_actions(ruleset, state)] = 1
+            assert np.array_equal(np.asarray(agents[mover].act(view, mask), ruleset.action_dtype), action)
         state = step(ruleset, state, action)
     return state
+
+
+def game_by_controls(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
+    """Plays a game of continuous actions to its end by the controls; its last state."""
+    rng, page, pen = random.Random(seed), visitor.page, Pen(ruleset)
+    fields = ruleset.draw.controls(ruleset)["fields"]
+    while visitor.wait() == "asked":
+        moves, values = len(actions_of(ruleset, visitor.link())), []
+        for k, field in enumerate(fields):
+            control = page.locator("#controls").locator("select, input").nth(k)
+            if "choices" in field:
+                values.append(rng.randrange(len(field["choices"])))
+                control.select_option(index=values[-1])
+            else:
+                steps = round((field["high"] - field["low"]) / field["step"])
+                control.fill(str(round(field["low"] + field["step"] * rng.randrange(steps + 1), 6)))
+                values.append(float(control.input_value()))
+        page.click("#controls button")
+        page.wait_for_function(f"Number(document.body.dataset.ply) > {moves}")
+        actions = actions_of(ruleset, visitor.link())
+        state = new_state(ruleset, seed)
+        for action in actions[:moves]:
+            state = step(ruleset, state, action)
+        chosen = np.asarray(pen.answer(view_of(ruleset, state, int(state["to_move"])), values), ruleset.action_dtype)
+        assert np.array_equal(chosen, actions[moves])
+    return played_back(ruleset, visitor.link())
 
 
 def game_by_clicks(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
@@ -261,7 +297,8 @@ def test_every_game_is_played_to_its_end(name, browser, tmp_path):
         visitor = Visitor(browser, url)
         visitor.open(game=one.name, seat=0, agent="random", seed=11)
         assert visitor.bytes < LIMIT
-        state = game_by_clicks(visitor, one.ruleset(), 11)
+        play = game_by_clicks if one.ruleset().discrete else game_by_controls
+        state = play(visitor, one.ruleset(), 11)
         assert is_over(state)
         assert Pen(one.ruleset()).tell(state, ENDING, 0) in visitor.said()
         assert not visitor.errors

@@ -24,7 +24,7 @@ from asobiba.envs.tactics import GAME, STEPS, draw, notation, orders
 from asobiba.envs.tactics.generator import generate_map
 from asobiba.envs.tactics.maps import Map, MapError, Unit, load_map, read_map, shipped_maps, write_map
 from asobiba.envs.tactics.reference import SlowGame
-from asobiba.envs.tactics.rules import is_legal, legal, random_action, reset, step
+from asobiba.envs.tactics.rules import is_legal, legal, observe, random_action, reset, step, valid
 from asobiba.envs.tactics.steps import is_legal as is_legal_step
 from asobiba.envs.tactics.steps import random_action as random_step
 from asobiba.envs.tactics.units import MARKS, POWER, STARS, TERRAINS
@@ -123,7 +123,7 @@ def test_resigning_loses():
 
 
 def test_sizes_of_the_action_sets():
-    for size, flat, words in ((8, 2041, 66), (10, 5201, 102), (14, 10001, 198)):
+    for size, flat, words in ((8, 2041, 66), (10, 5201, 102), (14, 13001, 198)):
         assert GAME.layout(size=size).actions == flat
         assert STEPS.layout(size=size).actions == words
 
@@ -203,6 +203,41 @@ def test_larger_boards_agree_with_the_slow_implementation(name):
         check_slow(ruleset, record[0], slow)
         if slow.over:
             break
+
+
+def test_thirteen_units_a_side_and_a_cannon_that_begins_on_a_mountain(tmp_path):
+    """As on published maps of 10 x 10 cells. The cannon may stay, leave and fire; nobody else goes there."""
+    rows = ["0" * 10, *["0" + "1" * 8 + "0"] * 8, "0" * 10]
+    rows[2] = "0111411130"
+    units = [Unit(1 + k % 7, 7 + k // 7, (2, 5, 0)[k % 3], 0) for k in range(12)] + [Unit(4, 2, 3, 0, 9)]
+    units += [Unit(1 + k % 7, 4 + k // 7, (1, 4, 5)[k % 3], 1, 7) for k in range(12)] + [Unit(4, 1, 5, 1)]
+    path = tmp_path / "many.tbsmap"
+    path.write_text(write_map(Map("many", tuple(rows), tuple(units), 9, 200)), encoding="utf-8")
+    ruleset, slow = GAME.ruleset(map=str(path)), SlowGame(load_map(str(path)))
+    assert ruleset.num_actions == 13001
+    generator = random.Random(1)
+    record, mask = ruleset.zeros(), np.zeros(ruleset.num_actions, np.int8)
+    play_plainly(record, ruleset.params, mask, -1)
+    cannon = {move[1:] for move in slow.actions() if move is not None and move[0] == 12}
+    assert {((4, 2), None), ((3, 2), None), ((4, 2), (4, 4))} <= cannon
+    assert all(goal == (4, 2) for goal, target in cannon if target is not None)
+    for _ in range(60):
+        found = {slow_action(ruleset, record[0], int(a)): int(a) for a in np.flatnonzero(mask)}
+        assert set(found) == set(slow.actions())
+        assert valid_plainly(record, ruleset.params)
+        move = generator.choice(sorted((m for m in found if m is not None), key=repr))
+        play_plainly(record, ruleset.params, mask, found[move])
+        slow.play(move)
+        check_slow(ruleset, record[0], slow)
+        if slow.over:
+            break
+    record[0]["cell"][0, 0] = 2 * 14 + 4  # a panzer did not begin on the mountain
+    assert not valid_plainly(record, ruleset.params)
+
+
+@compiled()
+def valid_plainly(record, params):
+    return valid(record[0], params[0])
 
 
 @compiled()
@@ -303,6 +338,24 @@ def test_two_colours_see_the_same_board():
     assert (red["red"][0], blue["red"][0], red["to_move"][0], blue["to_move"][0]) == (1, 0, 1, 0)
 
 
+@pytest.mark.parametrize(
+    ("limit", "threshold", "turns", "levels"), [(39, 10, 39, 10), (50, 80, 50, 26), (9, 200, 9, 38)]
+)
+def test_the_limits_of_published_maps_are_told_apart(tmp_path, limit, threshold, turns, levels):
+    ruleset = field(tmp_path, "plain " * 6, ["I10@1"], ["I10@6"], limit=limit, threshold=threshold)
+    record = ruleset.zeros()
+    record[0]["hp"][:, 0] = 10
+    out = np.zeros(ruleset.observation_space.shape, np.int8)
+    observe_plainly(record, ruleset.params, out)
+    found = ruleset.channels(out)
+    assert (found["turns_left"].sum(), found["threshold"].sum()) == (turns, levels)
+
+
+@compiled()
+def observe_plainly(record, params, out):
+    observe(record[0], params[0], 0, out)
+
+
 def test_maps_survive_being_written():
     for map_ in shipped_maps().values():
         assert read_map(write_map(map_), map_.name) == map_
@@ -322,6 +375,7 @@ def test_generated_maps_are_alike_for_both_colours():
     assert generate_map(1) != generate_map(2)
     assert GAME.ruleset(map="generated").chance
     assert GAME.ruleset(map="generated", map_seed=1).params["setup_cell"].any()
+    assert len(generate_map(0, 12, 12, 13).of_side(0)) == 13
     with pytest.raises(GameParameterError, match="1 to 9 units a side"):
         generate_map(0, 8, 8, 12)
     for numbers, message in (((-1,), "seed of a generated map .* not -1"), ((0, 8.5), "width .* not 8.5")):
@@ -337,7 +391,6 @@ MAP[0,0,0,0,0,0];MAP[0,1,2,3,4,0];MAP[0,1,1,1,1,0];MAP[0,0,0,0,0,0];"""
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("UNIT[1,1,panzer", "UNIT[2,1,panzer", "stands on sea, which no vehicle unit can enter"),
         ("UNIT[4,2,infantry", "UNIT[5,2,infantry", "stands on no-entry"),
         ("UNIT[4,2,infantry", "UNIT[9,2,infantry", "outside the 6 x 4 cells"),
         ("infantry", "knight", "unknown type 'knight'; expected fighter, attacker"),
@@ -530,3 +583,9 @@ def test_the_text_picture():
 
 def test_stars_are_those_of_the_published_terrains():
     assert STARS.tolist() == [0, 1, 0, 3, 4, 0, 4]
+
+
+def test_the_maps_of_a_ruleset_are_named():
+    assert notation.setting_text(GAME.ruleset(map="duel")) == "Map: duel"
+    assert "skirmish, duel, narrows" in notation.setting_text(FLAT)
+    assert "32 generated" in notation.setting_text(GAME.ruleset(map="generated"))

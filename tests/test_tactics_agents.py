@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from asobiba.arena import lists, pairs
 from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
-from asobiba.baselines.tactics import agents, commands, labelling, reproduction, simple
+from asobiba.baselines.tactics import agents, commands, labelling, parking, reproduction, simple
 from asobiba.baselines.tactics.features import NAMES_OF
 from asobiba.baselines.tactics.playouts import draw_any_attack, draw_order
 from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
@@ -503,6 +503,20 @@ def test_the_page_counts_points_from_both_colours():
     assert "Games of a pair: 1 to 2, on 1 of the maps." in text
     # 75 % at the same playouts and 0 % at twice as many: 50 % a third of the way between, at 2 ** (1 / 3) times.
     assert reproduction.equal_ratio(results, "") == "1.3 times"
+
+
+def test_units_that_stand_still_are_counted_and_drawn(tmp_path):
+    games = [parking.watch("duel", *pair, 0) for pair in itertools.permutations(["attack_first", "max_act_eval"])]
+    for played in games:
+        units = [turn[1] for turn in played.turns]
+        assert all(0 <= turn[2] <= turn[1] for turn in played.turns)
+        assert [turn[0] for turn in played.turns] == [n % 2 for n in range(len(units))]
+        assert int(np.sign(played.turns[-1][3]["rewards"][0])) == {0: 1, 1: -1, -1: 0}[played.winner]
+    kinds = dict.fromkeys(parking.KINDS, games)
+    text = reproduction.page({}, None, (kinds, tmp_path / "parked.svg"))
+    still, units = parking.share_still(games, loser=True)
+    assert f"({still} of {units})" in text
+    assert "<svg" in (tmp_path / "parked.svg").read_text(encoding="utf-8")
 
 
 def test_the_page_names_maps_that_one_side_wins():

@@ -136,7 +136,7 @@ def reproduce(
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
 ) -> None:
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
-    from asobiba.baselines.tactics import reproduction
+    from asobiba.baselines.tactics import parking, reproduction
     from asobiba.envs.tactics.maps import SIZES
 
     wanted = _paired(budgets, rounds, "--budgets and --rounds")
@@ -150,10 +150,13 @@ def reproduce(
         parts.append(reproduction.peer_meetings(peers, boards))
     total = sum(map(len, parts))
     with progress_bar(counted=True) as bar:
-        task = bar.add_task("games", total=total)
+        task = bar.add_task("games", total=total + parking.planned())
         results = reproduction.play_all(parts, games, minutes, lambda n: bar.advance(task, n))
+        watched = parking.watch_all(lambda n: bar.advance(task, n))
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(reproduction.page(results, reproduction.peer_times() if peers else {}), encoding="utf-8")
+    shown = watched, output.with_name(f"{output.stem}-parked.svg")
+    text = reproduction.page(results, reproduction.peer_times() if peers else {}, shown)
+    output.write_text(text, encoding="utf-8")
     typer.echo(f"{len(results)} games of {total}; the page: {output}")
 
 

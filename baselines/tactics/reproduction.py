@@ -21,6 +21,7 @@ import yaml
 
 from asobiba.arena.pairs import Score, score_of
 from asobiba.baselines.tactics.agents import LABELS
+from asobiba.baselines.tactics.parking import KINDS, PLAYOUTS, Watched, draw_stillest, share_still
 from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step, view_of
 from asobiba.envs.tactics.maps import SIDES, SIZES, load_map, shipped_maps
@@ -478,6 +479,28 @@ def _sign_section(results: dict[Meeting, int]) -> list[str]:
     return lines
 
 
+def _parking_section(games: Mapping[str, list[Watched]], picture: Path) -> list[str]:
+    """What the wrong sign does in play."""
+    rows = []
+    for kind, what in KINDS.items():
+        cells = []
+        for loser in (True, False):
+            still, units = share_still(games[kind], loser)
+            cells.append(f"{100 * still / max(units, 1):.1f} % ({still} of {units})")
+        rows.append([what, str(len(games[kind])), *cells])
+    return [
+        "",
+        "## The wrong sign at work: the loser parks",
+        "",
+        "In the published programs both sides of the tree maximise the root's value: a side expects its enemy to help it. Who is",
+        "behind therefore sees no threat and waits in its corner. Units that neither moved nor attacked in a turn, in the second",
+        f"half of decided games M-UCT against F-UCT ({PLAYOUTS} playouts, maps of the smallest board):",
+        "",
+        *_table(["", "games", "of the loser", "of the winner"], rows),
+        *draw_stillest(games[""], picture),
+    ]
+
+
 def _variants_section(results: dict[Meeting, int]) -> list[str]:
     """Variants of the corrected M-UCT against itself, if any were played."""
     plain = _with_budget("m_uct_corrected", _VARIANTS_BUDGET)
@@ -514,12 +537,17 @@ def _tuning_section(results: dict[Meeting, int]) -> list[str]:
     return lines
 
 
-def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = None) -> str:
+def page(
+    results: dict[Meeting, int],
+    times: Mapping[str, list[float]] | None = None,
+    watched: tuple[Mapping[str, list[Watched]], Path] | None = None,
+) -> str:
     """The results as Markdown.
 
     Args:
         results: of each meeting 1, 0 or -1, as `play_one` returns.
         times: `milliseconds` of `STRONGEST` and `PEERS` on `TIMED_MAPS`.
+        watched: the games of `watch_all`, and the file of their picture, which is written.
     """
     lines = [
         "# Turn-based tactics: M-UCT and F-UCT",
@@ -542,6 +570,7 @@ def page(results: dict[Meeting, int], times: Mapping[str, list[float]] | None = 
         *_claim_section(results),
         *_savings_section(results),
         *_sign_section(results),
+        *(_parking_section(*watched) if watched else []),
         *_peers_section(results, times or {}),
         *_variants_section(results),
         *_tuning_section(results),

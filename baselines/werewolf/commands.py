@@ -152,6 +152,38 @@ def _tell_missing(peers: list, wanted: int, wait: float, fill: str | None) -> No
     typer.echo(f"{fill} takes their seats", err=True)
 
 
+def _kind_of_table(players: int, rules: str, language: str | None) -> tuple[Any, Any, Any]:
+    """The rules of a hosted game, its table, and what greets its clients. `language`: of tables in natural language."""
+    from functools import partial
+
+    from asobiba.baselines.werewolf import hosting, nlp_hosting
+    from asobiba.baselines.werewolf.language import Speech
+    from asobiba.core import game
+
+    if language is not None:
+        Speech((), language)
+        return (
+            nlp_hosting.village(players),
+            partial(nlp_hosting.SpokenTable, language=language),
+            nlp_hosting.receive_speakers,
+        )
+    ruleset = game("werewolf").ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
+    return ruleset, hosting.HostedGame, hosting.receive_peers
+
+
+def _wanted(clients: int | None, players: int, fill: str | None) -> int:
+    """Clients to wait for. Raises `typer.BadParameter` for a number that leaves seats empty, or does not fit."""
+    wanted = clients if clients is not None else (players if fill is None else 1)
+    if wanted > players:
+        raise typer.BadParameter(f"{wanted} clients do not fit into a village of {players}")
+    if wanted < players and fill is None:
+        raise typer.BadParameter(
+            f"{wanted} clients leave {players - wanted} of {players} seats empty: say --fill basic, or another of our "
+            f"agents, or --clients {players}"
+        )
+    return wanted
+
+
 @app.command()
 def serve(
     clients: Annotated[
@@ -174,26 +206,25 @@ def serve(
     ] = None,
     log: Annotated[Path | None, typer.Option(help="Folder for the platform's game logs.")] = None,
     store: Annotated[str | None, typer.Option(help="The league's store that receives the games.")] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="Host clients in natural language over WebSockets; our agents speak ja or en.", metavar="ja|en"
+        ),
+    ] = None,
 ) -> None:
-    """Host AIWolf clients over TCP. With --fill, our agents take the empty seats."""
+    """Host AIWolf clients over TCP, or with --language over WebSockets. With --fill, our agents take the empty seats."""
     import socket
 
     from asobiba.arena.secret import Secret
     from asobiba.arena.store import Store, chosen_store
-    from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set, receive_peers
+    from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set
     from asobiba.core import AsobibaError, game, make_agent
 
-    wanted = clients if clients is not None else (players if fill is None else 1)
-    if wanted > players:
-        raise typer.BadParameter(f"{wanted} clients do not fit into a village of {players}")
-    if wanted < players and fill is None:
-        raise typer.BadParameter(
-            f"{wanted} clients leave {players - wanted} of {players} seats empty: say --fill basic, or another of our "
-            f"agents, or --clients {players}"
-        )
+    wanted = _wanted(clients, players, fill)
     try:
         declared = game("werewolf")
-        ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
+        ruleset, table, receive = _kind_of_table(players, rules, language)
         filler = fill or "basic"
         make_agent(declared, filler)
         results = Store(chosen_store(declared, store)) if store is not None else None
@@ -206,11 +237,12 @@ def serve(
     with server:
         typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
         typer.echo(secret.announced)
-        reception = receive_peers(server, wanted, reply, typer.echo, token)
+        reception = receive(server, wanted, reply, typer.echo, token)
         # While the clients come, a game of our own: what is compiled then costs no client his time.
         play_set(
-            ruleset, [], lambda: make_agent(declared, filler), filler, 1, Secret.of_seed(0), lambda number, hosted: None
-        )
+            ruleset, [], lambda: make_agent(declared, filler), filler, 1, Secret.of_seed(0),
+            lambda number, hosted: None, table,
+        )  # fmt: skip
         peers = reception.wait(wait)
     if len(peers) < wanted:
         _tell_missing(peers, wanted, wait, fill)
@@ -226,7 +258,7 @@ def serve(
         for seat, faults in hosted.faults.items():
             typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {in_short(faults)}")
 
-    play_set(ruleset, peers, lambda: make_agent(declared, filler), filler, games, secret, done)
+    play_set(ruleset, peers, lambda: make_agent(declared, filler), filler, games, secret, done, table)
     typer.echo(secret.told)
     if results is not None:
         results.publish_secrets(ruleset)
@@ -243,16 +275,28 @@ def join(
     role: Annotated[str, typer.Option(help="The role to ask for, or none.")] = "none",
     games: Annotated[int | None, typer.Option("-n", "--games", min=1, help="Leave after so many games.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the agent.")] = 0,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="A server in natural language, ws://HOST:PORT/ws; a connection a game, one game if -n is left out."
+        ),
+    ] = None,
+    language: Annotated[str, typer.Option(help="What we speak there: ja or en.", metavar="ja|en")] = "ja",
+    token: Annotated[str, typer.Option(envvar="ASOBIBA_TOKEN", help="That such a server wants, if any.")] = "",
 ) -> None:
     """Play one of our agents on an AIWolf server."""
-    from asobiba.baselines.werewolf.joining import join as play
+    from asobiba.baselines.werewolf import joining, nlp
     from asobiba.core import AsobibaError, game, make_agent
 
+    def told(number: int) -> None:
+        typer.echo(f"game {number} is over")
+
     try:
-        played = play(
-            host, port, make_agent(game("werewolf"), agent), name, role, games, seed,
-            lambda number: typer.echo(f"game {number} is over"),
-        )  # fmt: skip
+        player = make_agent(game("werewolf"), agent)
+        if url is not None:
+            played = nlp.join(url, player, name, language, games or 1, seed, token, told)
+        else:
+            played = joining.join(host, port, player, name, role, games, seed, told)
     except AsobibaError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None

@@ -3,98 +3,408 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from asobiba.core import Ruleset
-from asobiba.envs.curling.layout import TARGET_X, TARGET_Y, WEIGHTS, simulator_of
+from asobiba.api.scene import (
+    ACTION,
+    ENDING,
+    SPOT,
+    Pen,
+    Table,
+    begin,
+    begin_words,
+    circle,
+    drawing,
+    line,
+    number,
+    path,
+    place,
+    point,
+    rectangle,
+    text,
+    word,
+)  # fmt: skip
+from asobiba.core import Ruleset, compiled
+from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
+from asobiba.envs.curling.motion import T0, at_time
+from asobiba.envs.curling.scratch import stack_rows
+from asobiba.envs.curling.shots import draw_shot, hit_shot
 from asobiba.envs.curling.simulate import Result, Shot, simulate
+from asobiba.envs.curling.simulation import TRACE_COLUMNS, run_shot
 from asobiba.envs.curling.simulators import RADIUS
 
 FPS = 15.0
 """Pictures per second of a film."""
 _SCALE, _LEFT, _TOP, _PANEL = 88.0, 12.0, 12.0, 250.0
-_FRONT = 6.9
-"""m before the tee where the picture ends."""
-_COLOURS = ("#d7263d", "#f2c14e")
-_NUMBERS = ("#ffffff", "#222222")
-_RINGS = ((1.83, "#8db7da"), (1.22, "#ffffff"), (0.61, "#efb4ba"), (0.15, "#ffffff"))
-_BEHIND = 2.1
-_WIDTH, _HEIGHT = 2 * 2.375 * _SCALE + 3 * _LEFT + _PANEL, (_FRONT + _BEHIND) * _SCALE + 2 * _TOP
+_SIDE = 2.375
+"""m from the centre line to the edge of the sheet, as drawn."""
+_FRONT, _BEHIND = 6.9, 2.1
+"""m before and behind the tee where the picture ends."""
+_WIDTH, _HEIGHT = 2 * _SIDE * _SCALE + 3 * _LEFT + _PANEL, (_FRONT + _BEHIND) * _SCALE + 2 * _TOP
+_RIGHT = 2 * _LEFT + 2 * _SIDE * _SCALE
+_ROW = 24
 _FRAMES = 30
+_STRETCHES, _POINTS = 96, 16
+"""Most stretches of a shot that are drawn, and points of each."""
+_TRACE_AT = len(TARGET_X) + len(TARGET_Y)
+"""The numbers of the drawing: the targets' coordinates, then room for the stretches of the last shot."""
+
+TEXTS, STYLES = Table(), Table()
+_END, _EXTRA, _OF, _OVER, _SHOT, _OF_16 = (
+    TEXTS(each) for each in ("end ", "extra end ", " of ", ", over", ", shot ", " of 16")
+)
+_SIDES_AT = TEXTS("first")
+TEXTS("second")
+_COLON, _HAMMER, _BLANK, _NONE, _PLUS = (TEXTS(each) for each in (": ", " (hammer)", " ", "-", "+"))
+_LAST, _COMMA, _SPEED, _FOUL = (TEXTS(each) for each in ("last shot", ", ", " m/s ", "foul: taken back"))
+_SPINS_AT = TEXTS("ccw")
+TEXTS("cw")
+_WEIGHTS_AT = TEXTS(WEIGHTS[0])
+for _name in WEIGHTS[1:]:
+    TEXTS(_name)
+_CONCEDE, _CONCEDED, _IS_OVER = (TEXTS(each) for each in ("concede", " conceded", "the game is over"))
+_WINS, _DRAWN = TEXTS(" side wins "), TEXTS("the score is level: ")
+_THE = TEXTS("the ")
+_HOW_AT = TEXTS("click a target on the sheet,")
+TEXTS("then a weight, then a spin")
+_X, _Y = TEXTS("x "), TEXTS(" y ")
+
+_PAPER, _ICE = STYLES("class='paper' fill='#ffffff'"), STYLES("fill='#eef4f8' stroke='#444455'")
+_LINES, _GREY = STYLES("stroke='#445566' stroke-width='1'"), STYLES("fill='#777777'")
+_FAINT_GREY = STYLES("fill='#777777' opacity='0.35'")
+_COLOURS, _INKS = ("#d7263d", "#f2c14e"), ("#ffffff", "#222222")
+_RINGS = ((1.83, "#8db7da"), (1.22, "#ffffff"), (0.61, "#efb4ba"), (0.15, "#ffffff"))
+_RINGS_AT = len(STYLES)
+for _, _colour in _RINGS:
+    STYLES.append(f"fill='{_colour}' stroke='#556677'")
+_SIZES = tuple(radius for radius, _ in _RINGS)
+_STONES_AT, _FAINT_AT, _NUMBERS_AT, _PALE_AT, _WAYS_AT, _MARKS_AT = range(len(STYLES), len(STYLES) + 12, 2)
+for _form in (
+    "fill='{0}'", "fill='{0}' opacity='0.35'", "font-size='12' text-anchor='middle' fill='{1}'",
+    "font-size='12' text-anchor='middle' fill='{1}' opacity='0.35'",
+    "fill='none' stroke='{0}' stroke-width='3' opacity='0.55'", "fill='{0}' stroke='#555555'",
+):  # fmt: skip
+    for _pair in zip(_COLOURS, _INKS, strict=True):
+        STYLES.append(_form.format(*_pair))
+_WORDS = STYLES("class='ink' font-size='15' fill='#222222'")
+_SMALL = STYLES("class='ink' font-size='12' fill='#222222'")
+_BUTTON = STYLES("fill='#dbe7f0' stroke='#556677'")
+_BUTTON_TEXT = STYLES("font-size='15' text-anchor='middle' fill='#222222'")
+_TARGET = STYLES("fill='#334455' opacity='0.45'")
+
+_TARGETS = len(TARGET_X) * len(TARGET_Y)
+_COUNT_Y, _KINDS = len(TARGET_Y), len(WEIGHTS)
+_WEIGHT_SPOTS, _SPIN_SPOTS, _CONCEDE_SPOT = _TARGETS, _TARGETS + len(WEIGHTS), _TARGETS + len(WEIGHTS) + len(SPINS)
+_BUTTONS_TOP, _BUTTON_HEIGHT, _BUTTON_WIDTH = 330.0, 40.0, 104.0
 
 
-def _at(x: float, y: float) -> tuple[float, float]:
-    return _LEFT + (2.375 + x) * _SCALE, _TOP + (_BEHIND - y) * _SCALE
+def data(ruleset: Ruleset) -> np.ndarray:
+    """The targets' x and y, m, and room for the last shot."""
+    return np.array([*TARGET_X, *TARGET_Y, *[0.0] * (_STRETCHES * TRACE_COLUMNS)])
 
 
-def _sheet(ruleset: Ruleset) -> list[str]:
-    sim = simulator_of(ruleset)
-    x0, y0 = _at(-2.375, _BEHIND)
-    parts = [
-        f'<rect x="{x0:.1f}" y="{y0:.1f}" width="{4.75 * _SCALE:.1f}" height="{(_FRONT + _BEHIND) * _SCALE:.1f}" '
-        'fill="#eef4f8" stroke="#445"/>'
-    ]
-    cx, cy = _at(0, 0)
-    for radius, colour in _RINGS:
-        parts.append(f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{radius * _SCALE:.1f}" fill="{colour}" stroke="#567"/>')
-    lines = [(-2.375, 0, 2.375, 0), (0, _BEHIND, 0, -_FRONT)]
-    lines += [(-2.375, y, 2.375, y) for y in (sim.back - RADIUS, sim.hog - RADIUS)]
-    for x1, y1, x2, y2 in lines:
-        (a, b), (c, d) = _at(x1, y1), _at(x2, y2)
-        parts.append(f'<path d="M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" stroke="#456" stroke-width="1"/>')
-    return parts
+@compiled()
+def _trace(model, side, back, release, stones, in_play, thrown, vx, vy, spin, trace):
+    """The stretches of a shot from this position, which it changes."""
+    return run_shot(model, side, back, release, stones, in_play, thrown, (vx, vy, spin), trace)
 
 
-def _stone(place: np.ndarray, side: int, number: int, faint: bool = False) -> str:
-    a, b = _at(float(place[0]), float(place[1]))
-    return (
-        f'<g opacity="{0.35 if faint else 1}"><circle cx="{a:.1f}" cy="{b:.1f}" r="{RADIUS * _SCALE:.1f}" fill="#777"/>'
-        f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{0.7 * RADIUS * _SCALE:.1f}" fill="{_COLOURS[side]}"/>'
-        f'<text x="{a:.1f}" y="{b + 4:.1f}" text-anchor="middle" font-size="12" fill="{_NUMBERS[side]}">{number}</text></g>'
+@compiled()
+def _along(model, trace, n, share):
+    """Where the stone of stretch `n` is after this share of its time: `(x, y)`, m."""
+    m = stack_rows()
+    m[0, T0] = trace[n, 1]
+    for k in range(1, 7):
+        m[0, k] = trace[n, 2 + k]
+    x, y, _, _ = at_time(model, m, 0, trace[n, 1] + share * (trace[n, 2] - trace[n, 1]))
+    return x, y
+
+
+@drawing
+def _right(x):
+    """m from the centre line as a coordinate of the picture."""
+    return _LEFT + (_SIDE + x) * _SCALE
+
+
+@drawing
+def _down(y):
+    """m from the tee as a coordinate of the picture."""
+    return _TOP + (_BEHIND - y) * _SCALE
+
+
+@drawing
+def spots(s, p, d, action, out):
+    """The target, the weight and the spin, or `concede`."""
+    if action >= _TARGETS * _KINDS * 2:
+        out[0, 0], out[1, 0] = 1, _CONCEDE_SPOT
+        return
+    out[0, 0] = 3
+    out[1, 0] = action // 2 // _KINDS
+    out[2, 0] = _WEIGHT_SPOTS + action // 2 % _KINDS
+    out[3, 0] = _SPIN_SPOTS + action % 2
+
+
+@drawing
+def tell(s, p, d, what, about, out):
+    begin_words(out)
+    if what == ENDING:
+        _ending(s, out)
+    elif what == ACTION:
+        if about >= _TARGETS * _KINDS * 2:
+            word(out, _CONCEDE)
+            return
+        target = about // 2 // _KINDS
+        word(out, _WEIGHTS_AT + about // 2 % _KINDS)
+        word(out, _BLANK)
+        _metres(d[target // _COUNT_Y], out)
+        word(out, _BLANK)
+        _metres(d[len(TARGET_X) + target % _COUNT_Y], out)
+        word(out, _BLANK)
+        word(out, _SPINS_AT + about % 2)
+    elif what == SPOT:
+        if about < _TARGETS:
+            word(out, _X)
+            _metres(d[about // _COUNT_Y], out)
+            word(out, _Y)
+            _metres(d[len(TARGET_X) + about % _COUNT_Y], out)
+        elif about < _SPIN_SPOTS:
+            word(out, _WEIGHTS_AT + about - _WEIGHT_SPOTS)
+        elif about < _CONCEDE_SPOT:
+            word(out, _SPINS_AT + about - _SPIN_SPOTS)
+        else:
+            word(out, _CONCEDE)
+
+
+@compiled()
+def _aimed(model, release, x, y, spin, speed):
+    """The velocity of a stone that stops at a place (speed 0), or passes it with this speed: `(vx, vy)`, m/s."""
+    if speed == 0.0:
+        return draw_shot(model, release, x, y, spin)
+    return hit_shot(model, release, x, y, spin, speed)
+
+
+@drawing
+def answer(s, p, d, out):
+    """The continuous action of the controls' weight, x, y (m) and spin."""
+    weight, x, y, spin = int(out[1, 0]), out[2, 0], out[3, 0], 1.0 - 2.0 * out[4, 0]
+    if p.by_target:
+        a, b = x / p.target_side, (2 * y - p.hog - p.far) / (p.far - p.hog)
+    else:
+        vx, vy = _aimed(p.model, p.release, x, y, spin, p.weights[weight - 1] if weight > 0 else 0.0)
+        a, b = vx / p.lateral, (2 * vy - p.slowest - p.fastest) / (p.fastest - p.slowest)
+    out[0, 0], out[1, 0], out[2, 0], out[3, 0], out[4, 0] = 4 if p.concession else 3, a, b, spin, 0.0
+
+
+@drawing
+def _metres(value, out):
+    """A coordinate of a target, which has one decimal, none if it is whole."""
+    number(out, value, 0 if int(abs(value) * 10 + 0.5) % 10 == 0 else 1)
+
+
+@drawing
+def _ending(s, out):
+    if s.conceded >= 0:
+        word(out, _THE)
+        word(out, _SIDES_AT + int(s.conceded))
+        word(out, _CONCEDED)
+    elif s.total[0] == s.total[1]:
+        word(out, _DRAWN)
+        _score(s, 0, out)
+    else:
+        ahead = 0 if s.total[0] > s.total[1] else 1
+        word(out, _THE)
+        word(out, _SIDES_AT + ahead)
+        word(out, _WINS)
+        _score(s, ahead, out)
+
+
+@drawing
+def _score(s, side, out):
+    number(out, s.total[side])
+    word(out, _COLON)
+    number(out, s.total[1 - side])
+
+
+@drawing
+def scene(s, p, d, mask, seat, last, out):
+    """The position; after an end, its final position (faint), with the paths of the last shot."""
+    begin(out, _WIDTH, _HEIGHT)
+    rectangle(out, _PAPER, 0, 0, _WIDTH, _HEIGHT)
+    rectangle(out, _ICE, _right(-_SIDE), _TOP, 2 * _SIDE * _SCALE, (_FRONT + _BEHIND) * _SCALE)
+    for k in range(len(_SIZES)):
+        circle(out, _RINGS_AT + k, _right(0.0), _down(0.0), _SIZES[k] * _SCALE)
+    line(out, _LINES, _right(0.0), _down(_BEHIND), _right(0.0), _down(-_FRONT))
+    for y in (0.0, p.back - RADIUS, p.hog - RADIUS):
+        line(out, _LINES, _right(-_SIDE), _down(y), _right(_SIDE), _down(y))
+    first = _first_of_last_shot(s)
+    shown = s.shot > 0 or not (s.run[0] != 0.0 or s.run[1] != 0.0)
+    for k in range(16):
+        if shown and s.in_play[k]:
+            _stone(s.stones[k, 0], s.stones[k, 1], (first + k) % 2, k // 2 + 1, 0, out)
+        elif not shown and s.last_in_play[k]:
+            _stone(s.last_stones[k, 0], s.last_stones[k, 1], (first + k) % 2, k // 2 + 1, 1, out)
+    choosing = mask.shape[0] > 0 and mask[0] != 0
+    _panel(s, p, choosing, out)
+    _legend(out)
+    if choosing:
+        _places(d, mask, out)
+    _ways(s, p, d, first, out)  # last: it plays the shot again in the state's own arrays
+
+
+@drawing
+def _stone(x, y, side, name, faint, out):
+    a, b = _right(x), _down(y)
+    circle(out, _FAINT_GREY if faint else _GREY, a, b, RADIUS * _SCALE)
+    circle(out, (_FAINT_AT if faint else _STONES_AT) + side, a, b, 0.7 * RADIUS * _SCALE)
+    text(out, (_PALE_AT if faint else _NUMBERS_AT) + side, a, b + 4)
+    number(out, name)
+
+
+@drawing
+def _ways(s, p, d, first, out):
+    """The paths of the stones that the last shot moved."""
+    if s.run[0] == 0.0 and s.run[1] == 0.0:
+        return
+    trace = as_strided(d[_TRACE_AT:], (_STRETCHES, TRACE_COLUMNS), (8 * TRACE_COLUMNS, 8))
+    thrown = (int(s.shot) + 15) % 16
+    spin = s.run[2] * p.spin
+    count = _trace(
+        p.model, p.side, p.back, p.release, s.before, s.before_in_play, thrown, s.run[0], s.run[1], spin, trace
     )
+    for n in range(count):
+        side, begun = (first + int(trace[n, 0])) % 2, 0
+        if trace[n, 2] - trace[n, 1] < 0.01:
+            continue
+        for k in range(_POINTS + 1):
+            x, y = _along(p.model, trace, n, k / _POINTS)
+            if y > -_FRONT:
+                if begun == 0:
+                    path(out, _WAYS_AT + side)
+                    begun = 1
+                point(out, _right(x), _down(y))
 
 
-def _when(ends: int, state: np.void, moving: bool) -> str:
-    """Number of the shot and the end: the shot on its way, or, between two ends, the end that is over."""
-    end, shot = int(state["end"]), int(state["shot"])
-    over = shot == 0 and bool(state["run"].any()) and not moving and int(state["conceded"]) < 0
-    number = end if over else end + 1
-    name = f"end {number} of {ends}" if number <= ends else f"extra end {number - ends}"
-    return f"{name}, over" if over else f"{name}, shot {shot + moving} of 16"
+@drawing
+def _first_of_last_shot(s):
+    """Side that threw first in the end of the last shot: the hammer may have changed hands since."""
+    thrown = s.run[0] != 0.0 or s.run[1] != 0.0
+    if s.shot > 0 or not thrown:
+        return 1 - int(s.hammer)
+    # The side with the hammer now did not score, unless neither did.
+    nearest, team = 1e9, -1
+    for k in range(16):
+        if s.last_in_play[k]:
+            away = s.last_stones[k, 0] * s.last_stones[k, 0] + s.last_stones[k, 1] * s.last_stones[k, 1]
+            if away < nearest:
+                nearest, team = away, k % 2
+    end = int(s.end) - 1
+    scored = 0 <= end < s.scores.shape[1] and (s.scores[0, end] != 0 or s.scores[1, end] != 0)
+    if scored and team >= 0:
+        winner = 1 - int(s.hammer)
+        return winner if team == 0 else 1 - winner
+    return 1 - int(s.hammer)
 
 
-def _panel(ruleset: Ruleset, state: np.void, moving: bool = False) -> list[str]:
-    x = 2 * _LEFT + 4.75 * _SCALE
-    names = ruleset.players
-    ends = int(ruleset.params["ends"][0])
-    rows = [_when(ends, state, moving)]
+@drawing
+def _panel(s, p, choosing, out):
+    """End and shot, the score, the last shot."""
+    y, ends, end, shot = 40, int(p.ends), int(s.end), int(s.shot)
+    thrown = s.run[0] != 0.0 or s.run[1] != 0.0
+    over = shot == 0 and thrown and s.conceded < 0
+    now = end if over else end + 1
+    text(out, _WORDS, _RIGHT, y)
+    word(out, _END if now <= ends else _EXTRA)
+    number(out, now if now <= ends else now - ends)
+    if now <= ends:
+        word(out, _OF)
+        number(out, ends)
+    if over:
+        word(out, _OVER)
+    else:
+        word(out, _SHOT)
+        number(out, shot)
+        word(out, _OF_16)
     for side in range(2):
-        by_end = " ".join(str(int(v)) for v in state["scores"][side][: min(int(state["end"]), ends)]) or "-"
-        if state["extra"].any():
-            by_end += f" +{int(state['extra'][side])}"
-        hammer = " (hammer)" if int(state["hammer"]) == side else ""
-        rows += [f"{names[side]}: {int(state['total'][side])}{hammer}", f"   {by_end}"]
-    if state["run"].any() and not moving:
-        vx, vy, spin = (float(v) for v in state["run"])
-        rows += ["last shot", f"   {vx:+.3f}, {vy:.3f} m/s {'ccw' if spin > 0 else 'cw'}"]
-        if state["foul"]:
-            rows.append("   foul: taken back")
-    if state["conceded"] >= 0:
-        rows.append(f"{names[int(state['conceded'])]} conceded")
-    if state["terminated"]:
-        rows.append("the game is over")
-    parts = []
-    for k, row in enumerate(rows):
-        parts.append(f'<text x="{x:.0f}" y="{40 + 24 * k}" font-size="15" xml:space="preserve">{escape(row)}</text>')
+        y += _ROW
+        text(out, _WORDS, _RIGHT, y)
+        word(out, _SIDES_AT + side)
+        word(out, _COLON)
+        number(out, s.total[side])
+        if s.hammer == side:
+            word(out, _HAMMER)
+        y += _ROW
+        text(out, _WORDS, _RIGHT + 14, y)
+        _by_end(s, side, min(end, ends), out)
+    if thrown:
+        y += _ROW
+        text(out, _WORDS, _RIGHT, y)
+        word(out, _LAST)
+        y += _ROW
+        text(out, _WORDS, _RIGHT + 14, y)
+        number(out, s.run[0], 3, 1)
+        word(out, _COMMA)
+        number(out, s.run[1], 3)
+        word(out, _SPEED)
+        word(out, _SPINS_AT if s.run[2] > 0 else _SPINS_AT + 1)
+        if s.foul:
+            y += _ROW
+            text(out, _WORDS, _RIGHT + 14, y)
+            word(out, _FOUL)
+    if s.terminated:
+        y += _ROW
+        text(out, _WORDS, _RIGHT, y)
+        _ending(s, out)
+    elif choosing:
+        for k in range(2):
+            text(out, _SMALL, _RIGHT, _BUTTONS_TOP - 34 + 16 * k)
+            word(out, _HOW_AT + k)
+
+
+@drawing
+def _by_end(s, side, played, out):
+    if played == 0:
+        word(out, _NONE)
+    for k in range(min(played, s.scores.shape[1])):
+        number(out, s.scores[side, k])
+        word(out, _BLANK)
+    if s.extra[0] != 0 or s.extra[1] != 0:
+        word(out, _PLUS)
+        number(out, s.extra[side])
+
+
+@drawing
+def _legend(out):
     for side in range(2):
-        parts.append(
-            f'<circle cx="{x + 6:.0f}" cy="{_HEIGHT - 60 + 24 * side:.0f}" r="7" fill="{_COLOURS[side]}" stroke="#555"/>'
-            f'<text x="{x + 20:.0f}" y="{_HEIGHT - 55 + 24 * side:.0f}" font-size="15">{names[side]}</text>'
-        )
-    return parts
+        circle(out, _MARKS_AT + side, _RIGHT + 6, _HEIGHT - 60 + _ROW * side, 7)
+        text(out, _WORDS, _RIGHT + 20, _HEIGHT - 55 + _ROW * side)
+        word(out, _SIDES_AT + side)
+
+
+@drawing
+def _places(d, mask, out):
+    """Where one clicks for a shot of the discrete game."""
+    for target in range(_TARGETS):
+        x, y = _right(d[target // _COUNT_Y]), _down(d[len(TARGET_X) + target % _COUNT_Y])
+        circle(out, _TARGET, x, y, 3)
+        place(out, target, x - 13, y - 16, 26, 32)
+    for k in range(_KINDS):
+        _button(_WEIGHT_SPOTS + k, _WEIGHTS_AT + k, k % 2, k // 2, out)
+    for k in range(2):
+        _button(_SPIN_SPOTS + k, _SPINS_AT + k, k, 3, out)
+    if mask.shape[0] > _TARGETS * _KINDS * 2:
+        _button(_CONCEDE_SPOT, _CONCEDE, 0, 5, out)
+
+
+@drawing
+def _button(spot, label, column, row, out):
+    x, y = _RIGHT + column * (_BUTTON_WIDTH + 10), _BUTTONS_TOP + row * (_BUTTON_HEIGHT + 6)
+    rectangle(out, _BUTTON, x, y, _BUTTON_WIDTH, _BUTTON_HEIGHT, 6)
+    text(out, _BUTTON_TEXT, x + _BUTTON_WIDTH / 2, y + 25)
+    word(out, label)
+    place(out, spot, x, y, _BUTTON_WIDTH, _BUTTON_HEIGHT)
 
 
 def last_shot(ruleset: Ruleset, state: np.void) -> tuple[Result, np.void] | None:
@@ -108,32 +418,6 @@ def last_shot(ruleset: Ruleset, state: np.void) -> tuple[Result, np.void] | None
     return simulate(ruleset, position, Shot(vx, vy, 1 if spin > 0 else -1)), position
 
 
-def _ways(ruleset: Ruleset, state: np.void, first: int) -> list[str]:
-    shot = last_shot(ruleset, state)
-    if shot is None:
-        return []
-    result, _ = shot
-    places = result.trajectories(np.linspace(0.0, result.seconds, 400))
-    parts = []
-    for k in range(16):
-        way = places[:, k][~np.isnan(places[:, k, 0])]
-        way = way[way[:, 1] > -_FRONT]
-        if len(way) < 2 or np.ptp(way, axis=0).max() < 1e-3:
-            continue
-        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in (_at(*p) for p in way))
-        colour = _COLOURS[(first + k) % 2]
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="3" opacity="0.55"/>')
-    return parts
-
-
-def _page(parts: list[str]) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH:.0f}" height="{_HEIGHT:.0f}" '
-        f'viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}"><rect width="100%" height="100%" fill="#ffffff"/>'
-        f'<g font-family="sans-serif" fill="#222">{"".join(parts)}</g></svg>'
-    )
-
-
 def controls(ruleset: Ruleset) -> dict[str, Any]:
     """A shot as a weight, a target, which a click on the sheet sets, and a spin."""
     weights = list(WEIGHTS[: 1 if ruleset.parameters.get("actions") == "target" else None])
@@ -144,7 +428,7 @@ def controls(ruleset: Ruleset) -> dict[str, Any]:
     if ruleset.discrete:
         for place, values in zip(places, (TARGET_X, TARGET_Y), strict=True):
             place["choices"] = [f"{value + 0.0:g}" for value in values]  # + 0.0: never -0
-    (x, y), scale = _at(0.0, 0.0), (1 / _SCALE, -1 / _SCALE)
+    (x, y), scale = (_right(0.0), _down(0.0)), (1 / _SCALE, -1 / _SCALE)
     for place, zero, factor in zip(places, (x, y), scale, strict=True):
         place.update(value=0, origin=-zero * factor, scale=factor)
     return {
@@ -154,56 +438,26 @@ def controls(ruleset: Ruleset) -> dict[str, Any]:
     }
 
 
-def _first_of_last_shot(state: np.void) -> int:
-    """Side that threw first in the end of the last shot: the hammer may have changed hands since."""
-    if int(state["shot"]) > 0 or not state["run"].any():
-        return 1 - int(state["hammer"])
-    last = int(state["end"]) - 1
-    scored = int(state["hammer"])  # the side with the hammer now did not score, unless neither did
-    column = state["scores"][:, last] if 0 <= last < state["scores"].shape[1] else np.zeros(2)
-    if column.any():
-        score = _points(state)
-        winner = 1 - scored
-        return winner if score > 0 else 1 - winner
-    return 1 - scored
-
-
-def _points(state: np.void) -> int:
-    """Points of the last end for the team that threw first in it, from the position of its stones."""
-    here = [(float(np.hypot(*state["last_stones"][k])), k) for k in range(16) if state["last_in_play"][k]]
-    if not here:
-        return 0
-    return 1 if min(here)[1] % 2 == 0 else -1
-
-
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: Any = None) -> str:
     """The position as an SVG picture; after an end, its final position (faint)."""
-    first = _first_of_last_shot(state)
-    parts = [*_sheet(ruleset), *_ways(ruleset, state, first)]
-    fresh = int(state["shot"]) == 0 and state["last_in_play"].any()
-    stones, in_play = ("last_stones", "last_in_play") if fresh else ("stones", "in_play")
-    for k in range(16):
-        if state[in_play][k]:
-            parts.append(_stone(state[stones][k], (first + k) % 2, k // 2 + 1, faint=fresh))
-    return _page([*parts, *_panel(ruleset, state)])
+    return Pen(ruleset).svg(state, seat)
 
 
 def frames(ruleset: Ruleset, before: np.void, action: Any, after: np.void) -> Iterator[str]:
     """The pictures of a shot: every stone on its way, then the position after it."""
-    shot = last_shot(ruleset, after) if int(after["conceded"]) < 0 else None
+    shot, pen = last_shot(ruleset, after) if int(after["conceded"]) < 0 else None, Pen(ruleset)
     if shot is not None:
         result, _ = shot
-        first = 1 - int(before["hammer"])
         # The long way to the house is skipped: the film begins when the stone enters the picture.
         times = np.linspace(0.0, result.seconds, 600)
         places = result.trajectories(times)
         thrown = int(before["shot"])
         seen = np.flatnonzero(places[:, thrown, 1] > -_FRONT)
         begin = times[seen[0]] if len(seen) else 0.0
+        moving = before.copy()
+        moving["shot"], moving["run"] = thrown + 1, 0.0
         for now in result.trajectories(np.linspace(begin, result.seconds, _FRAMES)):
-            parts = _sheet(ruleset)
-            for k in range(16):
-                if not np.isnan(now[k, 0]) and now[k, 1] > -_FRONT:
-                    parts.append(_stone(now[k], (first + k) % 2, k // 2 + 1))
-            yield _page([*parts, *_panel(ruleset, before, moving=True)])
-    yield svg(ruleset, after, last_action=action)
+            moving["in_play"] = ~np.isnan(now[:, 0]) & (np.nan_to_num(now[:, 1], nan=-1e9) > -_FRONT)
+            moving["stones"] = np.where(moving["in_play"][:, None] != 0, now, 0.0)
+            yield pen.svg(moving)
+    yield pen.svg(after)

@@ -22,9 +22,9 @@ positions and actions of one form into those of the other.
 
 ## Action Space
 
-A board of `size` n has n * n cells, cell `n * y + x`, and U units a side: 6 on the board of 8, 10 on those of 10 and 14.
+A board of `size` n has n * n cells, cell `n * y + x`, and U units a side: 6, 10 and 13 on the boards of 8, 10 and 14.
 
-* `tactics`: `Discrete(U * (5 * n * n + 20) + 1)`, 2,041, 5,201 or 10,001 actions. Those of unit `u` begin at
+* `tactics`: `Discrete(U * (5 * n * n + 20) + 1)`, 2,041, 5,201 or 13,001 actions. Those of unit `u` begin at
   `u * (5 * n * n + 20)`: `5 * cell` goes to a cell, `5 * cell + 1 + d` goes there and attacks the cell above, right of,
   below or left of it, `5 * n * n + k` fires the cannon at the `k`-th of the 20 cells 2 or 3 away, row by row. The last
   action ends the turn. A turn whose units have all moved ends by itself.
@@ -41,8 +41,8 @@ A flat `int8` vector of zeros and ones, own and other from the viewer's side; pl
   map, are all zero.
 * `own` (6), `other` (6): the viewer's units and the other side's by type, in the order F, A, P, U, R, I.
 * `hit_points` (10): plane `k` marks units of more than `k` hit points. `ready` (1): units that may still move.
-* `turns_left` (32,), `threshold` (20,): entry `k` is 1 where it is more than `k`. `red` (1,): the viewer is red.
-  `to_move` (1,): the viewer is to move.
+* `turns_left` (50,): entry `k` is 1 where it is more than `k`. `threshold` (38,): likewise for more than 0 to 19, then
+  for more than 20, 30, ... 190. `red` (1,): the viewer is red. `to_move` (1,): the viewer is to move.
 * `tactics_steps` only: `phase` (3,): unit, destination or target is chosen; `chosen` (1), `goal` (1): the chosen unit
   and its destination.
 
@@ -59,7 +59,7 @@ At the end +1 for the winner and -1 for the loser, 0 for both in a draw, and 0 b
 ## Starting State
 
 The map's units; red moves first. If there are several maps, one is drawn. Units that the map marks as having moved
-cannot act in their side's first turn. On shipped maps where the armies stand so close that the first strike would
+cannot act in their side's first turn. A unit may begin where it cannot go, such as a cannon on a mountain. On shipped maps where the armies stand so close that the first strike would
 decide, some of red's units are marked as having moved, and hit points differ slightly.
 
 ## Episode End
@@ -86,6 +86,8 @@ and `generated`). `map_seed=0`: of generated maps. `resign=False`.
 
 ## Version History
 
+* v1 (2026-11-24): 13 units a side on the board of 14; units may begin on cells that they cannot enter; `turns_left` and
+  `threshold` distinguish up to 50 turns and 200 hit points.
 * v0 (2026-11-22): first version.
 """
 
@@ -123,7 +125,7 @@ _VARIANTS: dict[str, dict[str, int | str]] = {
 
 GAME = Game(
     name="tactics",
-    version=0,
+    version=1,
     title="Turn-based tactics",
     layout=_flat,
     rules=rules,
@@ -137,7 +139,7 @@ GAME = Game(
 
 STEPS = Game(
     name="tactics_steps",
-    version=0,
+    version=1,
     title="Turn-based tactics in words",
     layout=_steps,
     rules=steps,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.core import GameParameterError
-from asobiba.envs.tactics.maps import Map, Unit, reachable
+from asobiba.envs.tactics.maps import SIZES, Map, Unit, reachable
 from asobiba.envs.tactics.units import COSTS, KINDS, MOVES, TERRAINS
 
 _SEA, _MOUNTAIN = TERRAINS.index("sea"), TERRAINS.index("mountain")
 _COMMON = [TERRAINS.index(name) for name in ("plain", "road", "wood")]
+MOST_UNITS = max(SIZES.values())
 _TRIES = 1000
 
 
@@ -25,7 +26,7 @@ def generate_map(
     Args:
         seed: any whole number from 0.
         width, height: cells with the ring that cannot be entered, 6 to 14.
-        units: units of a side, 1 to 10, and at most a quarter of the cells inside the ring.
+        units: units of a side, 1 to 13, and at most a quarter of the cells inside the ring.
 
     Raises:
         GameParameterError: for numbers that make no map.
@@ -36,9 +37,9 @@ def generate_map(
     if not (6 <= width <= 14 and 6 <= height <= 14):
         raise GameParameterError(f"a generated map has 6 to 14 cells each way, not {width} x {height}")
     inside = (width - 2) * (height - 2)
-    if not 1 <= units <= min(10, inside // 4):
+    if not 1 <= units <= min(MOST_UNITS, inside // 4):
         raise GameParameterError(
-            f"a generated map of {width} x {height} has 1 to {min(10, inside // 4)} units a side, not {units}"
+            f"a generated map of {width} x {height} has 1 to {min(MOST_UNITS, inside // 4)} units a side, not {units}"
         )
     generator = np.random.Generator(np.random.Philox(seed))
     for _ in range(_TRIES):

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from asobiba.core import PositionError
-from asobiba.envs.tactics.units import CLASSES, COSTS, MOVES, NAMES, TERRAINS
+from asobiba.envs.tactics.units import COSTS, MOVES, NAMES, TERRAINS
 
-SIZES = {8: 6, 10: 10, 14: 10}
+SIZES = {8: 6, 10: 10, 14: 13}
 """Boards: cells to a side, and most units of a side on it."""
 SIDES = ("red", "blue")
 MOST_TURNS = 400
@@ -50,7 +50,8 @@ class Unit:
 @dataclass(frozen=True)
 class Map:
     """A map. `terrain` holds a text of digits for each row, codes as in `units.yml`; `turn_limit` counts the turns of
-    both sides, `hp_threshold` is the lead in hit points that does not yet win when they are over.
+    both sides, `hp_threshold` is the lead in hit points that does not yet win when they are over. A unit may begin on a
+    cell that it cannot enter, as on published maps: a cannon on a mountain.
 
     Raises:
         MapError: with the reason.
@@ -129,8 +130,8 @@ def check(map_: Map) -> None:
         if not (0 <= unit.x < map_.width and 0 <= unit.y < map_.height):
             raise refuse(f"{where} is outside the {map_.width} x {map_.height} cells")
         ground = int(map_.terrain[unit.y][unit.x])
-        if COSTS[MOVES[unit.kind], ground] == 0:
-            raise refuse(f"{where} stands on {TERRAINS[ground]}, which no {CLASSES[MOVES[unit.kind]]} unit can enter")
+        if ground == 0:
+            raise refuse(f"{where} stands on {TERRAINS[ground]}")
         if not 1 <= unit.hp <= 10:
             raise refuse(f"{where} has {unit.hp} hit points; expected 1 to 10")
         if (unit.x, unit.y) in standing:

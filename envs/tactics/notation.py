@@ -135,6 +135,16 @@ def map_name(ruleset: Ruleset, board: int) -> str:
     return "_".join(layout.maps_of(ruleset)[board].name.split())
 
 
+def setting_text(ruleset: Ruleset) -> str:
+    """The maps of a ruleset, by name."""
+    names = [map_.name for map_ in layout.maps_of(ruleset)]
+    if len(names) == 1:
+        return f"Map: {names[0]}"
+    if len(names) == layout.MOST_MAPS:
+        return f"Maps: {len(names)} generated ones, one drawn for each deal"
+    return f"Maps, one drawn for each deal: {', '.join(names)}"
+
+
 def state_to_text(ruleset: Ruleset, state: np.void) -> str:
     """The position as text."""
     parts = [map_name(ruleset, int(state["board"])), str(int(state["turns"]))]

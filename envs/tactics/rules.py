@@ -21,8 +21,11 @@ from asobiba.envs.tactics.battle import (
 )
 from asobiba.envs.tactics.units import INDIRECT, KINDS, MOVES, TERRAINS
 
-TURNS, LEADS = 32, 20
-"""The largest numbers of turns left and of the threshold that the observation distinguishes."""
+TURNS = 50
+"""The largest number of turns left that the observation distinguishes."""
+LEAD_LEVELS = np.array([*range(20), *range(20, 200, 10)], np.int16)
+"""The thresholds that the observation distinguishes: entry `k` tells whether the map's is higher than level `k`."""
+LEADS = len(LEAD_LEVELS)
 GROUNDS = len(TERRAINS) - 1
 PLANES = GROUNDS + 2 * KINDS + 10 + 1
 """Planes of the observation: terrains (except no-entry), own and other unit types, hit points, units that may still
@@ -235,7 +238,7 @@ def observe_board(s, p, player, out):
     for k in range(TURNS):
         out[rest + k] = k < left
     for k in range(LEADS):
-        out[rest + TURNS + k] = k < p.threshold[s.board]
+        out[rest + TURNS + k] = LEAD_LEVELS[k] < p.threshold[s.board]
     out[rest + TURNS + LEADS] = player == 0
     out[rest + TURNS + LEADS + 1] = s.to_move == player
     return rest + TURNS + LEADS + 2
@@ -267,7 +270,9 @@ def valid(s, p):
                 moves = MOVES[s.kind[side, k]]
                 word = cell // p.span
                 enter = p.enter_1[s.board, moves, word] | p.enter_2[s.board, moves, word]
-                if (enter >> (cell - word * p.span)) & 1 == 0:
+                # A unit may have begun on a cell that it cannot enter.
+                began = p.setup_hp[s.board, side, k] > 0 and p.setup_cell[s.board, side, k] == cell
+                if (enter >> (cell - word * p.span)) & 1 == 0 and not began:
                     return False
                 for other in range(2):
                     for j in range(units):

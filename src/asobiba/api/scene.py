@@ -11,10 +11,12 @@ A drawing module has functions in plain kernel style, marked with `@drawing`. Py
   Without places, actions are typed or chosen from a list.
 * `tell(s, p, d, what, number, out)`: words for an action (`ACTION`; the game's notation), a spot (`SPOT`) or the reason
   of the end (`ENDING`), written with `word` and `number` after `begin_words`.
+* `answer(s, p, d, out)`, where actions are continuous: `out[1 + k, 0]` is the value of the k-th field of
+  `controls(ruleset)` (the number of a choice), and is replaced by the action's numbers, how many in `out[0, 0]`.
 
 Their texts, styles (SVG attributes) and symbols (SVG elements) stand in tables of the module, `TEXTS`, `STYLES` and
 `SYMBOLS`, of the class `Table`: an entry is known to kernels by its number. `texts(ruleset)` and `symbols(ruleset)`
-replace a table where it depends on the parameters, and `scenes(ruleset)` gives the functions where it does for them. `src/asobiba/playground/page/scene.js` is the other writer.
+replace a table where it depends on the parameters, and `scenes(ruleset)` gives the functions where it does for them. `src/asobiba/targets/playground/page/scene.js` is the other writer.
 """
 
 from __future__ import annotations
@@ -192,6 +194,13 @@ class Pen:
         out = np.zeros((ROWS, COLUMNS))
         self.functions.spots(_plain(state), self.params, self.data, int(action), out)
         return [int(spot) for spot in out[1 : 1 + int(out[0, 0]), 0]]
+
+    def answer(self, state: np.void, values: Sequence[float]) -> np.ndarray:
+        """The action of these values of the controls, float64."""
+        out = np.zeros((ROWS, COLUMNS))
+        out[1 : 1 + len(values), 0] = values
+        self.functions.answer(_plain(state), self.params, self.data, out)
+        return out[1 : 1 + int(out[0, 0]), 0]
 
     def tell(self, state: np.void, what: int, about: int) -> str:
         """Words for an action, a spot or an ending."""

@@ -168,6 +168,7 @@ def match(
     GAME random random -n 1000
     """
     from asobiba.arena.league import check_agents, play_series
+    from asobiba.arena.person import setting_text
     from asobiba.arena.schedule import meetings
     from asobiba.arena.secret import Secret
     from asobiba.arena.standings import as_result, standings
@@ -179,6 +180,8 @@ def match(
         raise AsobibaError(f"{ruleset.game.name} has {ruleset.num_players} seats, {len(agents)} agents were given")
     given = None if seed is None and secret is None else Secret.chosen(seed, secret)
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
+    if told := setting_text(ruleset):
+        print(told)
     say_containment(ruleset, agents, runner.terms.trust, runner.terms.containment)
     check_agents(ruleset, agents, runner)
     kept = open_store(ruleset, store, create=True) if store else None

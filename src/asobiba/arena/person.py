@@ -140,6 +140,12 @@ def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
     return str(ruleset.notation.status_text(ruleset, view, seat)) if known else ""
 
 
+def setting_text(ruleset: Ruleset) -> str:
+    """What is played on, if the game's notation names it (`setting_text`): maps, say; else an empty text."""
+    known = ruleset.game.notation is not None and hasattr(ruleset.notation, "setting_text")
+    return str(ruleset.notation.setting_text(ruleset)) if known else ""
+
+
 def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
     """The winner by the rules, if the game's notation names one (`end_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "end_text")

@@ -45,6 +45,7 @@ from asobiba.learn.policy_file import save_policy
 from asobiba.learn.pool import Pool
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
 from asobiba.learn.shaping import ShapedVecEnv, potential_class
+from asobiba.learn.tracking import Tracking, require_trackers
 
 CHECKPOINT = "checkpoint.zip"
 POLICY = "policy.safetensors"
@@ -84,6 +85,7 @@ def train(
     say: Callable[[str], None] | None = None,
     trust: bool = False,
     watch: Callable[[int, Sequence[Evaluation]], None] | None = None,
+    track: Sequence[str] = (),
 ) -> list[Evaluation]:
     """Trains a policy and leaves everything about the run in `folder`.
 
@@ -102,6 +104,7 @@ def train(
         say: shows a line; the standard error stream if not given.
         trust: accept a checkpoint that this user has not written.
         watch: called with the steps and the figures of every evaluation during training; what it raises ends the run.
+        track: names of trackers (`asobiba.learn.tracking`) that get what TensorBoard gets.
 
     Returns:
         The final evaluation, an entry per opponent.
@@ -113,6 +116,7 @@ def train(
     """
     say = say or (lambda line: print(line, file=sys.stderr, flush=True))
     folder = Path(folder)
+    require_trackers(track)
     _require_free(folder, game, config, resume)
     torch.set_num_threads(config["threads"])
     ruleset = evaluated(game, config)
@@ -137,7 +141,9 @@ def train(
         if left > 0:
             report = Report(config["total_steps"], say if progress else None)
             stop = StopOnInterrupt(lambda model: save_checkpoint(model, checkpoint))
+            tracking = Tracking(track, {"game": game.id, **config}, folder)
             callbacks = [
+                tracking,
                 _Exploration(config),
                 _Snapshots(config, folder),
                 _Checkpoints(checkpoint, config),
@@ -151,6 +157,8 @@ def train(
             except Interrupted:
                 say(f"Checkpoint saved at {model.num_timesteps:,} of {config['total_steps']:,} steps: {checkpoint}")
                 raise
+            finally:
+                tracking.close()
             save_checkpoint(model, checkpoint)
     save_policy(model.policy, folder / POLICY)
     agent = PolicyAgent(model.policy, name=f"sb3:{folder / POLICY}")

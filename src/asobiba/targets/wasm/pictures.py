@@ -4,6 +4,7 @@
 |---|---|
 | `scene` | states, params, data, mask, seat, last action, out: the picture of the first state |
 | `spots` | states, params, data, action, out: the places to click for an action |
+| `answer` | states, params, data, out: the action of the controls' values, which stand in out |
 | `tell` | states, params, data, what, about, out: words for an action, a spot or the ending |
 """
 
@@ -26,6 +27,7 @@ def picture_exports(ruleset: Ruleset) -> tuple[Export, ...]:
     module = functions(ruleset)
     draw, tell = module.scene, module.tell
     spots: Any = getattr(module, "spots", None)
+    answer: Any = getattr(module, "answer", None)
 
     def scene(data, states, params, mask, seat, last, out):
         draw(states[0], params[0], data, mask[0], seat, last, out)
@@ -36,6 +38,9 @@ def picture_exports(ruleset: Ruleset) -> tuple[Export, ...]:
     def clicked(data, states, params, action, out):
         spots(states[0], params[0], data, action, out)
 
+    def controlled(data, states, params, out):
+        answer(states[0], params[0], data, out)
+
     numbers = ArrayOf(np.dtype(np.float64))
     states, params = ArrayOf(ruleset.dtype, rows=1), ArrayOf(ruleset.params.dtype, rows=1)
     mask = ArrayOf(np.dtype(np.int8), (ruleset.num_actions if ruleset.discrete else 0,), rows=1)
@@ -44,14 +49,18 @@ def picture_exports(ruleset: Ruleset) -> tuple[Export, ...]:
         Export("scene", scene, (numbers, states, params, mask, _NUMBER, _NUMBER, out)),
         Export("tell", words, (numbers, states, params, _NUMBER, _NUMBER, out)),
     ]
-    if spots is not None:
+    if answer is not None and not ruleset.discrete:
+        found.append(Export("answer", controlled, (numbers, states, params, out)))
+    if spots is not None and ruleset.discrete:
         found.append(Export("spots", clicked, (numbers, states, params, _NUMBER, out)))
     return tuple(found)
 
 
 def picture_tables(ruleset: Ruleset) -> dict[str, Any]:
-    """Texts, styles, symbols and numbers of a drawing."""
+    """Texts, styles, symbols and numbers of a drawing, and the controls of continuous actions."""
+    asked = not ruleset.discrete and hasattr(functions(ruleset), "answer")
     return {
+        "controls": ruleset.draw.controls(ruleset) if asked else None,
         "rows": ROWS,
         "columns": COLUMNS,
         **{name: list(table(ruleset, name)) for name in ("texts", "styles", "symbols")},

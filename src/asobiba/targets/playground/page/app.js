@@ -263,6 +263,7 @@ function update() {
     spot.setAttribute("aria-label", spot.dataset.name);
   }
   mark(focus);
+  controls();
   list();
   record();
   const hidden = table.game.manifest.information !== "perfect" && person !== null && person >= 0;
@@ -275,6 +276,47 @@ function update() {
   byId("write").hidden = !asked() || !table.rules.discrete;
   document.body.dataset.state = table.over ? "over" : asked() ? "asked" : "busy";
   document.body.dataset.ply = table.actions.length;
+}
+
+// ---- continuous actions
+
+function controls() {
+  const { controls: wanted } = table.rules._inner.spec.picture;
+  const form = byId("controls");
+  form.hidden = !(wanted && asked());
+  byId("picture").classList.toggle("aim", Boolean(wanted) && !form.hidden && wanted.fields.some((field) => field.axis));
+  const key = `${table.game.name} ${table.variant}`;
+  if (!wanted || form.dataset.of === key) return;
+  form.dataset.of = key;
+  const fields = wanted.fields.map((field) => {
+    const label = make("label", "");
+    label.append(make("span", field.name));
+    if (field.choices) {
+      const select = make("select", "");
+      fill(select, field.choices.map((choice, k) => [k, choice]), 0);
+      label.append(select);
+    } else {
+      const { low, high, step, value } = field;
+      const shown = make("output", String(value));
+      const range = make("input", "", { type: "range", min: low, max: high, step, value });
+      range.oninput = () => { shown.textContent = range.value; };
+      label.append(range, shown);
+    }
+    return label;
+  });
+  form.replaceChildren(...fields, make("button", "Play"), make("p", wanted.hint ?? ""));
+}
+
+function aim(event) {
+  const { controls: wanted } = table.rules._inner.spec.picture;
+  const svg = byId("picture").querySelector("svg");
+  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  wanted.fields.forEach((field, k) => {
+    if (!field.axis) return;
+    const input = byId("controls").querySelectorAll("select, input")[k];
+    input.value = field.origin + field.scale * at[field.axis]; // the slider keeps it in its range
+    input.oninput();
+  });
 }
 
 function mark(focus) {
@@ -376,7 +418,15 @@ function neighbour(from, key) {
 byId("picture").addEventListener("click", (event) => {
   const spot = event.target.closest(".spot");
   if (spot) choose(spot.dataset.name);
+  else if (byId("picture").classList.contains("aim")) aim(event);
 });
+byId("controls").onsubmit = (event) => {
+  event.preventDefault();
+  if (!asked()) return;
+  const values = [...byId("controls").querySelectorAll("select, input")].map((input) => Number(input.value));
+  const [view] = sight(table.state);
+  play(pen.answer(view, values));
+};
 byId("picture").addEventListener("keydown", (event) => {
   const spot = event.target.closest(".spot");
   if (!spot) return;

@@ -78,6 +78,15 @@ export class Pen {
     return Array.from({ length: found[0] }, (_, k) => found[(k + 1) * this.width]);
   }
 
+  /** The action of these values of the controls. */
+  answer(state, values) {
+    const { heap } = this.rules._inner;
+    const out = heap.array("float64", this.at.out, (values.length + 1) * this.width);
+    values.forEach((value, k) => { out[(k + 1) * this.width] = value; });
+    const found = this.#call("answer", state);
+    return Array.from({ length: found[0] }, (_, k) => found[(k + 1) * this.width]);
+  }
+
   #tell(state, what, about) {
     return this.#rows("tell", state, BigInt(what), BigInt(about)).slice(1).map((row) => this.#piece(row)).join("");
   }
