@@ -183,7 +183,9 @@ def with_one_spin(ruleset: Ruleset, views: np.ndarray, targets: np.ndarray) -> n
     for k in np.flatnonzero(targets[:, 2] < 0):
         x, y = free_stop(ruleset, *targets[k])
         other = Shot.draw(ruleset, x, y, 1)
-        one, two = (simulate(ruleset, views[k], shot) for shot in (Shot(*targets[k, :2], -1), other))
+        one, two = (
+            simulate(ruleset, views[k], shot) for shot in (Shot(float(targets[k, 0]), float(targets[k, 1]), -1), other)
+        )
         same = (one.in_play == two.in_play).all() and np.abs(one.stones - two.stones).max() < _SAME
         if same and not one.foul and not two.foul:
             out[k] = other.vx, other.vy, 1.0

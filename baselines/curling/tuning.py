@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from asobiba.envs.curling.win_table import LEAD, win_table
 
 def win_table_rounds(
     player: str, rounds: int, ends: int, seed: int, report: Callable[[], None]
-) -> Iterator[dict[str, object]]:
+) -> Iterator[dict[str, Any]]:
     """The rounds of `asobiba curling win-table`: a player against itself by the table of the round before.
 
     Counts are those of the round and half of what was counted before, so that the table settles. Yields for each round its
