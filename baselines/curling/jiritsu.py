@@ -209,8 +209,8 @@ class Grids(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What is written over: a shot's end, its beginning, the position that a reply is thrown in; the replies' worths, and their
-    means. `chance`, `replied`: as of `chances`, of the shots' grid and of the replies'."""
+    """What is written over: a shot's end, its beginning, the position that a reply is thrown in; `worths`: the replies', and
+    their means. `chance`: as of `chances`, of the shots' grid and of the replies'."""
 
     board: np.ndarray
     here: np.ndarray
@@ -218,10 +218,8 @@ class Scratch(NamedTuple):
     before_in: np.ndarray
     after: np.ndarray
     after_in: np.ndarray
-    replies: np.ndarray
-    smooth: np.ndarray
+    worths: np.ndarray
     chance: np.ndarray
-    replied: np.ndarray
     trace: np.ndarray
 
 
@@ -295,12 +293,13 @@ def expected(raw, stride, chance, out):
 @kernel
 def reply_worth(p, after, after_in, shot, grids, judge, scratch):
     """What the opponent's best reply, shot number `shot`, leaves of a position to the team that threw first in the end."""
-    sweep(p, after, after_in, shot, grids.replies, judge, scratch, scratch.replies)
-    expected(scratch.replies, grids.replies, scratch.replied, scratch.smooth)
+    worths = scratch.worths
+    sweep(p, after, after_in, shot, grids.replies, judge, scratch, worths[0])
+    expected(worths[0], grids.replies, scratch.chance[1], worths[1])
     sign = 1.0 if shot % 2 == 0 else -1.0
     best = -1e30
     for k in range(cell_count(grids.replies)):
-        best = max(best, sign * scratch.smooth[k])
+        best = max(best, sign * worths[1, k])
     return sign * best
 
 
@@ -346,21 +345,19 @@ def choose_cell(params, stones, in_play, shot, judge, grids, work):
         np.zeros(STONES, np.uint8),
         np.zeros((STONES, 2)),
         np.zeros(STONES, np.uint8),
-        np.zeros(replies),
-        np.zeros(replies),
-        np.zeros((3, TAKE_OUTS)),
-        np.zeros((3, TAKE_OUTS)),
+        np.zeros((2, replies)),
+        np.zeros((2, 3, TAKE_OUTS)),
         np.zeros((0, 10)),
     )
     sx, sy, far = grids.deviations[0], grids.deviations[1], grids.deviations[2]
-    chances(grids.shots, sx, sy, far, scratch.chance)
-    chances(grids.replies, sx, sy, far, scratch.replied)
+    chances(grids.shots, sx, sy, far, scratch.chance[0])
+    chances(grids.replies, sx, sy, far, scratch.chance[1])
     if grids.depth == 1 or shot == STONES - 1:
         sweep(p, stones, in_play, shot, grids.shots, judge, scratch, raw)
         work[0] += cells
     else:
         work[0] += sweep_with_replies(p, stones, in_play, shot, grids, judge, scratch, raw)
-    expected(raw, grids.shots, scratch.chance, mean)
+    expected(raw, grids.shots, scratch.chance[0], mean)
     sign = 1.0 if shot % 2 == 0 else -1.0
     best = 0
     for cell in range(cells):
