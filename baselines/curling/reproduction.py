@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from asobiba.baselines.curling.imitation import path_of
 from asobiba.baselines.curling.matches import Result, margin_of, opening_points, play_game
 from asobiba.core import game, make_agent
 
@@ -413,8 +414,8 @@ PAPERS = {
     ),
     "dis": (
         "Deep Imitation System",
-        "dis is a network that copies the shots of gccs, as published: one delivery as its output. dis_mixture, which is ours, has a "
-        "mixture of eight deliveries as its output, and throws the likeliest. How both were taught: "
+        "dis is the network as published, with one delivery as its output. dis_mixture, which is ours, has a mixture of eight "
+        "deliveries as its output, and throws the likeliest. The paper's teacher is GCCS; ours: {teacher}. How both were taught: "
         "[policies](../../baselines/curling/policies/README.md).",
     ),
     "jiritsu": (
@@ -429,6 +430,12 @@ PAPERS = {
     ),
 }
 """Headline and explanation of each part of the page."""
+
+
+def _teacher() -> str:
+    """Who taught the stored network dis."""
+    record = json.loads(path_of("mean").with_suffix(".json").read_text(encoding="utf-8"))
+    return f"{record['learned shots']:,} shots of `{record['teacher']}`"
 
 
 WORDS = {
@@ -462,7 +469,7 @@ def markdown(record: Record, output: str) -> str:
     ]
     for key, (headline, text) in PAPERS.items():
         part = [row for row in rows if row.match.paper == key]
-        lines += ["", f"## {headline}", "", text]
+        lines += ["", f"## {headline}", "", text.replace("{teacher}", _teacher())]
         if part:
             lines += ["", *_table(part)]
         if key == "gccs":
