@@ -301,3 +301,39 @@ def test_wrong_addresses_and_languages_are_refused_by_name():
     done = CliRunner().invoke(commands.app, ["serve", "--players", "5", "--language", "fr"])
     assert done.exit_code == 1
     assert "expected one of: ja, en" in done.output
+
+
+def test_the_commands_play_several_games_in_natural_language(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = [
+        "serve",
+        "--language",
+        "en",
+        "--players",
+        "5",
+        "--clients",
+        "1",
+        "--fill",
+        "basic",
+        "-n",
+        "2",
+        "--wait",
+        "60",
+    ]
+    words += ["--reply", "20", "--port", str(port), "--seed", "1", "--log", str(tmp_path)]
+    done = []
+    serving = threading.Thread(target=lambda: done.append(CliRunner().invoke(commands.app, words)))
+    serving.start()
+    while serving.is_alive():
+        try:
+            assert nlp.join(f"ws://127.0.0.1:{port}/ws", basic(), "ours", "en", games=2) == 2
+            break
+        except ClientError as error:
+            if "no server answers" not in str(error):
+                raise
+    serving.join(60)
+    assert done[0].exit_code == 0, done[0].output
+    logs = [path.read_text() for path in sorted(tmp_path.iterdir())]
+    assert len(set(logs)) == 2
+    assert all("aiwolf:ours" in log and "I am the seer." in log for log in logs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -184,6 +184,26 @@ def _wanted(clients: int | None, players: int, fill: str | None) -> int:
     return wanted
 
 
+def _clients_of(
+    server: Any, enter: Callable[[], Any], warm_up: Callable[[], Any], sets: list[tuple[int, int]], wait: float
+) -> Iterator[tuple[list[Any], int, int]]:
+    """The clients of each set of games, with its number of games and the number of its first.
+
+    While the first clients come, `warm_up` plays: what is compiled then costs no client his time.
+    """
+    reception = enter()
+    warm_up()
+    for k, (count, begin) in enumerate(sets):
+        if k > 0:
+            reception = enter()
+        peers = reception.wait(wait)
+        if k + 1 == len(sets):
+            server.close()
+        yield peers, count, begin
+        for peer in peers:
+            peer.close()
+
+
 @app.command()
 def serve(
     clients: Annotated[
@@ -215,6 +235,7 @@ def serve(
 ) -> None:
     """Host AIWolf clients over TCP, or with --language over WebSockets. With --fill, our agents take the empty seats."""
     import socket
+    from functools import partial
 
     from asobiba.arena.secret import Secret
     from asobiba.arena.store import Store, chosen_store
@@ -234,18 +255,6 @@ def serve(
     except (AsobibaError, OSError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None
-    with server:
-        typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
-        typer.echo(secret.announced)
-        reception = receive(server, wanted, reply, typer.echo, token)
-        # While the clients come, a game of our own: what is compiled then costs no client his time.
-        play_set(
-            ruleset, [], lambda: make_agent(declared, filler), filler, 1, Secret.of_seed(0),
-            lambda number, hosted: None, table,
-        )  # fmt: skip
-        peers = reception.wait(wait)
-    if len(peers) < wanted:
-        _tell_missing(peers, wanted, wait, fill)
     if log is not None:
         log.mkdir(parents=True, exist_ok=True)
 
@@ -258,12 +267,24 @@ def serve(
         for seat, faults in hosted.faults.items():
             typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {in_short(faults)}")
 
-    play_set(ruleset, peers, lambda: make_agent(declared, filler), filler, games, secret, done, table)
+    def play(peers: list[Any], count: int, begin: int, of: Secret = secret, done: Any = done) -> None:
+        make = partial(make_agent, declared, filler)
+        play_set(ruleset, peers, make, filler, count, of, done, table, begin)
+
+    with server:
+        typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
+        typer.echo(secret.announced)
+        # Clients stay for the whole set; in natural language they come anew for each game.
+        sets = [(games, 0)] if language is None else [(1, number) for number in range(games)]
+        enter = partial(receive, server, wanted, reply, typer.echo, token)
+        warm_up = partial(play, [], 1, 0, Secret.of_seed(0), lambda number, hosted: None)
+        for peers, count, begin in _clients_of(server, enter, warm_up, sets, wait):
+            if len(peers) < wanted:
+                _tell_missing(peers, wanted, wait, fill)
+            play(peers, count, begin)
     typer.echo(secret.told)
     if results is not None:
         results.publish_secrets(ruleset)
-    for peer in peers:
-        peer.close()
 
 
 @app.command()

@@ -428,14 +428,15 @@ def play_set(
     secret: Secret,
     done: Callable[[int, Hosted], Any],
     table: Callable[..., HostedGame] = HostedGame,
+    begin: int = 0,
 ) -> None:
     """Plays `games` games of the same players; seats are drawn anew for each, and empty ones filled with our agents.
 
     All that is drawn follows from the secret, but for the numbers of the deals: a secret may serve for many sets.
     """
     first = secrets.randbelow(2**48) if secret.seed is None else 0
-    generator = np.random.default_rng(secret.number("seats", first))
-    for number in range(games):
+    generator = np.random.default_rng(secret.number("seats", first + begin))
+    for number in range(begin, begin + games):
         seats = generator.permutation(ruleset.num_players)[: len(peers)]
         players: list[Peer | Agent] = [make_filler() for _ in range(ruleset.num_players)]
         names = [filler] * ruleset.num_players
