@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,6 +52,12 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A hyperparameter, such as learner.learning_rate=1e-4."),
     ] = None,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Also write to wandb, mlflow or trackio; TensorBoard's files are always written."
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option(help="Go on with the run that the folder holds.")] = True,
     trust: Annotated[
         bool,
@@ -71,11 +78,10 @@ def train(
     Where a game has more to train, WHAT in its command train-WHAT, that is `asobiba train GAME-WHAT`.
     """
     try:
-        from asobiba.learn import training
+        import asobiba.learn.training  # noqa: F401
     except ImportError as error:
         raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
-    from asobiba.learn.config import load_config, read_settings
-    from asobiba.protocols.sandbox import consent
+    from asobiba.learn.config import ConfigError, load_config, read_settings
 
     declared = registry.game(game)
     given: dict[str, Any] = {"rounds" if algorithm == "gumbel_az" else "total_steps": steps, "seed": seed}
@@ -84,28 +90,30 @@ def train(
     hyperparameters = load_config(declared, config, algorithm=algorithm, **changed)
     console = Console()
     if algorithm == "gumbel_az":
+        if track:
+            raise ConfigError("--track gets what the logger of Stable-Baselines3 writes; gumbel_az has none")
         folder = output or Path("runs") / "train" / f"{declared.name}-gumbel_az-{hyperparameters['seed']}"
         _train_by_search(declared, hyperparameters, folder, console)
         return
     folder = output or _folder(declared, hyperparameters)
     console.print(f"Training {declared.title} for {hyperparameters['total_steps']:,} steps in {folder}")
     if seeds > 1:
-        _train_seeds(declared, hyperparameters, folder, seeds, trust)
+        _train_seeds(declared, hyperparameters, folder, seeds, trust, track or ())
         return
+    _train_once(declared, hyperparameters, folder, console, {"resume": resume, "trust": trust, "track": track or ()})
+
+
+def _train_once(game: Game, hyperparameters: dict, folder: Path, console: Console, settings: dict[str, Any]) -> None:
+    from asobiba.learn import training
+    from asobiba.protocols.sandbox import consent
+
     try:
-        with consent(trust):
-            results = training.train(
-                declared,
-                hyperparameters,
-                folder,
-                resume=resume,
-                command=training.command_line(),
-                trust=trust,
-            )
+        with consent(settings["trust"]):
+            results = training.train(game, hyperparameters, folder, command=training.command_line(), **settings)
     except training.Interrupted:
         console.print("The same command goes on from there.")
         raise typer.Exit(130) from None
-    console.print(_table(declared, hyperparameters, folder / training.POLICY, results))
+    console.print(_table(game, hyperparameters, folder / training.POLICY, results))
     console.print(f"It joins the league as the agent  sb3:{folder / training.POLICY}")
 
 
@@ -115,11 +123,13 @@ def _folder(game: Game, hyperparameters: dict) -> Path:
     return Path("runs") / "train" / f"{label}-{hyperparameters['seed']}"
 
 
-def _train_seeds(game: Game, hyperparameters: dict, folder: Path, seeds: int, trust: bool) -> None:
+def _train_seeds(
+    game: Game, hyperparameters: dict, folder: Path, seeds: int, trust: bool, track: Sequence[str]
+) -> None:
     from asobiba.learn.seeds import draw_seeds, train_seeds
     from asobiba.learn.training import command_line
 
-    written = [train_seeds(game, hyperparameters, folder, seeds, command_line(), print, trust)]
+    written = [train_seeds(game, hyperparameters, folder, seeds, command_line(), print, trust, track)]
     with contextlib.suppress(MissingExtra):
         written.append(draw_seeds(folder))
     print(f"Written: {', '.join(map(str, written))}")

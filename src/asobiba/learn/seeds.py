@@ -37,14 +37,23 @@ def interquartile_mean(values: Sequence[float], seed: int = 0) -> tuple[float, f
 
 
 def train_seeds(
-    game: Game, config: dict[str, Any], folder: Path, count: int, command: str, say: Callable[[str], None], trust: bool
+    game: Game,
+    config: dict[str, Any],
+    folder: Path,
+    count: int,
+    command: str,
+    say: Callable[[str], None],
+    trust: bool,
+    track: Sequence[str] = (),
 ) -> Path:
     """Trains from the seeds `config["seed"]` and following, in `folder/seed-N`, and writes `folder/seeds.csv`.
 
     As many runs as there are cores go on at once; finished ones are kept, stopped ones resume.
     """
     numbers = [config["seed"] + k for k in range(count)]
-    jobs = [(game.name, {**config, "seed": number}, folder / f"seed-{number}", command, trust) for number in numbers]
+    jobs = [
+        (game.name, {**config, "seed": number}, folder / f"seed-{number}", command, trust, track) for number in numbers
+    ]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(count, len(os.sched_getaffinity(0))), mp_context=context) as workers:
         for number, line in zip(numbers, workers.map(_train_one, jobs), strict=True):
@@ -52,12 +61,12 @@ def train_seeds(
     return summarise_seeds(folder)
 
 
-def _train_one(job: tuple[str, dict[str, Any], Path, str, bool]) -> str:
+def _train_one(job: tuple[str, dict[str, Any], Path, str, bool, Sequence[str]]) -> str:
     from asobiba.core import game
     from asobiba.learn.training import train
 
-    name, config, folder, command, trust = job
-    results = train(game(name), config, folder, progress=False, command=command, trust=trust)
+    name, config, folder, command, trust, track = job
+    results = train(game(name), config, folder, progress=False, command=command, trust=trust, track=track)
     return ", ".join(
         f"{r.score:.3f} against {r.opponent}" if r.opponent != "-" else f"{r.mean_return:.3f}" for r in results
     )

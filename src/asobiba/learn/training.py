@@ -34,7 +34,7 @@ from asobiba.learn import own_files
 from asobiba.learn.agent import PolicyAgent, load_policy
 from asobiba.learn.algorithms import ALGORITHMS, found_class
 from asobiba.learn.card import write_card
-from asobiba.learn.config import ConfigError
+from asobiba.learn.config import ConfigError, company
 from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import evaluate
 from asobiba.learn.imitation import imitate, mixed_openings
@@ -45,6 +45,7 @@ from asobiba.learn.policy_file import save_policy
 from asobiba.learn.pool import Pool
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
 from asobiba.learn.shaping import ShapedVecEnv, potential_class
+from asobiba.learn.tracking import Tracking, require_trackers
 
 CHECKPOINT = "checkpoint.zip"
 POLICY = "policy.safetensors"
@@ -84,6 +85,7 @@ def train(
     say: Callable[[str], None] | None = None,
     trust: bool = False,
     watch: Callable[[int, Sequence[Evaluation]], None] | None = None,
+    track: Sequence[str] = (),
 ) -> list[Evaluation]:
     """Trains a policy and leaves everything about the run in `folder`.
 
@@ -102,6 +104,7 @@ def train(
         say: shows a line; the standard error stream if not given.
         trust: accept a checkpoint that this user has not written.
         watch: called with the steps and the figures of every evaluation during training; what it raises ends the run.
+        track: names of trackers (`asobiba.learn.tracking`) that get what TensorBoard gets.
 
     Returns:
         The final evaluation, an entry per opponent.
@@ -113,6 +116,7 @@ def train(
     """
     say = say or (lambda line: print(line, file=sys.stderr, flush=True))
     folder = Path(folder)
+    require_trackers(track)
     _require_free(folder, game, config, resume)
     torch.set_num_threads(config["threads"])
     ruleset = evaluated(game, config)
@@ -137,7 +141,9 @@ def train(
         if left > 0:
             report = Report(config["total_steps"], say if progress else None)
             stop = StopOnInterrupt(lambda model: save_checkpoint(model, checkpoint))
+            tracking = Tracking(track, {"game": game.id, **config}, folder)
             callbacks = [
+                tracking,
                 _Exploration(config),
                 _Snapshots(config, folder),
                 _Checkpoints(checkpoint, config),
@@ -151,6 +157,8 @@ def train(
             except Interrupted:
                 say(f"Checkpoint saved at {model.num_timesteps:,} of {config['total_steps']:,} steps: {checkpoint}")
                 raise
+            finally:
+                tracking.close()
             save_checkpoint(model, checkpoint)
     save_policy(model.policy, folder / POLICY)
     agent = PolicyAgent(model.policy, name=f"sb3:{folder / POLICY}")
@@ -265,14 +273,20 @@ class Snapshot(Agent):
 
 
 def _opponents(ruleset: Ruleset, config: dict[str, Any]) -> Any:
-    """One agent, or one for each environment, dealt in turn."""
+    """One agent, or one for each environment, dealt in turn; mixed company is a tuple of one for each seat."""
     if ruleset.num_players == 1:
         return "random"  # the seat is empty
-    agents = {text: _opponent(ruleset, config, text) for text in config["opponents"]}
+    dealt = [company(text) for text in config["opponents"]]
+    agents = {name: _opponent(ruleset, config, name) for names in dealt for name in names}
     if len(agents) == 1:
         return next(iter(agents.values()))
-    dealt = config["opponents"]
-    return [agents[dealt[i % len(dealt)]] for i in range(config["num_envs"])]
+
+    def at(i: int) -> Any:
+        names = dealt[i % len(dealt)]
+        seats = range(ruleset.num_players)
+        return agents[names[0]] if len(names) == 1 else tuple(agents[names[(k + i) % len(names)]] for k in seats)
+
+    return [at(i) for i in range(config["num_envs"])]
 
 
 def _opponent(ruleset: Ruleset, config: dict[str, Any], text: str) -> Agent:
@@ -485,7 +499,8 @@ def versions() -> dict[str, str]:
 def _require_agents(game: Game, config: dict[str, Any]) -> None:
     """Raises for an opponent, a teacher, or somebody to be evaluated against, that does not play this game."""
     teachers = [config["imitation"]["teacher"]] if config["imitation"]["decisions"] else []
-    for text in dict.fromkeys([*config["opponents"], *config["evaluation"]["against"], *teachers]):
+    opponents = [name for text in config["opponents"] for name in company(text)]
+    for text in dict.fromkeys([*opponents, *config["evaluation"]["against"], *teachers]):
         if text not in ("self", "pool"):
             make_agent(game, text).close()
 
