@@ -119,7 +119,7 @@ def symbols(ruleset: Ruleset) -> Sequence[str]:
         "stroke='#111' stroke-width='4'/>"
     )
     cars = [
-        f"<rect x='{-half:.1f}' y='{-width / 2:.1f}' width='{length:.1f}' height='{width:.1f}' rx='4' fill='{colour}' "
+        f"<rect class='car' x='{-half:.1f}' y='{-width / 2:.1f}' width='{length:.1f}' height='{width:.1f}' rx='4' fill='{colour}' "
         f"stroke='{edge}' stroke-width='1.5'/><polygon points='{half:.1f},0 {length / 6:.1f},{-width / 3:.1f} "
         f"{length / 6:.1f},{width / 3:.1f}' fill='#fff'/>"
         for colour in CARS
@@ -372,7 +372,10 @@ def _trail(s, p, d, k, bridges, out):
             slow = _smoothed(s, k, before, before if earlier < 0 else earlier, cell)
             # Where the car is now it was a lap ago, too, perhaps in another lane.
             older = lane if before != newest else -1
-            _stretch(p, d, k, bridges, before, cell, slow, fast, piece, share, older, room, cell == newest, out)
+            _stretch(
+                p=p, d=d, k=k, bridges=bridges, before=before, cell=cell, slow=slow, fast=fast, piece=piece, share=share,
+                older=older, room=room, first_cell=cell == newest, out=out,
+            )  # fmt: skip
         after, cell = cell, before
 
 
