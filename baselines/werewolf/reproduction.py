@@ -17,6 +17,7 @@ from asobiba.baselines.werewolf.published import GAMES, ORDER, WOLF_WINS
 from asobiba.baselines.werewolf.simulate import Tally, simulate
 from asobiba.core import KernelAgent, game, make_agent
 from asobiba.envs.werewolf.layout import POSSESSED, ROLES
+from asobiba.pages import TextTable, verdict_table
 
 Progress = Callable[[str, int], None]
 
@@ -250,6 +251,55 @@ For a seer who divines from day 1 on, and for mediums whom nobody heeds, there i
 first table above keep to the text."""
 
 
+def _verdict(results: Results) -> TextTable:
+    gaps = {name: percent(tally) - WOLF_WINS[name] for name, tally in results.theories.items()}
+    near = [name for name, gap in gaps.items() if abs(gap) <= 3]
+    far = max(gaps, key=lambda name: abs(gaps[name]))
+    closest = {name: percent(tally) - WOLF_WINS[name] for name, tally in results.nearest.items()}
+    worst = max(closest, key=lambda name: abs(closest[name]))
+    found, read = order_of(results.theories), order_of(results.nearest)
+    wins = {name: percent(results.theories["basic"]) - percent(tally) for name, tally in results.village.items()}
+    helping = [
+        f"`{name}`"
+        for name, gain in wins.items()
+        if gain > 0 and z_score(results.village[name], results.theories["basic"]) < -1.645
+    ]
+    return verdict_table(
+        [
+            (
+                f"Order of the plays by the wolves' wins: {' > '.join(ORDER)}",
+                " > ".join(found),
+                "comes out"
+                if found == ORDER
+                else "differs; the text leaves points open, and the table of open points says which of them "
+                "change the order",
+            ),
+            (
+                f"Their wins: {min(WOLF_WINS.values()):.1f} to {max(WOLF_WINS.values()):.1f} %",
+                f"{len(near)} of {len(gaps)} within 3 points; the farthest is {far}, {gaps[far]:+.1f}",
+                "the same open points: for each figure the page names those that move it towards the paper",
+            ),
+            (
+                f"The same with {_listed(NEAREST)} read the other way",
+                f"{' > '.join(read)}; the farthest is {worst}, {closest[worst]:+.1f}",
+                "what may have run in the paper; the text does not suggest these readings",
+            ),
+            (
+                "Future work: theories of the villagers' side",
+                f"of {len(wins)} tried, {', '.join(helping) or 'none'} help",
+                "the paper names none and has no figures",
+            ),
+        ]
+    )
+
+
+_WORDS = """## Words
+
+* *basic*: everybody plays as the paper's section 2 describes. *A* to *E*: the wolves' side plays by one of the
+  paper's theories (`THEORIES` in `baselines/werewolf/basic_play.py`); all others play as *basic*.
+* *open point*: a choice that the text does not settle, with the value taken and the effect of the other one."""
+
+
 def markdown(results: Results, command: str) -> str:
     """The whole report in Markdown."""
     games = next(iter(results.theories.values())).games
@@ -262,6 +312,8 @@ rules of 2016. Written by `{command}`.
 """
     parts = [
         head.rstrip(),
+        _verdict(results).markdown(),
+        _WORDS,
         _theory_table("Wins of the werewolves' side, in percent", results.theories),
         _distance_note(results),
         _sensitivity_table(results),
