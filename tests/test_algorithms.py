@@ -286,6 +286,7 @@ def test_a_pool_draws_as_its_weights_say():
     assert drawn(latest=1.0, anchors=9.0, exploiters=9.0).tolist() == [0, 0, 1]  # there are none
 
 
+@pytest.mark.slow  # ten seconds: two runs with four exploiters
 def test_anchors_and_exploiters_join_the_pool_and_a_killed_run_ends_with_the_same_bytes(tmp_path, monkeypatch):
     nim = game("toy_nim")
     pool = {
