@@ -122,7 +122,10 @@ def test_table_1_of_the_paper_is_the_weak_reference():
         ("rules:\n- {pattern: five, value: 1}\n- {pattern: four}", "line 3: this rule has no 'value'"),
         ("rules:\n- {pattern: five, value: much}", "line 2: value is a whole number"),
         ("rules:\n- {pattern: five, value: 1, aim: capture}", "line 2: the aim of 'five' is 'line'"),
-        ("rules:\n- {pattern: five, value: 1, purpose: fun}", "line 2: purpose is attack or defence"),
+        (
+            "rules:\n- {pattern: five, value: 1, purpose: fun}",
+            "line 2: purpose is attack (実現) or defence (阻止), not",
+        ),
         ("rules:\n- {pattern: five, value: 1, weight: 2}", "line 2: 'weight' is no key of a rule"),
         ("rules:\n- {pattern: five, value: 1, value: 2}", "line 2: 'value' is given twice"),
         ("combine: product\nrules:\n- {pattern: five, value: 1}", "line 1: combine is highest or sum"),
@@ -137,6 +140,9 @@ def test_patterns_have_japanese_names():
     rules = "\n".join(f"- {{pattern: {word}, value: {k}}}" for k, word in enumerate(JAPANESE))
     english = "\n".join(f"- {{pattern: {word}, value: {k}}}" for k, word in enumerate(JAPANESE.values()))
     assert read_strategy(f"rules:\n{rules}").rows == read_strategy(f"rules:\n{english}").rows
+    ours = read_strategy("rules: [{pattern: 四連, purpose: 実現, value: 1}, {pattern: 三連, purpose: 阻止, value: 2}]")
+    plain = "rules: [{pattern: four, value: 1}, {pattern: open three, purpose: defence, value: 2}]"
+    assert ours.rows == read_strategy(plain).rows
 
 
 def test_a_refused_submission_names_the_file_that_was_given(tmp_path):

@@ -120,6 +120,15 @@ def test_games_leave_pytorch_its_number_of_threads():
         env.close()
 
 
+def test_mixed_company_shares_a_table():
+    ruleset = game("werewolf").ruleset(players=5, seats=5)
+    config = {"opponents": ["sample", "basic & sample & basic"], "num_envs": 4}
+    one, table, _, other = training._opponents(ruleset, config)
+    assert one.name == "sample"
+    assert [agent.name for agent in table] == ["sample", "basic", "basic", "sample", "basic"]
+    assert [agent.name for agent in other] == ["basic", "sample", "basic", "basic", "sample"]
+
+
 def test_training_against_itself_takes_snapshots(tmp_path):
     config = small_config(total_steps=1024, opponents=["self", "random"])
     training.train(game("toy_nim"), config, tmp_path, progress=False)
@@ -232,6 +241,7 @@ def test_files_that_hold_no_policy(tmp_path):
         ("a: [", "is not YAML"),
         ("policy: tree", "expected mlp, board or"),
         ("opponents: []", "at least one agent"),
+        ("opponents: [self & random]", "'self & random' is no company"),
         ("num_envs: 0", "at least 1"),
         ("exploration: [0.1]", r"expected \[\] or \[from, to\]"),
         ("exploration: [0.1, 0.0]", "both above 0"),

@@ -45,10 +45,12 @@ JAPANESE = {
     "五": "five", "五連": "five", "四": "four", "棒四": "open four", "達四": "open four", "活四": "open four", "三": "open three",
     "活三": "open three", "眠三": "closed three", "二": "open two", "活二": "open two", "四三": "fork", "三三": "fork",
     "五崩し": "break five", "取り": "capture", "五組取り": "five captures", "取りの狙い": "capture threat", "弱い二子": "exposed pair",
-    "中央": "centre", "近く": "close",
+    "中央": "centre", "近く": "close", "四連": "four", "三連": "open three", "二連": "open two", "五連崩し": "break five",
+    "五取": "five captures", "取": "capture",
 }  # fmt: skip
-"""Japanese words that are read as patterns."""
+"""Japanese words that are read as patterns; the last six are the paper's."""
 PURPOSES = ("attack", "defence")
+_JAPANESE_PURPOSES = {"実現": "attack", "阻止": "defence"}
 _KEYS = ("pattern", "aim", "purpose", "value", "count", "pairs")
 
 
@@ -148,8 +150,9 @@ def _row(node: yaml.MappingNode, refuse: Any) -> tuple[int, int, int, int, int]:
     if "aim" in given and given["aim"].value != aim:
         raise refuse(_line_of(given["aim"]), f"the aim of {pattern!r} is {aim!r}, not {given['aim'].value!r}")
     purpose = given["purpose"].value if "purpose" in given else "attack"
+    purpose = _JAPANESE_PURPOSES.get(str(purpose), purpose)
     if purpose not in PURPOSES:
-        raise refuse(_line_of(given["purpose"]), f"purpose is attack or defence, not {purpose!r}")
+        raise refuse(_line_of(given["purpose"]), f"purpose is attack (実現) or defence (阻止), not {purpose!r}")
 
     def whole(key: str, default: int, low: int, high: int) -> int:
         if key not in given:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -152,6 +152,58 @@ def _tell_missing(peers: list, wanted: int, wait: float, fill: str | None) -> No
     typer.echo(f"{fill} takes their seats", err=True)
 
 
+def _kind_of_table(players: int, rules: str, language: str | None) -> tuple[Any, Any, Any]:
+    """The rules of a hosted game, its table, and what greets its clients. `language`: of tables in natural language."""
+    from functools import partial
+
+    from asobiba.baselines.werewolf import hosting, nlp_hosting
+    from asobiba.baselines.werewolf.language import Speech
+    from asobiba.core import game
+
+    if language is not None:
+        Speech((), language)
+        return (
+            nlp_hosting.village(players),
+            partial(nlp_hosting.SpokenTable, language=language),
+            nlp_hosting.receive_speakers,
+        )
+    ruleset = game("werewolf").ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
+    return ruleset, hosting.HostedGame, hosting.receive_peers
+
+
+def _wanted(clients: int | None, players: int, fill: str | None) -> int:
+    """Clients to wait for. Raises `typer.BadParameter` for a number that leaves seats empty, or does not fit."""
+    wanted = clients if clients is not None else (players if fill is None else 1)
+    if wanted > players:
+        raise typer.BadParameter(f"{wanted} clients do not fit into a village of {players}")
+    if wanted < players and fill is None:
+        raise typer.BadParameter(
+            f"{wanted} clients leave {players - wanted} of {players} seats empty: say --fill basic, or another of our "
+            f"agents, or --clients {players}"
+        )
+    return wanted
+
+
+def _clients_of(
+    server: Any, enter: Callable[[], Any], warm_up: Callable[[], Any], sets: list[tuple[int, int]], wait: float
+) -> Iterator[tuple[list[Any], int, int]]:
+    """The clients of each set of games, with its number of games and the number of its first.
+
+    While the first clients come, `warm_up` plays: what is compiled then costs no client his time.
+    """
+    reception = enter()
+    warm_up()
+    for k, (count, begin) in enumerate(sets):
+        if k > 0:
+            reception = enter()
+        peers = reception.wait(wait)
+        if k + 1 == len(sets):
+            server.close()
+        yield peers, count, begin
+        for peer in peers:
+            peer.close()
+
+
 @app.command()
 def serve(
     clients: Annotated[
@@ -174,26 +226,26 @@ def serve(
     ] = None,
     log: Annotated[Path | None, typer.Option(help="Folder for the platform's game logs.")] = None,
     store: Annotated[str | None, typer.Option(help="The league's store that receives the games.")] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="Host clients in natural language over WebSockets; our agents speak ja or en.", metavar="ja|en"
+        ),
+    ] = None,
 ) -> None:
-    """Host AIWolf clients over TCP. With --fill, our agents take the empty seats."""
+    """Host AIWolf clients over TCP, or with --language over WebSockets. With --fill, our agents take the empty seats."""
     import socket
+    from functools import partial
 
     from asobiba.arena.secret import Secret
     from asobiba.arena.store import Store, chosen_store
-    from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set, receive_peers
+    from asobiba.baselines.werewolf.hosting import Hosted, in_short, play_set
     from asobiba.core import AsobibaError, game, make_agent
 
-    wanted = clients if clients is not None else (players if fill is None else 1)
-    if wanted > players:
-        raise typer.BadParameter(f"{wanted} clients do not fit into a village of {players}")
-    if wanted < players and fill is None:
-        raise typer.BadParameter(
-            f"{wanted} clients leave {players - wanted} of {players} seats empty: say --fill basic, or another of our "
-            f"agents, or --clients {players}"
-        )
+    wanted = _wanted(clients, players, fill)
     try:
         declared = game("werewolf")
-        ruleset = declared.ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
+        ruleset, table, receive = _kind_of_table(players, rules, language)
         filler = fill or "basic"
         make_agent(declared, filler)
         results = Store(chosen_store(declared, store)) if store is not None else None
@@ -203,17 +255,6 @@ def serve(
     except (AsobibaError, OSError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None
-    with server:
-        typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
-        typer.echo(secret.announced)
-        reception = receive_peers(server, wanted, reply, typer.echo, token)
-        # While the clients come, a game of our own: what is compiled then costs no client his time.
-        play_set(
-            ruleset, [], lambda: make_agent(declared, filler), filler, 1, Secret.of_seed(0), lambda number, hosted: None
-        )
-        peers = reception.wait(wait)
-    if len(peers) < wanted:
-        _tell_missing(peers, wanted, wait, fill)
     if log is not None:
         log.mkdir(parents=True, exist_ok=True)
 
@@ -226,12 +267,24 @@ def serve(
         for seat, faults in hosted.faults.items():
             typer.echo(f"  {hosted.record.match.seats[seat]} (agent {seat + 1}): {in_short(faults)}")
 
-    play_set(ruleset, peers, lambda: make_agent(declared, filler), filler, games, secret, done)
+    def play(peers: list[Any], count: int, begin: int, of: Secret = secret, done: Any = done) -> None:
+        make = partial(make_agent, declared, filler)
+        play_set(ruleset, peers, make, filler, count, of, done, table, begin)
+
+    with server:
+        typer.echo(f"Listening on {host}:{server.getsockname()[1]}")
+        typer.echo(secret.announced)
+        # Clients stay for the whole set; in natural language they come anew for each game.
+        sets = [(games, 0)] if language is None else [(1, number) for number in range(games)]
+        enter = partial(receive, server, wanted, reply, typer.echo, token)
+        warm_up = partial(play, [], 1, 0, Secret.of_seed(0), lambda number, hosted: None)
+        for peers, count, begin in _clients_of(server, enter, warm_up, sets, wait):
+            if len(peers) < wanted:
+                _tell_missing(peers, wanted, wait, fill)
+            play(peers, count, begin)
     typer.echo(secret.told)
     if results is not None:
         results.publish_secrets(ruleset)
-    for peer in peers:
-        peer.close()
 
 
 @app.command()
@@ -243,16 +296,28 @@ def join(
     role: Annotated[str, typer.Option(help="The role to ask for, or none.")] = "none",
     games: Annotated[int | None, typer.Option("-n", "--games", min=1, help="Leave after so many games.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the agent.")] = 0,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="A server in natural language, ws://HOST:PORT/ws; a connection a game, one game if -n is left out."
+        ),
+    ] = None,
+    language: Annotated[str, typer.Option(help="What we speak there: ja or en.", metavar="ja|en")] = "ja",
+    token: Annotated[str, typer.Option(envvar="ASOBIBA_TOKEN", help="That such a server wants, if any.")] = "",
 ) -> None:
     """Play one of our agents on an AIWolf server."""
-    from asobiba.baselines.werewolf.joining import join as play
+    from asobiba.baselines.werewolf import joining, nlp
     from asobiba.core import AsobibaError, game, make_agent
 
+    def told(number: int) -> None:
+        typer.echo(f"game {number} is over")
+
     try:
-        played = play(
-            host, port, make_agent(game("werewolf"), agent), name, role, games, seed,
-            lambda number: typer.echo(f"game {number} is over"),
-        )  # fmt: skip
+        player = make_agent(game("werewolf"), agent)
+        if url is not None:
+            played = nlp.join(url, player, name, language, games or 1, seed, token, told)
+        else:
+            played = joining.join(host, port, player, name, role, games, seed, told)
     except AsobibaError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from None

@@ -6,6 +6,7 @@ hangs up is out and replaced from then on, and the reason stands on record. The 
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import secrets
 import socket
@@ -161,8 +162,7 @@ class HostedGame:
             if isinstance(player, Agent):
                 player.begin(self.ruleset, (seat,), (match.agent_seed(seat),))
             else:
-                setting = game_setting(self.ruleset, player.reply_seconds)
-                player.tell(packet("INITIALIZE", self._info(seat), setting))
+                player.tell(self._packet("INITIALIZE", seat, player))
 
     def _step(self, action: np.ndarray) -> None:
         self.table.play(action)
@@ -170,7 +170,7 @@ class HostedGame:
     def _end(self) -> None:
         self._talk, self._whispers = [], []
         for seat, peer in self._peers():
-            peer.tell(packet("FINISH", self._info(seat)))
+            peer.tell(self._packet("FINISH", seat, peer))
         self.log.status(self.table.state)
         self.log.result(self.table.state)
 
@@ -185,13 +185,12 @@ class HostedGame:
         self._sent = {seat: [0, 0] for seat in self._sent}
         self.log.status(self.table.state)
         for seat, peer in self._peers():
-            setting = None if self.contest else game_setting(self.ruleset, peer.reply_seconds)
-            peer.tell(packet("DAILY_INITIALIZE", self._info(seat), setting))
+            peer.tell(self._packet("DAILY_INITIALIZE", seat, peer))
 
     def _finish_day(self) -> None:
         self._finished_day = True
         for seat, peer in self._peers():
-            peer.tell(packet("DAILY_FINISH", None, None, *self._news(seat)))
+            peer.tell(self._packet("DAILY_FINISH", seat, peer))
 
     def _news(self, seat: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         # The talk since this seat was last told; whispers go to wolves only.
@@ -200,14 +199,20 @@ class HostedGame:
         wolf = int(self.table.state["role"][seat]) == WEREWOLF
         return self._talk[talk:], self._whispers[whispers:] if wolf else []
 
-    def _ask(self, seat: int, peer: Peer, request: str) -> str | None:
+    def _packet(self, request: str, seat: int, peer: Peer) -> str:
+        if request in ("INITIALIZE", "DAILY_INITIALIZE", "FINISH"):
+            told = request == "INITIALIZE" or (request == "DAILY_INITIALIZE" and not self.contest)
+            return packet(request, self._info(seat), game_setting(self.ruleset, peer.reply_seconds) if told else None)
         # A client that may not have heard of an execution or a ballot is told everything, others the talk since.
         state = self.table.state
         revote = request == "VOTE" and int(state["ballot"]) > 0
-        night = request != "TALK" and request != "VOTE" and int(state["executed"][int(state["day"])]) > 0
+        night = request in ("WHISPER", "DIVINE", "GUARD", "ATTACK") and int(state["executed"][int(state["day"])]) > 0
         if self.contest and (revote or night):
-            return peer.ask(packet(request, self._info(seat)))
-        return peer.ask(packet(request, None, None, *self._news(seat)))
+            return packet(request, self._info(seat))
+        return packet(request, None, None, *self._news(seat))
+
+    def _ask(self, seat: int, peer: Peer, request: str) -> str | None:
+        return peer.ask(self._packet(request, seat, peer))
 
     def _choose(self, seat: int) -> int:
         player, table = self.players[seat], self.table
@@ -227,10 +232,12 @@ class HostedGame:
         seats = self.ruleset.seats
         words = [tuple(int(x) for x in row) for row in view["draft"][seat][: int(view["words"][seat])]]
         act, target, value = (int(x) for x in decode(seats, action))
-        try:
-            self._said[seat] = sentence_text(self.ruleset, view, seat, [*words, (act, target + 1, value)])
-        except IndexError:
-            return  # operands are missing
+        with contextlib.suppress(IndexError):  # operands are missing
+            self._said[seat] = self._text(view, seat, [*words, (act, target + 1, value)])
+
+    def _text(self, view: np.void, seat: int, words: list[tuple[int, ...]]) -> str:
+        # A sentence of one of our own agents, as everybody hears it.
+        return sentence_text(self.ruleset, view, seat, words)
 
     def _ask_talk(self, seat: int, peer: Peer) -> int:
         state = self.table.state
@@ -239,21 +246,30 @@ class HostedGame:
             if self.contest:
                 self._said[seat] = "Skip"
             return _NOTHING if text is None or not self.contest else _SKIP
-        text = text[:LONGEST_UTTERANCE]
-        if self.contest and not is_sentence(text):
-            peer.fault(f"it said {text[:80]!r}, which is no sentence of the protocol", lost=False)
-            text = "Skip"
+        text = self._heard(seat, peer, text[:LONGEST_UTTERANCE])
         self._said[seat] = text
         if text in ("Over", "Skip"):
             return _OVER if text == "Over" else _SKIP
+        legal = self.table.legal(seat)
+        for first, *rest in self._understood(seat, text):
+            if first not in (_OVER, _SKIP) and legal[first]:
+                self._words[seat] = rest
+                return first
+        return self._stand_in(seat)
+
+    def _heard(self, seat: int, peer: Peer, text: str) -> str:
+        # What the others hear of a client's utterance.
+        if self.contest and not is_sentence(text):
+            peer.fault(f"it said {text[:80]!r}, which is no sentence of the protocol", lost=False)
+            return "Skip"
+        return text
+
+    def _understood(self, seat: int, text: str) -> list[list[int]]:
+        # What it says, as the words of a sentence; of several sentences the first that is legal counts.
         try:
-            first, *rest = parse_sentence(self.ruleset, state, seat, text)
+            return [parse_sentence(self.ruleset, self.table.state, seat, text)]
         except NotationError:
-            return self._stand_in(seat)
-        if first in (_OVER, _SKIP) or not self.table.legal(seat)[first]:
-            return self._stand_in(seat)
-        self._words[seat] = rest
-        return first
+            return []
 
     def _stand_in(self, seat: int) -> int:
         # An action that counts as an utterance, for one that the tables cannot hold.
@@ -271,7 +287,7 @@ class HostedGame:
         if reply is None:
             return _NOTHING
         try:
-            target = read_target(reply)
+            target = self._target(reply)
         except ClientError as error:
             peer.fault(f"{request}: {error}", error.lost)
             return _NOTHING
@@ -290,6 +306,9 @@ class HostedGame:
             peer.fault(f"{request}: it named agent {target}, who cannot be chosen", lost=False)
             return _NOTHING if vote else _SKIP
         return _SKIP
+
+    def _target(self, reply: str) -> int | None:
+        return read_target(reply)
 
     def _follow(self, before: _Moment) -> None:
         # Enters the effects of a step into the lists of utterances and the log.
@@ -356,6 +375,19 @@ _GREETING = 5.0
 """s that a client has to tell its name."""
 
 
+def printable_name(name: str) -> str:
+    """A client's name as it may stand in a log and in a league."""
+    return "".join(letter for letter in name[:40] if letter.isprintable() and letter not in ",:") or "?"
+
+
+def admit(peer: Peer, before: Sequence[Peer], tell: Callable[[str], Any]) -> None:
+    """Gives a client that was greeted a name of its own among those before it."""
+    taken, name, number = {other.name for other in before}, peer.name, 2
+    while peer.name in taken:
+        peer.name, number = f"{name}-{number}", number + 1
+    tell(f"{peer.address} is {peer.name!r}")
+
+
 def receive_peers(
     server: socket.socket, count: int, reply_seconds: float, tell: Callable[[str], Any] = print, token: str = ""
 ) -> Reception[Peer]:
@@ -380,17 +412,11 @@ def receive_peers(
         if token and not hmac.compare_digest(told.encode(), token.encode()):
             raise ClientError("it did not give its name as NAME:TOKEN with the token wanted")
         name = name if token else answer.strip()
-        peer.name = "".join(letter for letter in name[:40] if letter.isprintable() and letter not in ",:") or "?"
+        peer.name = printable_name(name)
         peer.reply_seconds = reply_seconds
         return peer
 
-    def admit(peer: Peer, before: Sequence[Peer]) -> None:
-        taken, name, number = {other.name for other in before}, peer.name, 2
-        while peer.name in taken:
-            peer.name, number = f"{name}-{number}", number + 1
-        tell(f"{peer.address} is {peer.name!r}")
-
-    return Reception(server, count, greet, tell, admit)
+    return Reception(server, count, greet, tell, lambda peer, before: admit(peer, before, tell))
 
 
 def play_set(
@@ -401,17 +427,19 @@ def play_set(
     games: int,
     secret: Secret,
     done: Callable[[int, Hosted], Any],
+    table: Callable[..., HostedGame] = HostedGame,
+    begin: int = 0,
 ) -> None:
     """Plays `games` games of the same players; seats are drawn anew for each, and empty ones filled with our agents.
 
     All that is drawn follows from the secret, but for the numbers of the deals: a secret may serve for many sets.
     """
     first = secrets.randbelow(2**48) if secret.seed is None else 0
-    generator = np.random.default_rng(secret.number("seats", first))
-    for number in range(games):
+    generator = np.random.default_rng(secret.number("seats", first + begin))
+    for number in range(begin, begin + games):
         seats = generator.permutation(ruleset.num_players)[: len(peers)]
         players: list[Peer | Agent] = [make_filler() for _ in range(ruleset.num_players)]
         names = [filler] * ruleset.num_players
         for seat, peer in zip(seats, peers, strict=True):
             players[int(seat)], names[int(seat)] = peer, f"aiwolf:{peer.name}"
-        done(number, HostedGame(ruleset, players, names, first + number, secret).play())
+        done(number, table(ruleset, players, names, first + number, secret).play())

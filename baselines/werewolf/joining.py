@@ -131,15 +131,18 @@ class RemoteGame:
                 self._heard[index] = int(line["idx"]) + 1
                 speaker = self._seat_of(line["agent"])
                 state["phase"] = phase
-                try:
-                    words = parse_sentence(self.ruleset, state, speaker, str(line.get("text", line.get("content", ""))))
-                except NotationError:
-                    continue
                 rows, table = ("talk_rows", "talk") if phase == TALK else ("whisper_rows", "whispers")
-                if int(state[rows]) + len(words) > len(state[table]):
-                    continue  # more than any game holds
                 turn = min(int(line.get("turn", line["idx"])), 100)
-                _hear(self._states, self.ruleset.params, speaker, np.array(words, np.int64), turn)
+                for words in self._understood(speaker, str(line.get("text", line.get("content", "")))):
+                    if int(state[rows]) + len(words) <= len(state[table]):  # else more than any game holds
+                        _hear(self._states, self.ruleset.params, speaker, np.array(words, np.int64), turn)
+
+    def _understood(self, speaker: int, text: str) -> list[list[int]]:
+        # The sentences of an utterance, each as the actions that say it.
+        try:
+            return [parse_sentence(self.ruleset, self._states[0], speaker, text)]
+        except NotationError:
+            return []
 
     def answer(self, request: str) -> str:
         """The agent's reply to a request."""
@@ -156,12 +159,15 @@ class RemoteGame:
             return "Over" if request in ("TALK", "WHISPER") else target_reply(None)
         act, target, value = (int(x) for x in decode(self.ruleset.seats, action))
         if request in ("TALK", "WHISPER"):
-            return sentence_text(self.ruleset, state, seat, [(act, target + 1, value)])
+            return self._said(act, target, value)
         if action < 2:
             return target_reply(None)
         if request in ("DIVINE", "GUARD"):
             state["divine" if request == "DIVINE" else "guard"][self._day] = target + 1
         return target_reply(target + 1)
+
+    def _said(self, act: int, target: int, value: int) -> str:
+        return sentence_text(self.ruleset, self._states[0], self.seat, [(act, target + 1, value)])
 
 
 def rehearse(agent: Agent) -> None:

@@ -75,6 +75,11 @@ def load_config(
     return _check_search(config) if algorithm == "gumbel_az" else _check_learner(game, config)
 
 
+def company(text: str) -> list[str]:
+    """The agents of an entry of `opponents`, who share a table: `basic & sample`."""
+    return [name.strip() for name in str(text).split("&")]
+
+
 def _named(algorithm: Any) -> str:
     if algorithm not in _FILES:
         close = difflib.get_close_matches(str(algorithm), _FILES, n=1)
@@ -125,6 +130,9 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
     _check_algorithm(game, config)
     if not config["opponents"]:
         raise ConfigError("opponents is empty; expected at least one agent, for example [random]")
+    for text in config["opponents"]:
+        if len(names := company(text)) > 1 and {"self", "pool", ""} & set(names):
+            raise ConfigError(f"opponents: {text!r} is no company; expected agents, and neither `self` nor `pool`")
     return config
 
 

@@ -37,7 +37,7 @@ from asobiba.learn import own_files
 from asobiba.learn.agent import PolicyAgent, load_policy
 from asobiba.learn.algorithms import ALGORITHMS, found_class
 from asobiba.learn.card import write_card
-from asobiba.learn.config import ConfigError
+from asobiba.learn.config import ConfigError, company
 from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import evaluate
 from asobiba.learn.imitation import imitate, mixed_openings
@@ -283,14 +283,20 @@ class Snapshot(Agent):
 
 
 def _opponents(ruleset: Ruleset, config: dict[str, Any]) -> Any:
-    """One agent, or one for each environment, dealt in turn."""
+    """One agent, or one for each environment, dealt in turn; mixed company is a tuple of one for each seat."""
     if ruleset.num_players == 1:
         return "random"  # the seat is empty
-    agents = {text: _opponent(ruleset, config, text) for text in config["opponents"]}
+    dealt = [company(text) for text in config["opponents"]]
+    agents = {name: _opponent(ruleset, config, name) for names in dealt for name in names}
     if len(agents) == 1:
         return next(iter(agents.values()))
-    dealt = config["opponents"]
-    return [agents[dealt[i % len(dealt)]] for i in range(config["num_envs"])]
+
+    def at(i: int) -> Any:
+        names = dealt[i % len(dealt)]
+        seats = range(ruleset.num_players)
+        return agents[names[0]] if len(names) == 1 else tuple(agents[names[(k + i) % len(names)]] for k in seats)
+
+    return [at(i) for i in range(config["num_envs"])]
 
 
 def _opponent(ruleset: Ruleset, config: dict[str, Any], text: str) -> Agent:
@@ -561,9 +567,9 @@ def versions() -> dict[str, str]:
 def _require_agents(game: Game, config: dict[str, Any]) -> None:
     """Raises for an opponent, a teacher, or somebody to be evaluated against, that does not play this game."""
     teachers = [config["imitation"]["teacher"]] if config["imitation"]["decisions"] else []
-    for text in dict.fromkeys(
-        [*config["opponents"], *config["evaluation"]["against"], *teachers, *config["pool"]["agents"]]
-    ):
+    opponents = [name for text in config["opponents"] for name in company(text)]
+    named = [*opponents, *config["evaluation"]["against"], *teachers, *config["pool"]["agents"]]
+    for text in dict.fromkeys(named):
         if text not in ("self", "pool"):
             make_agent(game, text).close()
 

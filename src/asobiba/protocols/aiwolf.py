@@ -14,7 +14,7 @@ import select
 import socket
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from asobiba.core.errors import AsobibaError
 
@@ -234,16 +234,29 @@ def is_sentence(text: str, depth: int = 0) -> bool:
     return within and all(is_sentence(part, depth + 1) for part in parts)
 
 
+class Messages(Protocol):
+    """A connection to a client, as `LineSocket` and `asobiba.protocols.websocket.MessageSocket` are."""
+
+    def close(self) -> None: ...
+
+    def send(self, line: str, seconds: float = ..., /) -> None: ...
+
+    def receive(self, seconds: float | None, /) -> str: ...
+
+    def drop_pending(self) -> int: ...
+
+
 class Peer:
     """A client as the server sees it: its connection, its name, and what went wrong with it.
 
     Args:
+        connection: a socket for lines, or any other `Messages`.
         reply_seconds: how long a reply may take. A client that takes longer, hangs up or floods the line is dropped, as
             on the platform. A senseless reply is replaced, and the client stays.
     """
 
-    def __init__(self, connection: socket.socket, address: str, reply_seconds: float):
-        self.lines = LineSocket(connection)
+    def __init__(self, connection: socket.socket | Messages, address: str, reply_seconds: float):
+        self.lines = LineSocket(connection) if isinstance(connection, socket.socket) else connection
         self.address, self.reply_seconds = address, reply_seconds
         self.name = address
         self.lost = False

@@ -1,0 +1,206 @@
+"""Hosts clients of the contests in natural language: the table of `hosting`, with their packets, names and free speech.
+
+The rules are those of the contest engine 0.6. Clients say what they like; others hear it verbatim, and our agents understand
+the sentences of it that `language` knows.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from asobiba.baselines.werewolf.hosting import _GREETING, HostedGame, admit, printable_name
+from asobiba.baselines.werewolf.language import Speech, Word
+from asobiba.baselines.werewolf.packets import game_info
+from asobiba.core import Ruleset, game
+from asobiba.envs.werewolf.layout import (
+    AGREE,
+    COMINGOUT,
+    DISAGREE,
+    DIVINED,
+    GUARDED,
+    IDENTIFIED,
+    ROLES,
+    SKIP,
+    TALK,
+    VILLAGES,
+    VOTING,
+    WEREWOLF,
+)
+from asobiba.envs.werewolf.notation import agent_text, encode
+from asobiba.protocols.aiwolf import ClientError, Peer
+from asobiba.protocols.reception import Reception
+from asobiba.protocols.websocket import accept_websocket
+
+_FIRST = {act: k for k, act in enumerate((DIVINED, IDENTIFIED, GUARDED, COMINGOUT, VOTING))}
+"""What counts of an utterance of several sentences, the most telling first."""
+_WITH_INFO_ALONE = ("VOTE", "DIVINE", "GUARD", "FINISH")
+
+
+class SpokenTable(HostedGame):
+    """One game between clients in natural language and our agents.
+
+    Args:
+        language: that our agents speak, "ja" or "en"; the other arguments are those of `HostedGame`.
+    """
+
+    def __init__(self, *arguments: Any, language: str):
+        super().__init__(*arguments)
+        self.speech = Speech([agent_text(seat) for seat in range(self.ruleset.num_players)], language)
+
+    @cached_property
+    def _setting(self) -> dict[str, Any]:
+        p, players = self.ruleset.params[0], self.ruleset.num_players
+        limits = [
+            {"max_count": {"per_agent": int(p[most]), "per_day": int(p[turns])}, "max_length": {}, "max_skip": int(p["max_skip"])}
+            for most, turns in (("max_talk", "max_turns"), ("max_whisper", "max_whisper_rounds"))
+        ]  # fmt: skip
+        ballots = {"max_count": 1 + int(p["revotes"]), "allow_self_vote": False}
+        return {
+            "agent_count": players,
+            "role_num_map": dict(zip(ROLES, VILLAGES[players], strict=True)),
+            "vote_visibility": True,
+            "talk": limits[0],
+            "whisper": limits[1],
+            "vote": ballots,
+            "attack_vote": {**ballots, "allow_no_target": False},
+        }
+
+    def _packet(self, request: str, seat: int, peer: Peer) -> str:
+        found: dict[str, Any] = {"request": request, "info": self._spoken_info(request, seat)}
+        if request in ("INITIALIZE", "DAILY_INITIALIZE"):
+            milliseconds = round(1000 * peer.reply_seconds)
+            found["setting"] = {**self._setting, "timeout": {"action": milliseconds, "response": milliseconds}}
+        elif request not in _WITH_INFO_ALONE:
+            talk, whispers = self._news(seat, request)
+            if request in ("TALK", "DAILY_FINISH"):
+                found["talk_history"] = talk
+            wolf = int(self.table.state["role"][seat]) == WEREWOLF
+            if request in ("WHISPER", "ATTACK") or (request == "DAILY_FINISH" and wolf):
+                found["whisper_history"] = whispers
+        return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+    def _news(self, seat: int, request: str = "") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        # Talk and whispers since this seat was last told; neither counts as told where it is not sent.
+        before = list(self._sent[seat])
+        lists = [[self._line(line) for line in lines] for lines in super()._news(seat)]
+        if request in ("WHISPER", "ATTACK"):
+            self._sent[seat][0] = before[0]
+        elif request == "TALK":
+            self._sent[seat][1] = before[1]
+        return lists[0], lists[1]
+
+    def _line(self, line: dict[str, Any]) -> dict[str, Any]:
+        text = line["text"]
+        return {
+            **line,
+            "agent": self.speech.names[line["agent"] - 1],
+            "text": text,
+            "skip": text == "Skip",
+            "over": text == "Over",
+        }
+
+    def _spoken_info(self, request: str, seat: int) -> dict[str, Any]:
+        view = self.table.view(seat)
+        told, names = game_info(self.ruleset, view, seat), ("", *self.speech.names)
+
+        def judge(key: str) -> dict[str, Any] | None:
+            found = told[key]
+            return found and {
+                "day": found["day"] - 1,
+                "agent": names[found["agent"] if key == "divineResult" else found["target"]],
+                "target": names[found["target"]],
+                "result": found["result"],
+            }
+
+        def votes(key: str) -> list[dict[str, Any]]:
+            return [{**vote, "agent": names[vote["agent"]], "target": names[vote["target"]]} for vote in told[key]]
+
+        dead = told["lastDeadAgentList"]
+        maybe = {
+            "medium_result": judge("mediumResult"),
+            "divine_result": judge("divineResult"),
+            "executed_agent": names[told["executedAgent"]] if told["executedAgent"] > 0 else None,
+            "attacked_agent": names[dead[0]] if dead else None,
+            "vote_list": votes("voteList"),
+            "attack_vote_list": votes("attackVoteList"),
+        }
+        info = {
+            "game_id": str(self.match.seed),
+            "day": told["day"],
+            "agent": names[told["agent"]],
+            **{key: value for key, value in maybe.items() if value},
+            "status_map": {names[int(key)]: status for key, status in told["statusMap"].items()},
+            "role_map": {names[int(key)]: role for key, role in told["roleMap"].items()},
+        }
+        if request in ("TALK", "WHISPER"):
+            prefix = "" if request == "TALK" else "whisper_"
+            left, skips = int(view[f"{prefix}remaining"][seat]), int(view[f"{prefix}skips"][seat])
+            info["remain_count"] = max(left - 1, 0)
+            info["remain_skip"] = max(int(self.ruleset.params["max_skip"][0]) - skips, 0)
+        return info
+
+    def _pass_over(self, moment: Any, until: int) -> None:
+        # The server in natural language says nothing for who has no utterances left.
+        return
+
+    def _text(self, view: np.void, seat: int, words: list[tuple[int, ...]]) -> str:
+        return self.speech.say([Word(act, target - 1, value) for act, target, value in words]) if words else ""
+
+    def _heard(self, seat: int, peer: Peer, text: str) -> str:
+        text = " ".join(text.split())
+        return "Skip" if text == "ForceSkip" or not text else text
+
+    def _understood(self, seat: int, text: str) -> list[list[int]]:
+        state = self.table.state
+        said = state["said" if int(state["phase"]) == TALK else "whispered"]
+        sentences = [
+            sentence
+            for sentence in self.speech.hear(seat, text)
+            if sentence[0].act != SKIP
+            and not any(word.act in (AGREE, DISAGREE) and not said[word.target] for word in sentence)
+        ]
+        sentences.sort(key=lambda sentence: _FIRST.get(sentence[0].act, len(_FIRST)))
+        return [[int(encode(self.ruleset.seats, *word)) for word in sentence] for sentence in sentences]
+
+    def _target(self, reply: str) -> int | None:
+        if not reply.strip():
+            return None
+        seat = self.speech.target(reply)
+        if seat is None:
+            raise ClientError(f"expected the name of an agent, such as Agent[01], not {reply[:80]!r}", lost=False)
+        return seat + 1
+
+
+def receive_speakers(
+    server: socket.socket, count: int, reply_seconds: float, tell: Callable[[str], Any] = print, token: str = ""
+) -> Reception[Peer]:
+    """Greets clients over WebSockets in the background until `count` have told their names.
+
+    Args:
+        server: a listening socket.
+        count: number of clients wanted.
+        reply_seconds: how long a reply may take in the game.
+        tell: called for every client that came or was sent away.
+        token: if not empty, clients must send it as `Authorization: Bearer TOKEN` or as `?token=TOKEN`.
+    """
+
+    def greet(connection: socket.socket, address: str) -> Peer:
+        peer = Peer(accept_websocket(connection, _GREETING, token), address, _GREETING)
+        name = peer.ask('{"request":"NAME"}')
+        if name is None:
+            raise ClientError(f"it told no name ({'; '.join(peer.faults)})")
+        peer.name, peer.reply_seconds = printable_name(name.strip()), reply_seconds
+        return peer
+
+    return Reception(server, count, greet, tell, lambda peer, before: admit(peer, before, tell))
+
+
+def village(players: int) -> Ruleset:
+    """The rules of a table in natural language: 0.6, one after the other, four utterances a day as in the contests."""
+    return game("werewolf").ruleset(players=players, rules="0.6", talk="turn", operators=True, max_talk=4)
