@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from asobiba.baselines.curling import halving, imitation, masks, opening, plans, reproduction, self_play, tree
+from asobiba.baselines.curling import (
+    ends,
+    halving,
+    imitation,
+    masks,
+    opening,
+    plans,
+    reproduction,
+    self_play,
+    tree,
+    tuning,
+)
 from asobiba.baselines.curling.candidates import ALL_KINDS, KINDS, MOST, PRINCIPAL
 from asobiba.baselines.curling.jiritsu import Jiritsu
 from asobiba.baselines.curling.matches import opening_points, over_single_ends, play_game, play_match
-from asobiba.baselines.curling.player import Clock, end_values, free_stop, to_action
+from asobiba.baselines.curling.player import Clock, FewSimulations, end_values, free_stop, to_action
 from asobiba.baselines.curling.playout import playout_shot
 from asobiba.core import AsobibaError, GameParameterError, compiled, game, make_agent
 from asobiba.core.random import seed_record
@@ -18,7 +31,7 @@ from asobiba.core.states import new_state
 from asobiba.envs.curling.simulate import Shot, simulate
 from asobiba.envs.curling.win_table import LEAD, win_table
 
-pytestmark = pytest.mark.filterwarnings("ignore::asobiba.baselines.curling.halving.FewSimulations")
+pytestmark = pytest.mark.filterwarnings("ignore::asobiba.baselines.curling.player.FewSimulations")
 RULES = game("curling").ruleset()
 
 
@@ -116,7 +129,7 @@ def test_halving_finds_the_best_of_many_and_tries_the_first_where_simulations_ar
     assert worth[best] > 0.95
     assert 4000 <= clock.done <= 5000
     sums[:], visits[:] = 0, 0
-    with pytest.warns(halving.FewSimulations, match="first 15 candidates"):
+    with pytest.warns(FewSimulations, match="first 15 candidates"):
         best = halving.halve(100, Clock(60), position({}, 0), think, means, "a")
     assert (visits > 0).sum() == 15 == visits.nonzero()[0].max() + 1
     # All equal: the first of the table.
@@ -260,7 +273,7 @@ def test_jiritsu_looks_at_the_replies_to_every_shot():
 
 def test_the_same_seed_plays_the_same_game():
     ruleset = game("curling").ruleset(ends=1)
-    ends = [
+    played = [
         play_game(
             ruleset,
             [make_agent(ruleset.game, "gccs:simulations=20"), make_agent(ruleset.game, "ayumu:simulations=20")],
@@ -268,7 +281,7 @@ def test_the_same_seed_plays_the_same_game():
         )
         for _ in range(2)
     ]
-    assert ends[0].tobytes() == ends[1].tobytes()
+    assert played[0].tobytes() == played[1].tobytes()
 
 
 def test_a_match_counts_both_seats():
@@ -280,35 +293,95 @@ def test_a_match_counts_both_seats():
 
 
 def test_the_papers_matches_are_played_again_and_written_down(tmp_path):
-    """The quick mode: one match of every kind of player that needs no trained network."""
-    players = {"gccs", "ayumu", "through", "end_plan:shots=8", "kr_uct"}
-    numbers = tuple(k for k, match in enumerate(reproduction.MATCHES) if {match.one, match.two} <= players)
+    """The quick mode: one match of every kind of player that needs no trained network, and one by the clock."""
+    quick = [("gccs", "ayumu"), ("gccs", "through"), ("end_plan:shots=8", "ayumu"), ("kr_uct", "ayumu")]
+    numbers = tuple(k for k, match in enumerate(reproduction.MATCHES) if (match.one, match.two) in quick)
     assert len(numbers) == 4
-    yielded = list(reproduction.play_all(10, 2, 1, numbers))
+    yielded = list(reproduction.play_all("simulations=10", 2, 1, numbers))
     assert len(yielded) == 8  # a row after every game
-    played = reproduction.merged(yielded)
-    assert [row.match for row in played] == [reproduction.MATCHES[k] for k in numbers]
-    assert all(row.result.games == 2 == len(row.result.margins) for row in played)
-    text = reproduction.markdown(played, 1, "page.md")
-    assert text.count("\n| ") == 5
-    assert "0.550 of 500" in text
+    record = reproduction.Record(1, reproduction.merged(yielded))
+    assert [row.match for row in record.played] == [reproduction.MATCHES[k] for k in numbers]
+    assert all(row.result.games == 2 == len(row.result.margins) for row in record.played)
+    gccs, ayumu = record.played[0].usage
+    assert (gccs.shots, ayumu.shots) == (2 * 5, 2 * 8)  # the book's three stones are not searched
+    assert ayumu.playouts <= 10 * ayumu.shots
+    record.candidates = {"ayumu": [float(k) for k in range(16)]}
+    text = reproduction.markdown(record, "page.md")
+    assert text.count("\n| gccs") + text.count("\n| end_plan") + text.count("\n| kr_uct") == 4
+    assert "0.514 of 500" in text
     assert "8 games of 1 ends" in text
     assert "--simulations 10`" in text
     assert f"4 of {len(reproduction.MATCHES)} matches" in text
-    reproduction.save(played, tmp_path / "page.json", 1)
+    assert "| ayumu | 0 | 1 |" in text
+    reproduction.save(record, tmp_path / "page.json")
     again = reproduction.load(tmp_path / "page.json", 1)
-    assert [(row.match, row.cells()) for row in again] == [(row.match, row.cells()) for row in played]
-    assert list(reproduction.play_all(10, 2, 1, numbers, again)) == []
-    assert reproduction.load(tmp_path / "page.json", 2) == []
+    assert again == record
+    assert list(reproduction.play_all("simulations=10", 2, 1, numbers, again.played)) == []
+    assert reproduction.load(tmp_path / "page.json", 2).played == []
     # A run that was stopped after a match's first game goes on with its second one, and comes to the same.
     first = next(row for row in yielded if row.result.games == 1)
-    (rest,) = reproduction.play_all(10, 2, 1, numbers[:1], [first])
-    assert rest.cells() == played[0].cells()
+    (rest,) = reproduction.play_all("simulations=10", 2, 1, numbers[:1], [first])
+    assert rest.cells() == record.played[0].cells()
     # Another budget is another row.
-    other = next(reproduction.play_all(5, 1, 1, numbers[:1], played))
-    assert len(reproduction.merged([*played, other])) == 5
-    assert reproduction.with_budget("end_plan:shots=8", 10) == "end_plan:shots=8,simulations=10"
-    assert reproduction.with_budget("dis", 10) == "dis"
+    other = next(reproduction.play_all("simulations=5", 1, 1, numbers[:1], record.played))
+    assert len(reproduction.merged([*record.played, other])) == 5
+    assert reproduction.with_budget("end_plan:shots=8", "seconds=0.1") == "end_plan:shots=8,seconds=0.1"
+    assert reproduction.with_budget("dis", "seconds=0.1") == "dis"
+    assert reproduction.with_budget("gccs:clock=true", "seconds=0.1") == "gccs:clock=true"
+
+
+def test_a_match_by_the_clock_tells_what_a_shot_costs(monkeypatch):
+    """Table 4 of the opening book's paper: time and playouts of a searched shot."""
+    monkeypatch.setattr(reproduction, "MATCHES", (replace(reproduction.MATCHES[0], rules={"thinking_time": 9}),))
+    (row,) = reproduction.play_all("", 1, 1)
+    assert (row.match.one, row.budget) == ("gccs:clock=true", "")
+    assert all(usage.playouts > 0 and usage.seconds < 9.0 for usage in row.usage)
+    text = reproduction.markdown(reproduction.Record(1, [row]), "page.md")
+    assert "| gccs | 6,451.9 | 1,900,000 |" in text
+
+
+def test_candidates_are_counted_by_shot_and_plans_leave_fewer():
+    """The first system's plans know no versions, so that they leave more than the second's."""
+    counts = reproduction.candidate_counts(1)
+    every, first, second = (np.array(counts[text]) for text in reproduction.CANDIDATES)
+    assert all(len(row) == 16 and (row > 0).all() for row in (every, first, second))
+    assert first.sum() < every.sum()
+    view = position({0: (0.0, -3.0)}, 2, end=7, total=(4, 2))
+    one, two = (plans.kinds_for(RULES, view, system) for system in (1, 2))
+    assert one & two == two
+    assert one != two
+
+
+def test_ends_are_counted_beside_the_published_figures(tmp_path):
+    rows = ends.merged(ends.play_all(["rule_based:trials=2", "tee_draw"], 10, 3))
+    assert len(rows) == 4
+    assert all(len(row.points) == 3 for row in rows)
+    ends.save(rows, tmp_path / "page.json")
+    kept = ends.load(tmp_path / "page.json")
+    assert kept == rows
+    assert list(ends.play_all(["rule_based:trials=2", "tee_draw"], 10, 3, kept)) == []
+    cells = ends.Ends("a", "last", (1, -1, -2, 0)).cells()
+    assert [cell.split()[0] for cell in cells[1:5]] == ["25.0%"] * 4
+    assert cells[5:] == ["0.75", "0.25", "4"]
+    text = ends.markdown(rows, "page.md")
+    assert "| published: Ayumu's prior | 24.8% | 3.9% | 39.1% | 32.2% |" in text
+    assert text.count("tee_draw") == 2
+
+
+def test_the_searchers_go_by_a_table_of_their_own_ends():
+    """The file's last round gives the table; a round counts its ends in the situations that it set up."""
+    assert self_play.situation(1, -2) == 0
+    assert self_play.situation(1, 0) == 1
+    assert self_play.situation(5, 3) == 5
+    prior = self_play.table_of(np.zeros((6, 17)))
+    assert np.abs(prior[1:] - win_table(10, extra_first=prior[0, LEAD])[1:]).max() < 1e-12
+    table = self_play.own_table()
+    assert (np.diff(table, axis=1) > -1e-9).all()
+    assert 0.1 < table[0, LEAD] < 0.5
+    (found,) = tuning.win_table_rounds("rule_based:trials=2", 1, 12, 0, lambda: None)
+    counts = np.array(found["counts"])
+    assert counts.sum(axis=1).tolist() == [2.0] * 6
+    assert 0.0 < found["moved"] < 1.0
 
 
 def test_openings_are_compared_over_single_ends(tmp_path):
@@ -325,10 +398,11 @@ def test_openings_are_compared_over_single_ends(tmp_path):
     assert same[0] == [-p for p in same[1]]
     assert any(same[0])
     rows = [reproduction.Opening(*row.name, (1, -2, 0)) for row in reproduction.OPENINGS]
-    reproduction.save([], tmp_path / "page.json", 10, [reproduction.OPENINGS[0], *rows])
-    assert reproduction.load_openings(tmp_path / "page.json") == rows
+    reproduction.save(reproduction.Record(10, [], [reproduction.OPENINGS[0], *rows]), tmp_path / "page.json")
+    record = reproduction.load(tmp_path / "page.json", 10)
+    assert record.openings == rows
     assert list(reproduction.play_openings(3, rows)) == []
-    assert reproduction.markdown([], 10, "page.md", rows).count("-0.33 ± 1.73") == 8
+    assert reproduction.markdown(record, "page.md").count("-0.33 ± 1.73") == 8
 
 
 def test_the_networks_tell_a_stone_on_the_tee_from_none():
@@ -342,6 +416,17 @@ def test_the_networks_tell_a_stone_on_the_tee_from_none():
     stones = imitation.sorted_features(view)[:64].reshape(2, 8, 4)
     assert stones[0, 0, :2].tolist() == [-0.4, -3.0]  # who throws the sixth stone threw row 1
     assert stones[1, :2, :2].tolist() == [[0.1, 0.0], [1.0, 0.5]]
+
+
+def test_a_target_has_the_counter_clockwise_spin_where_either_does_the_same():
+    draw = Shot.draw(RULES, 0.4, -0.5, -1)
+    hit = Shot.hit(RULES, 0.3, 0.0, -1, 6.0)
+    views = np.array([position({}, 4), position({1: (0.3, 0.0)}, 4), position({}, 4)], RULES.dtype)
+    targets = np.array([[draw.vx, draw.vy, -1.0], [hit.vx, hit.vy, -1.0], [0.5, 29.0, 1.0]])
+    settled = imitation.with_one_spin(RULES, views, targets)
+    assert settled[:, 2].tolist() == [1.0, -1.0, 1.0]  # the hit's other spin drives the stone elsewhere
+    assert (settled[1:] == targets[1:]).all()
+    assert simulate(RULES, views[0], Shot(*settled[0, :2], 1)).stones[4] == pytest.approx((0.4, -0.5), abs=1e-3)
 
 
 def test_imitation_learns_what_it_is_shown():
@@ -359,7 +444,11 @@ def test_imitation_learns_what_it_is_shown():
     assert np.abs(np.abs(found[:, 0]) - 1).mean() < 0.3
     assert (np.sign(found[:, 0]) == found[:, 2]).mean() > 0.9
     assert errors["forward, m/s"] < 0.3
-    weights, errors = imitation.train(inputs["mean"], targets, "mean", 60, 0)
+    curve = []
+    weights, errors = imitation.train(inputs["mean"], targets, "mean", 60, 0, curve=curve)
+    assert [point["steps"] for point in curve] == list(range(3, 61, 3))
+    assert curve[-1]["forward, m/s"] == errors["forward, m/s"] < curve[0]["forward, m/s"]
+    assert imitation.passes(10_000, 16_000) == 1_100_000
     assert np.abs(imitation.deliveries(weights, "mean", inputs["mean"][:50])[:, 0]).mean() < 0.5
     assert errors["learned shots"] == 704
     with pytest.raises(AsobibaError, match="train curling-dis"):

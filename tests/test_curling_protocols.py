@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,7 +18,7 @@ from typer.testing import CliRunner
 
 from asobiba.arena.secret import Secret
 from asobiba.baselines.curling import commands, cs2, dc3
-from asobiba.baselines.curling.hosting import AgentSeat, Messages, ProtocolError, receive
+from asobiba.baselines.curling.hosting import AgentSeat, HostedGame, Messages, ProtocolError, receive
 from asobiba.baselines.curling.player import CurlingPlayer
 from asobiba.core import game
 from asobiba.envs.curling import dcl
@@ -114,6 +118,99 @@ def test_a_game_of_digital_curling_3_between_two_clients_on_their_ports():
     assert len(timed.told) == len(record.log.shots) // 2
     assert timed.told[0] == SECONDS
     assert winners == 2 * [None if record.winner is None else f"team{record.winner}"]
+
+
+class SlowAtFirst(Draws):
+    """`Draws` whose first shot takes longer than a whole game may."""
+
+    def __init__(self):
+        self.shots = 0
+
+    def choose(self, view):
+        self.shots += 1
+        if self.shots == 1:
+            time.sleep(3.0)
+        return super().choose(view)
+
+
+@pytest.mark.parametrize("server", ["dc3", "cs2"])
+def test_what_is_compiled_in_the_first_shot_is_not_taken_from_the_clock(server):
+    """On both sides: a client before it is ready, and an agent of our own before the clocks start."""
+    doors, agents = dc3.listen((0, 0)), (SlowAtFirst(), SlowAtFirst())
+    ruleset = FCV1 if server == "dc3" else game("curling").ruleset(ends=1)
+    with ThreadPoolExecutor(1) as pool:
+        if server == "dc3":
+            heard = pool.submit(dc3.play, doors[0].getsockname(), agents[0])
+            seat = dc3.Dc3Seat(doors[0].accept()[0], 0, ruleset, 2.5)
+            record = dc3.host(ruleset, [seat, AgentSeat(agents[1])], 1, 2.5, extra_seconds=2.5, trajectories=False)
+        else:
+            heard = pool.submit(cs2.play, doors[0].getsockname(), agents[0], ruleset)
+            record = cs2.host(ruleset, [cs2.Cs2Seat(doors[0].accept()[0]), AgentSeat(agents[1])], 1, 2.5)
+        heard.result()
+    for door in doors:
+        door.close()
+    assert record.reason == "score", record.note
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["play-dc3 curling ayumu:clock=true", "play-cs2 curling gccs:clock=true"])
+def test_a_client_with_an_empty_cache_keeps_its_clock(command, tmp_path):
+    """A new process that has to compile everything, against a clock on which there is no time for that."""
+    environment = {**os.environ, "ASOBIBA_CACHE_DIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    doors = dc3.listen((0, 0))
+    port = doors[0].getsockname()[1]
+    ends = [] if "dc3" in command else ["--ends", "1"]
+    client = subprocess.Popen(
+        [sys.executable, "-m", "asobiba.cli", *command.split(), "--port", str(port), *ends], env=environment
+    )
+    try:
+        doors[0].settimeout(580)
+        connection = doors[0].accept()[0]
+        if "dc3" in command:
+            record = dc3.host(FCV1, [dc3.Dc3Seat(connection, 0, FCV1, 12.0), AgentSeat(Draws())], 1, 12.0)
+        else:
+            record = cs2.host(game("curling").ruleset(ends=1), [cs2.Cs2Seat(connection), AgentSeat(Draws())], 1, 12.0)
+        assert client.wait(60) == 0
+    finally:
+        client.kill()
+        for door in doors:
+            door.close()
+    assert record.reason == "score", record.note
+
+
+def test_a_game_of_twelve_ends_is_played_on_a_board_of_ten():
+    """Digital Curling 3 allows it: what came before the last ten ends is counted into the first."""
+    setting = {"max_end": 12, "sheet_width": 4.75, "five_rock_rule": True, "thinking_time": {"team0": 219.0}}
+    player = {"type": "normal_dist", "max_speed": 4.0, "stddev_speed": 0.0076, "stddev_angle": 0.0018}
+    ruleset = dc3.ruleset_of(setting, {"type": "fcv1"}, {"team0": [player] * 4}, "team0")
+    earlier = dc3.earlier_ends(setting)
+    assert (int(ruleset.params["ends"][0]), earlier) == (10, 2)
+    state = {
+        "end": 11, "shot": 3, "hammer": "team1", "stones": {"team0": [None] * 8, "team1": [None] * 8},
+        "scores": {"team0": [1, 0, 2, 0, 1, 0, 0, 0, 0, 0, 3, None], "team1": [0, 1] + [0] * 9 + [None]},
+        "extra_end_score": {"team0": None, "team1": None},
+    }  # fmt: skip
+    view = dc3.view_of_state(ruleset, state, "team1", earlier)
+    assert (int(view["end"]), view["total"].tolist()) == (9, [7, 1])
+    assert view["scores"].tolist() == [[3, 0, 1, 0, 0, 0, 0, 0, 3, 0], [1] + [0] * 9]
+    state["end"] = 1
+    assert int(dc3.view_of_state(ruleset, state, "team1", earlier)["end"]) == 0
+
+
+def test_velocities_beyond_the_limit_are_played_as_the_official_servers_do():
+    """fcv1 cuts the speed, cs2 does not deliver the stone; both are remarked."""
+    for ruleset, shot in ((FCV1, Shot(0.1, 7.0, 1)), (CS2, Shot(0.1, 60.0, 1))):
+        hosted = HostedGame(ruleset, 1)
+        hosted.play(shot)
+        (remark,) = hosted.record.remarks
+        assert f"{shot.vy:.2f}" in remark
+        run = hosted.record.log.shots[0].run
+        assert hosted.record.log.shots[0].asked == shot
+        assert np.hypot(run.vx, run.vy) < float(ruleset.params["speed_limit"][0]) + 0.1
+        assert not hosted.state["in_play"].any()
+        hosted.play(Shot.draw(ruleset, 0.0, 0.0, 1))
+        assert len(hosted.record.remarks) == 1
+        assert hosted.state["in_play"].sum() == 1
 
 
 def test_a_game_of_digital_curling_3_between_a_client_and_our_agent():

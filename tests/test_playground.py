@@ -172,6 +172,29 @@ def game_by_controls(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
     return played_back(ruleset, visitor.link())
 
 
+def game_in_real_time(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
+    """Drives to the end with one command; its last state."""
+    page, pen = visitor.page, Pen(ruleset)
+    visitor.wait()
+    fields = page.locator("#controls").locator("select, input")
+    if ruleset.discrete:
+        fields.nth(0).select_option(label="drive +0.50")
+        values = [ruleset.draw.page_controls(ruleset)["fields"][0]["choices"].index("drive +0.50")]
+    else:
+        fields.nth(0).fill("0.5")
+        values = [0.5, 0]
+    page.click("#controls button")
+    page.wait_for_selector("body[data-state='over']", timeout=120_000)
+    actions = np.array(actions_of(ruleset, visitor.link()))
+    own = actions if ruleset.num_players == 1 else actions[:, int(visitor.link()["seat"])]
+    chosen = np.asarray(pen.answer(new_state(ruleset, seed), values), ruleset.action_dtype)
+    assert (own == (chosen[0] if ruleset.discrete else chosen)).all()
+    state = new_state(ruleset, seed)
+    for action in actions:
+        state = step(ruleset, state, int(action) if ruleset.discrete else action)
+    return state
+
+
 def game_by_clicks(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
     """Plays a game to its end, move by move with the mouse, the keyboard or text in turn; its last state."""
     rng, page, pen = random.Random(seed), visitor.page, Pen(ruleset)
@@ -298,6 +321,8 @@ def test_every_game_is_played_to_its_end(name, browser, tmp_path):
         visitor.open(game=one.name, seat=0, agent="random", seed=11)
         assert visitor.bytes < LIMIT
         play = game_by_clicks if one.ruleset().discrete else game_by_controls
+        if hasattr(one.ruleset().draw, "steps_per_second"):
+            play = game_in_real_time
         state = play(visitor, one.ruleset(), 11)
         assert is_over(state)
         assert Pen(one.ruleset()).tell(state, ENDING, 0) in visitor.said()

@@ -24,9 +24,11 @@ def gccs(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> 
     return Gccs(Clock(simulations, seconds, clock))
 
 
-def end_plan(shots: int = 8, simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> EndPlan:
-    """Candidates are narrowed in the first `shots` shots of an end."""
-    return EndPlan(Clock(simulations, seconds, clock), shots)
+def end_plan(
+    shots: int = 8, system: int = 2, simulations: int = 1000, seconds: float = 0.0, clock: bool = False
+) -> EndPlan:
+    """Candidates are narrowed in the first `shots` shots of an end, by the plans of the paper's `system` 1 or 2."""
+    return EndPlan(Clock(simulations, seconds, clock), shots, system)
 
 
 def through(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> Through:

@@ -15,12 +15,16 @@ app = typer.Typer(help="Digital curling: published matches, tables, the opening 
 
 @app.command()
 def reproduce(
-    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 400,
+    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 5000,
+    seconds: Annotated[float, typer.Option(min=0, help="A shot instead, for players that search.")] = 0.0,
     games: Annotated[int, typer.Option(min=0, help="At most, a match; 0: 10 to 100.")] = 0,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
     openings: Annotated[int, typer.Option(min=0, help="Single ends for each opening, instead of matches.")] = 0,
+    candidates: Annotated[
+        int, typer.Option(min=0, help="Ends in which candidates are counted, instead of matches.")
+    ] = 0,
     output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
 ) -> None:
     """The papers' matches, theirs beside ours, with intervals.
@@ -31,45 +35,38 @@ def reproduce(
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.curling.reproduction import (
-        COLUMNS,
-        load,
-        load_openings,
-        markdown,
-        merged,
-        play_all,
-        play_openings,
-        save,
-    )
+    from asobiba.baselines.curling import reproduction as page
 
     if quick:
-        simulations, games, ends = 50, 2, 2
-    numbers = tuple(int(word) for word in only.split())
-    record = output.with_suffix(".json") if output is not None else Path()
-    played = load(record, ends) if output is not None else []
-    tried = load_openings(record) if output is not None else []
+        simulations, seconds, games, ends = 50, 0.0, 2, 2
+    file = output.with_suffix(".json") if output is not None else None
+    record = page.load(file, ends) if file is not None else page.Record(ends)
 
     def keep() -> None:
-        if output is not None:
+        if file is not None and output is not None:
             output.parent.mkdir(parents=True, exist_ok=True)
-            save(played, record, ends, tried)
-            output.write_text(markdown(played, ends, str(output), tried), encoding="utf-8")
+            page.save(record, file)
+            output.write_text(page.markdown(record, str(output)), encoding="utf-8")
 
+    if candidates:
+        record.candidates = page.candidate_counts(candidates)
+    budget = f"seconds={seconds:g}" if seconds else f"simulations={simulations}"
+    numbers = tuple(int(word) for word in only.split())
     with progress_bar() as bar:
         task = bar.add_task("games", total=None)
-        for opening in play_openings(openings, tried):
-            tried.append(opening)
+        for opening in page.play_openings(openings, record.openings):
+            record.openings.append(opening)
             keep()
             bar.update(task, advance=1, description=f"opening of {opening.opener}, then {opening.rest}")
-        for row in play_all(simulations, games, ends, numbers, played) if not openings else ():
-            played = merged([*played, row])
+        for row in page.play_all(budget, games, ends, numbers, record.played) if not (openings or candidates) else ():
+            record.played = page.merged([*record.played, row])
             keep()  # after every game: a run that is stopped leaves what it has played
             bar.update(task, advance=1, description=f"{row.match.one} : {row.match.two}")
     keep()
     table = Table(title="Digital curling: published and ours")
-    for column in COLUMNS:
+    for column in page.COLUMNS:
         table.add_column(column, overflow="fold")
-    for row in played:
+    for row in record.played:
         table.add_row(*row.cells())
     Console().print(table)
 
@@ -111,25 +108,59 @@ def masks() -> None:
         typer.echo(f"wrote {path_of(simulator)}")
 
 
-@app.command()
-def ends(
-    count: Annotated[int, typer.Option(min=1, help="Ends to play.")] = 600,
-    player: Annotated[str, typer.Option(help="Who plays them against itself.")] = "jiritsu_depth1:grid=2",
+@app.command("win-table")
+def make_win_table(
+    player: Annotated[str, typer.Option(help="Who plays against itself.")] = "ayumu:simulations=1000",
+    rounds: Annotated[int, typer.Option(min=1, help="Most rounds.")] = 8,
+    count: Annotated[int, typer.Option("--ends", min=6, help="Ends a round.")] = 600,
+    agree: Annotated[float, typer.Option(min=0, help="Stop when the table moves less than this.")] = 0.03,
     seed: int = 0,
 ) -> None:
-    """Counts the scores of ends in self-play, for the win table of Jiritsu-kun."""
+    """Makes the searchers' win table from their own play, round by round until it agrees with itself."""
     import json
 
-    from asobiba.baselines.curling.self_play import scores_path
-    from asobiba.baselines.curling.tuning import end_scores
+    from asobiba.baselines.curling.self_play import SITUATIONS, table_path
+    from asobiba.baselines.curling.tuning import win_table_rounds
 
+    done: list[dict] = []
     with progress_bar() as bar:
-        task = bar.add_task("ends", total=count)
-        counts = end_scores(player, count, seed, lambda: bar.advance(task))
-    record = {"player": player, "ends": count, "seed": seed, "scores": list(range(-8, 9)), "counts": counts}
-    scores_path().parent.mkdir(exist_ok=True)
-    scores_path().write_text(json.dumps(record) + "\n", encoding="utf-8")
-    typer.echo(f"{counts}\nwrote {scores_path()}")
+        task = bar.add_task("ends", total=count * rounds)
+        for found in win_table_rounds(player, rounds, count, seed, lambda: bar.advance(task)):
+            done.append(found)
+            rows = ",\n".join("    " + json.dumps(row) for row in done)
+            head = {"player": player, "seed": seed, "situations": SITUATIONS, "scores": list(range(-8, 9))}
+            text = json.dumps(head)[:-1] + f', "rounds": [\n{rows}\n]}}\n'
+            table_path().write_text(text, encoding="utf-8")
+            typer.echo(f"round {len(done)}: the table moved by {found['moved']} at most")
+            if len(done) > 1 and float(found["moved"]) < agree:
+                break
+    typer.echo(f"wrote {table_path()}")
+
+
+@app.command()
+def ends(
+    players: Annotated[str, typer.Option(help="Who play against themselves, separated by blanks.")] = "",
+    simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 5000,
+    count: Annotated[int, typer.Option("--ends", min=1, help="In each of the two situations.")] = 100,
+    output: Annotated[Path | None, typer.Option(help="The page, as Markdown.")] = None,
+) -> None:
+    """How ends go: points with the hammer and without, steals, blanks, ends of two and more, beside the published figures.
+
+    Beside the page lies a record of its ends (.json): a run that was stopped goes on, and other budgets become further rows.
+    """
+    from asobiba.baselines.curling import ends as page
+
+    record = output.with_suffix(".json") if output is not None else None
+    rows = page.load(record) if record is not None else []
+    with progress_bar() as bar:
+        task = bar.add_task("ends", total=None)
+        for row in page.play_all(players.split() or page.PLAYERS, simulations, count, rows):
+            rows = page.merged([*rows, row])
+            if record is not None and output is not None:
+                page.save(rows, record)
+                output.write_text(page.markdown(rows, str(output)), encoding="utf-8")
+            bar.update(task, advance=1, description=row.player)
+    typer.echo(page.markdown(rows, str(output)))
 
 
 @app.command()
@@ -163,45 +194,51 @@ def fit(
 
 @app.command("train-dis")
 def train_dis(
-    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "jiritsu_depth1",
+    teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "gccs:simulations=1000",
     against: Annotated[
         str, typer.Option(help="Whom it plays, separated by blanks.")
-    ] = "jiritsu_depth1 gccs:simulations=25 rule_based tee_draw",
+    ] = "gccs:simulations=1000 ayumu:simulations=1000 jiritsu_depth1 rule_based tee_draw kr_uct:simulations=1000",
     shots: Annotated[
         int, typer.Option(min=200, help="To throw. The last 1,920 judge; the published network learns from 14,080.")
-    ] = 48_000,
+    ] = 16_000,
     steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 10_000,
+    through: Annotated[int, typer.Option(min=0, help="Passes over all shots for the published network, instead.")] = 0,
+    kinds: Annotated[str, typer.Option(help="Networks to train.")] = "mean mixture",
     data: Annotated[Path | None, typer.Option(help="Keep the shots here, and use them if they are there.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of the networks; the package's own if not given.")] = None,
     ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
     seed: int = 0,
 ) -> None:
-    """Makes shots, trains the published network and the mixture version, and saves both."""
+    """Makes shots, trains the published network and the mixture version, and saves both with their curves."""
     import numpy as np
 
-    from asobiba.baselines.curling.imitation import FEATURES, path_of, save, train
+    from asobiba.baselines.curling.imitation import FEATURES, passes, path_of, save, train, with_one_spin
     from asobiba.baselines.curling.matches import shots_of
     from asobiba.core import game
 
+    ruleset = game("curling").ruleset(ends=ends)
     if data is not None and data.exists():
         with np.load(data) as found:
-            kept = dict(found)
+            views, targets = found["views"], found["targets"]
     else:
         with progress_bar() as bar:
             task = bar.add_task("shots", total=shots)
             views, targets = shots_of(
-                game("curling").ruleset(ends=ends), teacher, against.split(), shots, seed,
-                lambda n: bar.update(task, completed=n),
-            )  # fmt: skip
-        kept = {kind: np.array([features(view) for view in views]) for kind, features in FEATURES.items()}
-        kept["targets"] = targets
+                ruleset, teacher, against.split(), shots, seed, lambda n: bar.update(task, completed=n)
+            )
         if data is not None:
             data.parent.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(data, **kept)
-    for kind in FEATURES:
-        weights, errors = train(kept[kind], kept["targets"], kind, steps, seed)
+            np.savez_compressed(data, views=views, targets=targets)
+    settled = with_one_spin(ruleset, views, targets)
+    for kind in kinds.split():
+        inputs = np.array([FEATURES[kind](view) for view in views])
+        number = passes(through, len(views)) if through and kind == "mean" else steps
+        curve: list[dict] = []
+        weights, errors = train(inputs, settled, kind, number, seed, curve=curve)
         path = path_of(kind) if output is None else output / path_of(kind).name
-        save(weights, path, {"teacher": teacher, "against": against, "steps": steps, **errors})
+        told = {"teacher": teacher, "against": against, "shots": len(views), "steps": number, "passes": through}
+        told["spins settled"] = int((settled != targets).any(axis=1).sum())
+        save(weights, path, {**told, **errors, "curve": curve})
         typer.echo(f"{kind}: {errors}; wrote {path}")
 
 
@@ -371,7 +408,7 @@ def _report(record, log: Path | None) -> None:
 
     names = record.log.first, record.log.second
     winner = "a draw" if record.winner is None else f"{names[record.winner]} won"
-    typer.echo(f"{winner} ({record.reason}) {record.log.total} {record.note}")
+    typer.echo("\n".join([*record.remarks, f"{winner} ({record.reason}) {record.log.total} {record.note}"]))
     if log is not None:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(write(record.log), encoding="utf-8")

@@ -28,6 +28,7 @@ from asobiba.baselines.curling.hosting import (
     plain_name,
     shot_of_action,
     tell_time,
+    warm_up,
 )
 from asobiba.core import Agent, GameParameterError, Ruleset
 from asobiba.envs.curling.dcl import DclError, from_server, shot_from_server, shot_to_server, to_server
@@ -118,6 +119,8 @@ def host(ruleset: Ruleset, seats: list[Seat], seed: int = 0, seconds: float | No
         raise GameParameterError(f"the text protocol plays curling with simulator 'cs2', not {ruleset!r}")
     limit = float(ruleset.params["thinking_time"][0]) if seconds is None else seconds
     game = HostedGame(ruleset, seed, limit, names=(seats[0].name, seats[1].name))
+    for number, seat in enumerate(seats):
+        seat.prepare(game, number)
     try:
         _tell(seats, f"NEWGAME {seats[0].name} {seats[1].name}")
         while not game.over:
@@ -172,6 +175,7 @@ def play(
     Raises:
         ProtocolError: for what the protocol does not allow.
     """
+    warm_up(agent, ruleset, 0, seed)  # before the server waits for us
     messages = Messages(socket.create_connection(address, timeout=10.0), b"\0")
     view = ruleset.zeros()[0]
     view["conceded"] = -1

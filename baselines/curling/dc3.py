@@ -32,9 +32,11 @@ from asobiba.baselines.curling.hosting import (
     plain_name,
     shot_of_action,
     tell_time,
+    warm_up,
 )
 from asobiba.core import Agent, GameParameterError, Ruleset
 from asobiba.core.registry import game as find_game
+from asobiba.envs.curling import rules
 from asobiba.envs.curling.layout import is_cs2
 from asobiba.envs.curling.simulate import Shot, simulate
 
@@ -264,6 +266,8 @@ def host(
     limit = float(ruleset.params["thinking_time"][0]) if seconds is None else seconds
     game = HostedGame(ruleset, seed, limit, extra_seconds, names=(seats[0].name, seats[1].name))
     before: np.void | None = None
+    for number, seat in enumerate(seats):
+        seat.prepare(game, number)
     try:
         _tell(seats, {"cmd": "new_game", "name": {"team0": seats[0].name, "team1": seats[1].name}})
         while not game.over:
@@ -300,7 +304,7 @@ def ruleset_of(setting: dict[str, Any], simulator: dict[str, Any], players: dict
         if player.get("type") == "normal_dist":
             noise = (float(player["stddev_speed"]), float(player["stddev_angle"]))
         return find_game("curling").ruleset(
-            simulator="fcv1", ends=int(setting["max_end"]), noise=noise,
+            simulator="fcv1", ends=int(setting["max_end"]) - earlier_ends(setting), noise=noise,
             guarded_shots=5 if setting["five_rock_rule"] else 4,
             thinking_time=float(setting["thinking_time"][team]),
         )  # fmt: skip
@@ -308,8 +312,26 @@ def ruleset_of(setting: dict[str, Any], simulator: dict[str, Any], players: dict
         raise ProtocolError(f"is_ready cannot be read: {error!r}") from None
 
 
-def view_of_state(ruleset: Ruleset, state: dict[str, Any], next_team: str) -> np.void:
+def earlier_ends(setting: dict[str, Any]) -> int:
+    """Ends that a game has beyond the ten of our boards: `max_end` may be as high as 255.
+
+    They are taken for the board's first end: a player does not tell twelve ends left from ten.
+    """
+    return max(int(setting["max_end"]) - rules.ENDS, 0)
+
+
+def _share_of_time(ruleset: Ruleset, state: dict[str, Any], earlier: int) -> float:
+    """The share of the time left that belongs to the ends that the player sees."""
+    seen = int(ruleset.params["ends"][0])
+    left = seen + earlier - int(state["end"])
+    return seen / left if left > seen else 1.0
+
+
+def view_of_state(ruleset: Ruleset, state: dict[str, Any], next_team: str, earlier: int = 0) -> np.void:
     """The view record of an update's state.
+
+    Args:
+        earlier: ends that are counted into the board's first one (`earlier_ends`).
 
     Raises:
         ProtocolError: for a state of another form.
@@ -318,7 +340,7 @@ def view_of_state(ruleset: Ruleset, state: dict[str, Any], next_team: str) -> np
     view["conceded"] = -1
     release = float(ruleset.params["release"][0])
     try:
-        view["end"], view["shot"] = int(state["end"]), int(state["shot"])
+        view["end"], view["shot"] = max(int(state["end"]) - earlier, 0), int(state["shot"])
         view["to_move"] = TEAMS.index(next_team)
         view["hammer"] = TEAMS.index(state["hammer"]) if state["hammer"] else 1
         first = 1 - int(view["hammer"])
@@ -329,8 +351,8 @@ def view_of_state(ruleset: Ruleset, state: dict[str, Any], next_team: str) -> np
                     place = stone["position"]
                     view["stones"][k] = float(place["x"]), float(place["y"]) - release
                     view["in_play"][k] = 1
-            for end, points in enumerate(state["scores"][team][: view["scores"].shape[1]]):
-                view["scores"][side, end] = points or 0
+            for end, points in enumerate(state["scores"][team][: view["scores"].shape[1] + earlier]):
+                view["scores"][side, max(end - earlier, 0)] += points or 0
             view["extra"][side] = (state["extra_end_score"] or {}).get(team) or 0
             view["total"][side] = view["scores"][side].sum() + view["extra"][side]
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
@@ -359,6 +381,7 @@ def play(address: tuple[str, int], agent: Agent, name: str = "asobiba", seed: in
     Raises:
         ProtocolError: for what the protocol does not allow, or rules that we do not play.
     """
+    warm_up(agent, find_game("curling").ruleset(simulator="fcv1"), 0, seed)  # before the server waits for us
     messages = Messages(socket.create_connection(address, timeout=10.0), b"\n")
     try:
         version = read_message(messages, _GREETING, "dc").get("version", {})
@@ -370,7 +393,8 @@ def play(address: tuple[str, int], agent: Agent, name: str = "asobiba", seed: in
         if team not in TEAMS or not isinstance(game, dict):
             raise ProtocolError(f"is_ready has team {team!r}")
         ruleset = ruleset_of(game.get("setting", {}), game.get("simulator", {}), game.get("players", {}), team)
-        agent.reset(ruleset, TEAMS.index(team), seed)
+        earlier = earlier_ends(game["setting"])
+        warm_up(agent, ruleset, TEAMS.index(team), seed)  # ready is who has loaded everything for these rules
         messages.send(json.dumps({"cmd": "ready_ok", "player_order": [0, 1, 2, 3]}))
         winner: str | None = None
         while True:
@@ -386,8 +410,9 @@ def play(address: tuple[str, int], agent: Agent, name: str = "asobiba", seed: in
                 winner = state["game_result"].get("winner")
             if message.get("next_team") != team:
                 continue
-            tell_time(agent, _time_left(state, team))
-            shot = shot_of_action(ruleset, agent.act(view_of_state(ruleset, state, team), np.zeros(0, np.int8)))
+            view = view_of_state(ruleset, state, team, earlier)
+            tell_time(agent, _time_left(state, team) * _share_of_time(ruleset, state, earlier))
+            shot = shot_of_action(ruleset, agent.act(view, np.zeros(0, np.int8)))
             move: dict[str, Any] = {"type": "concede"}
             if shot is not None:
                 move = {"type": "shot", "velocity": {"x": shot.vx, "y": shot.vy}, "rotation": ROTATIONS[shot.spin]}

@@ -11,19 +11,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from asobiba.baselines.curling.player import Clock
+from asobiba.baselines.curling.player import Clock, FewSimulations
 
 LEAST = 4
 """Simulations that a candidate needs before it can be compared."""
 MANY = 30
 """Candidates that have to be left out before a player warns."""
-
-
-class FewSimulations(UserWarning):
-    """A search has so few simulations that it cannot try all its candidates."""
 
 
 def tried_of(count: int, simulations: int, name: str) -> int:
@@ -57,13 +54,13 @@ def halve(
     """
     clock.start(view)
     if clock.rate == 0.0 and clock.timed:  # how fast this machine is: one line of each
-        clock.portion(lambda n: think(np.arange(count), n), count)
+        clock.portion(partial(think, np.arange(count)), count)
     total = clock.left_simulations()
     alive = np.arange(tried_of(count, total, name))
     rounds = max(math.ceil(math.log2(len(alive))), 1)
     for number in range(rounds):
         lines = max(clock.left_simulations() // (rounds - number), len(alive))
-        clock.portion(lambda n, alive=alive: think(alive, n), lines // len(alive) * len(alive))
+        clock.portion(partial(think, alive), lines // len(alive) * len(alive))
         order = np.argsort(-means()[alive], kind="stable")  # ties: the table's order
         alive = np.sort(alive[order][: (len(alive) + 1) // 2])
         if clock.out_of_time():

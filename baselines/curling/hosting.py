@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import select
 import socket
 import time
@@ -13,15 +14,19 @@ from typing import Any
 import numpy as np
 
 from asobiba.arena.match import agent_seed
+from asobiba.baselines.curling.player import CurlingPlayer
 from asobiba.core import Agent, AsobibaError, GameParameterError, Ruleset
 from asobiba.core.states import is_over, new_state, view_of
 from asobiba.envs.curling import rules
 from asobiba.envs.curling.dcl import DclGame, DclShot, to_server
+from asobiba.envs.curling.layout import is_cs2
 from asobiba.envs.curling.simulate import Shot, deliver
 from asobiba.protocols.reception import Reception
 
 MESSAGE_LIMIT = 1 << 16
 """Bytes of the longest message that is read."""
+_NOT_DELIVERED = 1.0
+"""m/s, with which a stone goes 4 cm."""
 _PATIENCE = 0.5
 """s that a closing connection waits for the other end."""
 
@@ -124,7 +129,7 @@ class HostedRecord:
     Args:
         log: the shots and scores, ready for `asobiba.envs.curling.dcl.write`.
         winner: seat of the winner, `None` for a draw. reason: score, concede, time_limit or protocol_error.
-        note: the offence.
+        note: the offence. remarks: deliveries that were played otherwise than asked.
         final: the last state.
     """
 
@@ -132,6 +137,7 @@ class HostedRecord:
     winner: int | None = None
     reason: str = "score"
     note: str = ""
+    remarks: list[str] = field(default_factory=list)
     final: np.void | None = None
 
 
@@ -142,6 +148,9 @@ class Seat:
     """
 
     name = "player"
+
+    def prepare(self, game: HostedGame, seat: int) -> None:
+        """Called before the clocks start."""
 
     def ask(self, game: HostedGame, seat: int) -> Shot | None:
         raise NotImplementedError
@@ -178,11 +187,32 @@ class HostedGame:
         """Seconds that a player has left, or `None`."""
         return None if self.seconds == 0 else self.remaining[seat]
 
+    def within_limits(self, shot: Shot) -> Shot:
+        """The shot that is played for a delivery beyond the simulator's limit of speed; a remark tells of it.
+
+        As the official servers do it: fcv1 cuts the speed to its limit, cs2 sets the velocity to zero, so that the stone stays
+        at the release and is taken off.
+        """
+        p = self.ruleset.params[0]
+        limit, where = float(p["speed_limit"]), f"end {int(self.state['end'])}, shot {int(self.state['shot'])}"
+        name = self.names[int(self.state["to_move"])]
+        if is_cs2(self.ruleset):
+            if abs(shot.vy) <= limit:
+                return shot
+            self.record.remarks.append(
+                f"{where}: {name} asked for {shot.vy:.2f} m/s forward, more than {limit:g}: not delivered"
+            )
+            return Shot(0.0, _NOT_DELIVERED, shot.spin)
+        speed = math.hypot(shot.vx, shot.vy)
+        if speed > limit:
+            self.record.remarks.append(f"{where}: {name} asked for {speed:.2f} m/s, cut to {limit:g}")
+        return shot
+
     def play(self, shot: Shot) -> None:
         """Plays the mover's shot and keeps it."""
         before, seat = self.state, int(self.state["to_move"])
         end, number = int(before["end"]), int(before["shot"])
-        self.state = deliver(self.ruleset, before, shot)
+        self.state = deliver(self.ruleset, before, self.within_limits(shot))
         vx, vy, spin = (float(value) for value in self.state["run"])
         position = to_server(before["stones"], before["in_play"])
         self.record.log.shots.append(DclShot(end, number, position, seat, shot, Shot(vx, vy, 1 if spin > 0 else -1)))
@@ -263,15 +293,36 @@ class AgentSeat(Seat):
 
     def __init__(self, agent: Agent, name: str = "asobiba"):
         self.agent, self.name = agent, name
-        self._begun = False
+
+    def prepare(self, game: HostedGame, seat: int) -> None:
+        warm_up(self.agent, game.ruleset, seat, agent_seed(game.seed, seat))
 
     def ask(self, game: HostedGame, seat: int) -> Shot | None:
-        if not self._begun:
-            self.agent.reset(game.ruleset, seat, agent_seed(game.seed, seat))
-            self._begun = True
         tell_time(self.agent, game.remaining[seat] if game.seconds else 0.0)
         view = view_of(game.ruleset, game.state, seat)
         return shot_of_action(game.ruleset, self.agent.act(view, np.zeros(0, np.int8)))
+
+
+def warm_up(agent: Agent, ruleset: Ruleset, seat: int, seed: int) -> None:
+    """Begins a game with all that the agent compiles or loads in its first shots behind it.
+
+    An empty cache costs ayumu most of a minute, which must not be taken from its clock: an extra end of Digital Curling 3 has
+    21.9 s.
+    """
+    views = []
+    for shot in (0, 9, 15):
+        view = ruleset.zeros()[0]
+        view["conceded"], view["to_move"], view["shot"], view["hammer"] = -1, seat, shot, (seat + shot + 1) % 2
+        for k in range(shot):
+            view["stones"][k], view["in_play"][k] = (0.4 * (k % 5) - 0.8, 0.9 - 0.5 * (k // 2)), 1
+        views.append(view)
+    agent.reset(ruleset, seat, seed)
+    if isinstance(agent, CurlingPlayer):
+        agent.warm_up(views)
+    else:
+        for view in views:
+            agent.act(view, np.zeros(0, np.int8))
+    agent.reset(ruleset, seat, seed)
 
 
 def tell_time(agent: Agent, seconds: float) -> None:

@@ -3,7 +3,11 @@
 As published (GAT 2016): 16 x, 16 y, end, shot and score difference in, vx, vy and spin out; three layers of 500 units with
 tanh; the outputs multiplied by the priorities 30, 1 and 3 for training; mean squared error, batches of 128, 10,000 steps,
 14,080 shots to learn from and 1,920 to judge by. RMSprop with the momentum form of Graves, as in Chainer, with its defaults.
-Places are those of cs2's own frame, in which a stone that is not there has the coordinates (0, 0), far from the house.
+Places are those of cs2's own frame, in which a stone that is not there has the coordinates (0, 0), far from the house. The
+paper's "10000 times" is read as steps, or as passes over all shots (`passes`).
+
+Where both spins bring about the same position, a searching teacher throws either, and the mean of the two is no shot. Such
+targets are given the counter-clockwise spin (`with_one_spin`).
 
 A second version learns from all available shots and from their mirror images, sees each side's stones
 by their distance from the tee, and whose output is a mixture: eight deliveries, each with its probability, its spread and the
@@ -21,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.curling.player import CurlingPlayer, free_stop_of
+from asobiba.baselines.curling.player import CurlingPlayer, free_stop, free_stop_of
 from asobiba.core import AsobibaError, Ruleset
 from asobiba.core.errors import MissingExtra
 from asobiba.envs.curling.rules import STONES_EACH
+from asobiba.envs.curling.simulate import Shot, simulate
 from asobiba.envs.curling.simulation import STONES
 from asobiba.envs.curling.simulators import CS2, SIMULATORS
 
@@ -164,13 +169,38 @@ def prior_of(path: str = "", shots: int = 48) -> Callable[[Ruleset, np.void, np.
     return prior
 
 
-def train(inputs: np.ndarray, targets: np.ndarray, kind: str, steps: int, seed: int) -> tuple[dict[str, Any], dict]:
+_SAME = 0.1
+"""m by which stones may differ in positions that count as the same."""
+
+
+def with_one_spin(ruleset: Ruleset, views: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Targets `(n, 3)` in which the spin is counter-clockwise wherever that one, without noise, leads to the same position.
+
+    Args:
+        views: `(n,)` records. The other spin's delivery stops at the same place on a free sheet.
+    """
+    out = targets.copy()
+    for k in np.flatnonzero(targets[:, 2] < 0):
+        x, y = free_stop(ruleset, *targets[k])
+        other = Shot.draw(ruleset, x, y, 1)
+        one, two = (
+            simulate(ruleset, views[k], shot) for shot in (Shot(float(targets[k, 0]), float(targets[k, 1]), -1), other)
+        )
+        same = (one.in_play == two.in_play).all() and np.abs(one.stones - two.stones).max() < _SAME
+        if same and not one.foul and not two.foul:
+            out[k] = other.vx, other.vy, 1.0
+    return out
+
+
+def train(
+    inputs: np.ndarray, targets: np.ndarray, kind: str, steps: int, seed: int, *, curve: list[dict] | None = None
+) -> tuple[dict[str, Any], dict]:
     """Trains a network.
 
     Args:
         inputs, targets: `(n, size)` features of the kind and `(n, 3)` deliveries in the order thrown. The last 12 %, at
             most 1,920, judge; the published network learns from the first 14,080 at most, the mixture from all others.
-        kind: mean or mixture.
+        kind: mean or mixture. curve: receives the errors at twenty moments of the training.
 
     Returns:
         The weights as `load` gives them, and the errors on the judging shots: the mean squared error with priorities, mean
@@ -212,20 +242,32 @@ def train(inputs: np.ndarray, targets: np.ndarray, kind: str, steps: int, seed: 
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
         falling = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, steps)
 
-    for _ in range(steps):
+    for step in range(steps):
         batch = torch.randint(0, len(x), (BATCH,))
         optimiser.zero_grad()
         _loss(kind, network(x[batch]), y[batch]).backward()
         optimiser.step()
         if kind == "mixture":
             falling.step()
-    linear = [layer for layer in network if isinstance(layer, nn.Linear)]
-    weights: dict[str, Any] = {"centre": centre}
-    for k, layer in enumerate(linear):
-        weights[f"w{k}"] = layer.weight.detach().numpy().T.astype(np.float16)
-        weights[f"b{k}"] = layer.bias.detach().numpy()
+        if curve is not None and (step + 1) % max(steps // 20, 1) == 0:
+            curve.append({"steps": step + 1} | _errors(_weights_of(network, centre), kind, judged, wanted))
+    weights = _weights_of(network, centre)
     errors = {"learned shots": len(targets) // (1 if kind == "mean" else 2), "judged shots": kept}
     return weights, errors | _errors(weights, kind, judged, wanted)
+
+
+def passes(number: int, shots: int) -> int:
+    """Steps of so many passes over the shots that are learned from, out of `shots`."""
+    learned = shots - min(JUDGING, round(shots * JUDGING / (TRAINING + JUDGING)))
+    return number * max(round(min(learned, TRAINING) / BATCH), 1)
+
+
+def _weights_of(network: Any, centre: np.ndarray) -> dict[str, Any]:
+    weights: dict[str, Any] = {"centre": centre}
+    for k, layer in enumerate(layer for layer in network if hasattr(layer, "weight")):
+        weights[f"w{k}"] = layer.weight.detach().numpy().T.astype(np.float16)
+        weights[f"b{k}"] = layer.bias.detach().numpy().copy()
+    return weights
 
 
 def _loss(kind: str, out: Any, wanted: Any) -> Any:
@@ -268,4 +310,4 @@ def save(weights: dict[str, Any], path: Path, record: dict) -> None:
     """Writes a network and, beside it, a record of its training."""
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **weights)
-    path.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

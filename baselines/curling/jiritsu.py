@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from asobiba.baselines.curling.masks import ALL, PATHS, load, longest_run, mask_at
-from asobiba.baselines.curling.player import CurlingPlayer, end_values, whole
+from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, whole
 from asobiba.baselines.curling.self_play import completed_table
 from asobiba.core import compiled, kernel
 from asobiba.core.elementary import erf
@@ -208,8 +209,8 @@ class Grids(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What is written over: a shot's end, its beginning, the position that a reply is thrown in; the replies' worths, and their
-    means. `chance`, `replied`: as of `chances`, of the shots' grid and of the replies'."""
+    """What is written over: a shot's end, its beginning, the position that a reply is thrown in; `worths`: the replies', and
+    their means. `chance`: as of `chances`, of the shots' grid and of the replies'."""
 
     board: np.ndarray
     here: np.ndarray
@@ -217,10 +218,8 @@ class Scratch(NamedTuple):
     before_in: np.ndarray
     after: np.ndarray
     after_in: np.ndarray
-    replies: np.ndarray
-    smooth: np.ndarray
+    worths: np.ndarray
     chance: np.ndarray
-    replied: np.ndarray
     trace: np.ndarray
 
 
@@ -294,12 +293,13 @@ def expected(raw, stride, chance, out):
 @kernel
 def reply_worth(p, after, after_in, shot, grids, judge, scratch):
     """What the opponent's best reply, shot number `shot`, leaves of a position to the team that threw first in the end."""
-    sweep(p, after, after_in, shot, grids.replies, judge, scratch, scratch.replies)
-    expected(scratch.replies, grids.replies, scratch.replied, scratch.smooth)
+    worths = scratch.worths
+    sweep(p, after, after_in, shot, grids.replies, judge, scratch, worths[0])
+    expected(worths[0], grids.replies, scratch.chance[1], worths[1])
     sign = 1.0 if shot % 2 == 0 else -1.0
     best = -1e30
     for k in range(cell_count(grids.replies)):
-        best = max(best, sign * scratch.smooth[k])
+        best = max(best, sign * worths[1, k])
     return sign * best
 
 
@@ -345,21 +345,19 @@ def choose_cell(params, stones, in_play, shot, judge, grids, work):
         np.zeros(STONES, np.uint8),
         np.zeros((STONES, 2)),
         np.zeros(STONES, np.uint8),
-        np.zeros(replies),
-        np.zeros(replies),
-        np.zeros((3, TAKE_OUTS)),
-        np.zeros((3, TAKE_OUTS)),
+        np.zeros((2, replies)),
+        np.zeros((2, 3, TAKE_OUTS)),
         np.zeros((0, 10)),
     )
     sx, sy, far = grids.deviations[0], grids.deviations[1], grids.deviations[2]
-    chances(grids.shots, sx, sy, far, scratch.chance)
-    chances(grids.replies, sx, sy, far, scratch.replied)
+    chances(grids.shots, sx, sy, far, scratch.chance[0])
+    chances(grids.replies, sx, sy, far, scratch.chance[1])
     if grids.depth == 1 or shot == STONES - 1:
         sweep(p, stones, in_play, shot, grids.shots, judge, scratch, raw)
         work[0] += cells
     else:
         work[0] += sweep_with_replies(p, stones, in_play, shot, grids, judge, scratch, raw)
-    expected(raw, grids.shots, scratch.chance, mean)
+    expected(raw, grids.shots, scratch.chance[0], mean)
     sign = 1.0 if shot % 2 == 0 else -1.0
     best = 0
     for cell in range(cells):
@@ -401,16 +399,27 @@ class Jiritsu(CurlingPlayer):
             sx, sy = float(p["noise_second"]) * float(p["release"]), float(p["noise_first"]) * 34.6
             far = float(p["noise_second"]) * (float(p["release"]) + FAR_FCV1)
         self.deviations = np.array([sx, sy, far])
-        self.table = completed_table()
         self.work = np.zeros(2, np.int64)
+        self.spent, self.told = 0.0, Clock(1, game=True)
+        self.told.begin_game(ruleset)
+        self.told.unlimited = True
+
+    def time_left(self, seconds: float) -> None:
+        """Where a host tells the time, a shot whose replies would take more than its share is chosen without them."""
+        self.told.left, self.told.unlimited = seconds, seconds == 0.0
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
-        values = end_values(self.ruleset, view, self.table)
+        values = end_values(self.ruleset, view, completed_table() if self.table is None else self.table)
+        begin = time.monotonic()
+        short = not self.told.unlimited and self.told.shot_seconds(view) < 1.5 * self.spent
+        depth = 1 if short else self.depth
         cell = choose_cell(
             self.ruleset.params, view["stones"].copy(), view["in_play"].copy(), int(view["shot"]),
             Judge(values, self.weights, self.front, self.back),
-            Grids(self.deviations, self.depth, self.grid, self.stride), self.work,
+            Grids(self.deviations, depth, self.grid, self.stride), self.work,
         )  # fmt: skip
+        if depth == self.depth:
+            self.spent = time.monotonic() - begin
         return delivery_of(self.ruleset.params, cell, self.grid)
 
 

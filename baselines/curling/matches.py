@@ -83,18 +83,25 @@ def play_game(
     return state
 
 
+def margin_of(ruleset: Ruleset, pair: Sequence[Agent], number: int, seed: int = 0) -> int:
+    """The first player's points less the other's in a game, in which it begins if the game's number is even.
+
+    The game depends on `number` and `seed` alone, not on games before it.
+    """
+    swapped = number % 2
+    last = play_game(ruleset, pair[::-1] if swapped else pair, seed + number)
+    return int(last["total"][swapped] - last["total"][1 - swapped])
+
+
 def margins_of(ruleset: Ruleset, one: str, two: str, numbers: Iterable[int], seed: int = 0) -> Iterator[int]:
-    """The first player's points less the other's, game by game; the side that begins alternates with the game's number.
+    """`margin_of`, game by game.
 
     Args:
-        one, two: players as text, such as `ayumu:simulations=200`.
-        numbers: of the games. A game depends on its number and `seed` alone, not on the games before it.
+        one, two: players as text, such as `ayumu:simulations=200`. numbers: of the games.
     """
     pair = [make_agent(ruleset.game, one), make_agent(ruleset.game, two)]
     for number in numbers:
-        swapped = number % 2
-        last = play_game(ruleset, pair[::-1] if swapped else pair, seed + number)
-        yield int(last["total"][swapped] - last["total"][1 - swapped])
+        yield margin_of(ruleset, pair, number, seed)
 
 
 def play_match(ruleset: Ruleset, one: str, two: str, games: int, seed: int = 0) -> Result:

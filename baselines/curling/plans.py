@@ -82,6 +82,13 @@ def position_of(ruleset: Ruleset, view: np.void) -> str:
     return "own" if int(here[distance.argmin()]) % 2 == int(view["shot"]) % 2 else "theirs"
 
 
-def kinds_for(ruleset: Ruleset, view: np.void) -> int:
-    """The kinds of shots (bits) that the plan leaves in a position."""
-    return tables()[1][plan_of(ruleset, view).version][position_of(ruleset, view)]
+def kinds_for(ruleset: Ruleset, view: np.void, system: int = 2) -> int:
+    """The kinds of shots (bits) that the plan leaves in a position.
+
+    Args:
+        system: of the paper. The first knows no versions of a plan: it leaves what either of them leaves.
+    """
+    plan, position = plan_of(ruleset, view), position_of(ruleset, view)
+    if system == 2 or plan.name not in TWO_VERSIONS:
+        return tables()[1][plan.version][position]
+    return tables()[1][f"{plan.name} aggressive"][position] | tables()[1][f"{plan.name} conservative"][position]

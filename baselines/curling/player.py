@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,13 @@ def to_action(ruleset: Ruleset, vx: float, vy: float, spin: float) -> Any:
 
 
 class CurlingPlayer(Agent):
-    """A player that chooses deliveries; a subclass writes `choose`."""
+    """A player that chooses deliveries; a subclass writes `choose`.
+
+    Args:
+        table: win probabilities as of `win_table`, for players that go by them; `None`: the player's own.
+    """
+
+    table: np.ndarray | None = None
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self.ruleset, self.seat = ruleset, seat
@@ -130,9 +137,28 @@ class CurlingPlayer(Agent):
         if isinstance(clock, Clock):
             clock.left, clock.unlimited = seconds, seconds == 0.0
 
+    def warm_up(self, views: Iterable[np.void]) -> None:
+        """Thinks shortly about these views: what has to be compiled or loaded is then there. A game is begun anew after it."""
+        clock = getattr(self, "clock", None)
+        if isinstance(clock, Clock):
+            self.clock = Clock(64)
+            self.clock.begin_game(self.ruleset)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FewSimulations)
+                for view in views:
+                    self.act(view, np.zeros(0, np.int8))
+        finally:
+            if isinstance(clock, Clock):
+                self.clock = clock
+
     @abstractmethod
     def choose(self, view: np.void) -> tuple[float, float, float]:
         """The delivery in this view: vx, vy (m/s) and the sign of the spin."""
+
+
+class FewSimulations(UserWarning):
+    """A search has so few simulations that it cannot try all its candidates."""
 
 
 class Clock:
@@ -143,6 +169,8 @@ class Clock:
         seconds: a shot; 0: by `simulations` alone.
         game: divide the game's `thinking_time` over its shots as Ayumu does: what is left, less half a second a shot and
             four seconds, over 7.5 shots for each end to come and those left in this one; 10 s where time is unlimited.
+
+    `shots`, `lines` and `spent` are the searched shots of a game, their simulations, and the seconds that they took.
     """
 
     CHUNK = 200
@@ -151,13 +179,14 @@ class Clock:
         self.simulations = whole("simulations", simulations, 1, 10**9)
         self.seconds = number("seconds", seconds, 0, 3600)
         self.by_game = bool(game)
-        self.left = self.rate = 0.0
-        self.done = 0
+        self.left = self.rate = self.spent = 0.0
+        self.done = self.shots = self.lines = 0
 
     def begin_game(self, ruleset: Ruleset) -> None:
         self.ends = int(ruleset.params["ends"][0])
         self.left = float(ruleset.params["thinking_time"][0])
         self.unlimited = self.left == 0.0
+        self.shots, self.lines, self.spent = 0, 0, 0.0
 
     def shot_seconds(self, view: np.void) -> float:
         """Seconds for this shot; 0: think by simulations."""
@@ -175,6 +204,7 @@ class Clock:
 
     def start(self, view: np.void) -> None:
         """Begins a shot's budget."""
+        self.shots += 1
         self._begun, self._limit, self.done = time.monotonic(), self.shot_seconds(view), 0
 
     def portion(self, think: Callable[[int], None], simulations: int) -> None:
@@ -203,7 +233,10 @@ class Clock:
 
     def stop(self) -> None:
         """Ends a shot: its time is no longer there."""
-        self.left -= time.monotonic() - self._begun
+        took = time.monotonic() - self._begun
+        self.left -= took
+        self.spent += took
+        self.lines += self.done
 
     def run(self, view: np.void, think: Callable[[int], None]) -> int:
         """Calls `think(n)` for portions of simulations until the budget is spent. Returns how many were made."""

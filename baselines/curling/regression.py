@@ -23,6 +23,7 @@ from asobiba.baselines.curling.candidates import ALL_KINDS, MOST, candidates
 from asobiba.baselines.curling.halving import tried_of
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, number
 from asobiba.baselines.curling.playout import play_out
+from asobiba.baselines.curling.self_play import own_table
 from asobiba.baselines.curling.tree import list_candidates
 from asobiba.core import compiled, kernel
 from asobiba.core.elementary import atan2, exp, log, sincos
@@ -236,7 +237,7 @@ class KernelRegression(CurlingPlayer):
             count = tried_of(count, self.clock.simulations, self.name)
         root, replies, counts = np.zeros((ROOT, 9)), np.zeros((ROOT, REPLIES, 9)), np.zeros(ROOT, np.int64)
         begin(self.ruleset.params, shots, count, self.units, root)
-        values = end_values(self.ruleset, view) * 2.0 - 1.0
+        values = end_values(self.ruleset, view, own_table() if self.table is None else self.table) * 2.0 - 1.0
         kept = [count]
 
         def portion(n: int) -> None:

@@ -10,6 +10,7 @@ from asobiba.baselines.curling.halving import halve
 from asobiba.baselines.curling.opening import line_of, shot_of
 from asobiba.baselines.curling.plans import kinds_for, plan_of
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, whole
+from asobiba.baselines.curling.self_play import own_table
 from asobiba.core import compiled
 from asobiba.envs.curling.win_table import END_SCORES
 
@@ -34,7 +35,6 @@ class Ayumu(CurlingPlayer):
 
     def begin_game(self) -> None:
         self.clock.begin_game(self.ruleset)
-        self.lines = 0
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
         return self.think(view, self.kinds, tree.EVERY_KIND)
@@ -42,7 +42,7 @@ class Ayumu(CurlingPlayer):
     def think(self, view: np.void, kinds: int, inner_kinds: np.ndarray) -> tuple[float, float, float]:
         """The candidate that sequential halving leaves, of these kinds at the root."""
         stones, in_play, shot = view["stones"].copy(), view["in_play"].copy(), int(view["shot"])
-        values = end_values(self.ruleset, view)
+        values = end_values(self.ruleset, view, own_table() if self.table is None else self.table)
         mean = float(_PRIOR @ values)
         deviation = float(np.sqrt(_PRIOR @ (values - mean) ** 2))
         values = (values - mean) / max(deviation, 1e-6)
@@ -74,7 +74,6 @@ class Ayumu(CurlingPlayer):
             return root_sums[:count] / np.maximum(root_visits[:count], 1.0)
 
         best = halve(count, self.clock, view, think, means, self.name) if count > 1 else 0
-        self.lines += self.clock.done if count > 1 else 0
         self.count = count
         self.expected = means() * deviation + mean
         return tuple(shots[best, :3])
@@ -100,16 +99,21 @@ class Gccs(Ayumu):
 
 
 class EndPlan(Ayumu):
-    """Ayumu that thinks, in the first `shots` shots of an end, only about kinds of shots that serve its end plan."""
+    """Ayumu that thinks, in the first `shots` shots of an end, only about kinds of shots that serve its end plan.
+
+    Args:
+        system: 1, the paper's first, or 2, whose plans have an aggressive and a conservative version.
+    """
 
     name = "end_plan"
 
-    def __init__(self, clock: Clock, shots: int):
+    def __init__(self, clock: Clock, shots: int, system: int = 2):
         super().__init__(clock)
+        self.system = whole("system", system, 1, 2)
         self.shots = whole("shots", shots, 0, 16)
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
-        kinds = kinds_for(self.ruleset, view) if int(view["shot"]) < self.shots else ALL_KINDS
+        kinds = kinds_for(self.ruleset, view, self.system) if int(view["shot"]) < self.shots else ALL_KINDS
         return self.think(view, kinds, tree.EVERY_KIND)
 
 

@@ -1,4 +1,10 @@
-"""Jiritsu-kun's win table: the part that the paper prints, completed by dynamic programming over ends of self-play."""
+"""Win tables from ends of self-play: that of the searchers, and what completes the printed part of Jiritsu-kun's.
+
+A player that goes by a table throws otherwise than one that goes by another, and so the scores of its ends differ. The
+searchers' table is therefore made in rounds: ends are played by the present table, their scores counted for six kinds of
+situation, and the table that follows from the counts by dynamic programming is the next one. `asobiba curling win-table`
+plays the rounds until the table stays as it is, and writes them into `policies/win-table.json`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from asobiba.envs.curling.rules import ENDS
-from asobiba.envs.curling.win_table import END_SCORES, LEAD
+from asobiba.envs.curling.win_table import END_SCORES, LEAD, win_table
 
 PRINTED_FIRST = {
     -3: (5, 3, 1, 0), -2: (11, 8, 4, 0), -1: (20, 17, 15, 0), 0: (37, 36, 31, 31), 1: (58, 61, 54, 100),
@@ -21,23 +27,60 @@ PRINTED_HAMMER = {
     -3: (12, 9, 3, 0), -2: (24, 20, 15, 0), -1: (42, 39, 46, 0), 0: (63, 64, 69, 69), 1: (80, 83, 85, 100),
     2: (89, 92, 96, 100), 3: (95, 97, 99, 100),
 }  # fmt: skip
-SCORES_FILE = "end_scores.json"
+SITUATIONS = (
+    "last end, behind", "last end, tied", "last end, ahead", "earlier, behind", "earlier, tied", "earlier, ahead",
+)  # fmt: skip
+"""Of the side that throws first."""
+_WEIGHT = 20.0
+"""Ends that the prior counts for in every situation."""
 
 
-def scores_path() -> Path:
-    """The file with the frequencies of an end's scores in self-play."""
-    return Path(str(files("asobiba.baselines.curling") / "policies" / SCORES_FILE))
+def situation(left: int, lead: int) -> int:
+    """The number in `SITUATIONS` for ends left, this one included, and the lead of the side that throws first."""
+    return 3 * (left > 1) + (lead > 0) - (lead < 0) + 1
+
+
+def frequencies(counts: np.ndarray) -> np.ndarray:
+    """Frequencies of the scores -8 to 8 in each situation `(6, 17)`, from counts of the same shape and a few ends of Ayumu's prior."""
+    prior = np.array(END_SCORES) / sum(END_SCORES)
+    weights = counts + _WEIGHT * prior
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def table_of(counts: np.ndarray) -> np.ndarray:
+    """The win table that follows from counts `(6, 17)` of the scores in each situation; as of `win_table`."""
+    weights = frequencies(counts)
+    scores = np.zeros((ENDS + 1, 2 * LEAD + 1, 17))
+    for left in range(ENDS + 1):
+        for lead in range(-LEAD, LEAD + 1):
+            scores[left, lead + LEAD] = weights[situation(left, lead)]
+    tied = weights[situation(1, 0)]
+    return win_table(ENDS, scores, float(tied[9:].sum() / (1.0 - tied[8])))
+
+
+def table_path() -> Path:
+    """The file of the rounds."""
+    return Path(str(files("asobiba.baselines.curling") / "policies" / "win-table.json"))
+
+
+@cache
+def stored_counts() -> np.ndarray:
+    """Counts of the last round, `(6, 17)`; zeros where there is no file."""
+    path = table_path()
+    if not path.exists():
+        return np.zeros((len(SITUATIONS), 17))
+    return np.array(json.loads(path.read_text(encoding="utf-8"))["rounds"][-1]["counts"], float)
+
+
+@cache
+def own_table() -> np.ndarray:
+    """The table that the searchers play by."""
+    return table_of(stored_counts())
 
 
 def stored_scores() -> np.ndarray:
-    """Frequencies of an end's scores from -8 to 8 for the side that threw first, `(17,)`: the ends that `asobiba curling ends` counted and
-    twenty of Ayumu's prior; the prior alone where none have been counted."""
-    prior = np.array(END_SCORES) / sum(END_SCORES)
-    path = scores_path()
-    if not path.exists():
-        return prior
-    counts = np.array(json.loads(path.read_text(encoding="utf-8"))["counts"], float)
-    return (counts + 20.0 * prior) / (counts.sum() + 20.0)
+    """Frequencies of an end's scores from -8 to 8 for the side that throws first, `(17,)`, over all situations."""
+    return frequencies(stored_counts()).mean(axis=0)
 
 
 def complete(scores: np.ndarray) -> np.ndarray:

@@ -1,26 +1,56 @@
-"""Parameters of Jiritsu-kun fitted in self-play: the scores of ends, and the weights that its paper does not give."""
+"""What is fitted in self-play: the searchers' win table, and the weights that Jiritsu-kun's paper does not give."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from asobiba.baselines.curling.jiritsu import Jiritsu, Weights
 from asobiba.baselines.curling.matches import play_game
-from asobiba.core import game, make_agent
+from asobiba.baselines.curling.self_play import SITUATIONS, table_of
+from asobiba.core import Ruleset, game, make_agent
+from asobiba.envs.curling.rules import ENDS
+from asobiba.envs.curling.win_table import LEAD, win_table
 
 
-def end_scores(player: str, ends: int, seed: int, report: Callable[[], None]) -> list[int]:
-    """Counts of the scores -8 to 8, for the side that threw first, in ends of `player` against itself: 17 numbers."""
-    ruleset = game("curling").ruleset(stop_after=1, reward="score")
-    pair = [make_agent(ruleset.game, player), make_agent(ruleset.game, player)]
-    counts = [0] * 17
-    for number in range(ends):
-        last = play_game(ruleset, pair, seed + number)
-        counts[int(last["total"][0] - last["total"][1]) + 8] += 1
-        report()
-    return counts
+def win_table_rounds(
+    player: str, rounds: int, ends: int, seed: int, report: Callable[[], None]
+) -> Iterator[dict[str, Any]]:
+    """The rounds of `asobiba curling win-table`: a player against itself by the table of the round before.
+
+    Counts are those of the round and half of what was counted before, so that the table settles. Yields for each round its
+    ends, the counts, and how far the table moved at most, from three points behind to three ahead.
+
+    Args:
+        ends: of a round, a sixth of them in each of `SITUATIONS`.
+    """
+    generator = np.random.Generator(np.random.Philox(seed))
+    counts, table = np.zeros((len(SITUATIONS), 17)), win_table(ENDS)
+    pair = [make_agent(game("curling"), player) for _ in range(2)]
+    rules: dict[tuple[int, int], Ruleset] = {}
+    for number in range(rounds):
+        fresh = np.zeros_like(counts)
+        for agent in pair:
+            agent.table = table  # type: ignore[attr-defined]
+        for end in range(ends):
+            kind = end % len(SITUATIONS)
+            left = 1 if kind < 3 else int(generator.integers(2, ENDS + 1))
+            lead = (kind % 3 - 1) * int(generator.integers(1, 3))
+            if (left, lead) not in rules:
+                rules[left, lead] = game("curling").ruleset(
+                    first_end=ENDS - left, lead=lead, stop_after=1, reward="win_probability"
+                )
+            last = play_game(rules[left, lead], pair, seed + number * ends + end)
+            fresh[kind, int(last["total"][0] - last["total"][1]) - lead + 8] += 1
+            report()
+        counts = 0.5 * counts + fresh
+        after = table_of(counts)
+        near = slice(LEAD - 3, LEAD + 4)
+        moved = float(np.abs(after - table)[:, near].max())
+        table = after
+        yield {"ends": ends, "moved": round(moved, 4), "counts": counts.round(3).tolist()}
 
 
 GRID = 2

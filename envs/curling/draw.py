@@ -272,8 +272,9 @@ def _ways(s, p, d, first, out):
     thrown = (int(s.shot) + 15) % 16
     spin = s.run[2] * p.spin
     count = _trace(
-        p.model, p.side, p.back, p.release, s.before, s.before_in_play, thrown, s.run[0], s.run[1], spin, trace
-    )
+        p.model, p.side, p.back, p.release, stones=s.before, in_play=s.before_in_play, thrown=thrown, vx=s.run[0],
+        vy=s.run[1], spin=spin, trace=trace,
+    )  # fmt: skip
     for n in range(count):
         side, begun = (first + int(trace[n, 0])) % 2, 0
         if trace[n, 2] - trace[n, 1] < 0.01:

@@ -2,304 +2,429 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from html import escape
 from typing import Any
 
 import numpy as np
 
+from asobiba.api.scene import (
+    ACTION,
+    ENDING,
+    Pen,
+    Table,
+    begin,
+    begin_words,
+    drawing,
+    line,
+    number,
+    rectangle,
+    symbol,
+    text,
+    word,
+)  # fmt: skip
 from asobiba.core import Ruleset
+from asobiba.core.elementary import cos, sin
 from asobiba.core.states import is_over, view_of
-from asobiba.envs.mini4wd.course import (
-    BASE,
-    CURVE,
-    HEIGHT,
-    KAPPA,
-    LENGTH,
-    NEXT_LANE,
-    PREVIOUS_LANE,
-    START,
-    THETA,
-    Course,
-    Segment,
-    bridge_lane,
-    lane_offsets,
-    poses,
-    rise_along,
+from asobiba.envs.mini4wd.course import BASE, LENGTH, PREVIOUS_LANE, START
+from asobiba.envs.mini4wd.course_picture import (
+    CARS,
+    FASTEST,
+    MARGIN,
+    PARTS,
+    PLAN,
+    PROFILE,
+    RED,
+    WIDTH,
+    course_svg,
+    height_profile,
+    lanes_of_lap,
+    picture_of,
+    plan_of,
 )
 from asobiba.envs.mini4wd.course_source import load_course
-from asobiba.envs.mini4wd.layout import TRACE_CELLS, control_ms_of
+from asobiba.envs.mini4wd.layout import LEVELS, TRACE_CELLS, control_ms_of
 from asobiba.envs.mini4wd.physics import CAUSES
 
 FPS = 10.0
 """Pictures per second of a film in real time; `frames` draws this many per second."""
 SPECTATOR = True
 """Drivers stand beside the course and see the cars, although policies do not."""
-_WIDTH, _PLAN, _PROFILE, _MARGIN, _HEAD = 900, 540, 190, 30, 56
-_CARS = ("#d7263d", "#1b6ca8")
-_FASTEST, _RED, _TALLEST = 7.0, 5.0, 0.12
-"""Ends of the scales of speed and of its colours (m/s) and, at least, of height (m)."""
-_HALO = 'font-weight="bold" stroke="#fff" stroke-width="3" paint-order="stroke" stroke-linejoin="round"'
-_PARTS = 8
-"""Steps in which a piece is drawn."""
-_NAMES = {
-    "lane_changer": "LC", "slope_up": "up", "slope_down": "down", "table_top": "top", "jump": "jump", "bank": "bank",
-    "wave": "wave",
-}  # fmt: skip
+_DEGREES = 180 / math.pi
+
+TEXTS, STYLES = Table(), Table()
+_T, _SECONDS, _MARK, _METRES = (TEXTS(each) for each in (", t = ", " s", ", mark at ", " m"))
+_COLON_LAP, _LANE, _SPEED, _DUTY, _BRAKE, _FREE = (
+    TEXTS(each) for each in (": lap ", ", lane ", " m/s", ", duty ", ", brake", ", free")
+)
+_COMMA, _IN_AIR, _IS_OUT, _AFTER = (TEXTS(each) for each in (", ", ", in the air", ", out: ", ", "))
+_CAUSES_AT = len(TEXTS)
+for _name in CAUSES:
+    TEXTS.append(_name)
+_PLAYERS_AT = len(TEXTS)
+for _name in ("car", "first", "second"):
+    TEXTS.append(_name)
+_SENSE_T, _VOLT, _SENSE_DUTY, _ACC, _BLANK, _GYRO, _RADIANS = (
+    TEXTS(each) for each in ("t = ", " s, ", " V, duty ", "acc ", " ", " g, gyro ", " rad/s")
+)
+_FINISHED, _TIME_UP, _STOPPED_AT, _WINS_AT, _NOBODY = (
+    TEXTS(each) for each in ("finished in ", "the time is up after ", "stopped at ", "the first car wins", "a draw")
+)
+_SECOND_WINS, _LEFT_COURSE = TEXTS("the second car wins"), TEXTS("out: ")
+_DRIVE, _BRAKES, _FREES = TEXTS("drive "), TEXTS("brake"), TEXTS("free")
+_TITLE_AT = len(TEXTS)
+"""The course's title stands behind the texts that all rulesets share."""
+
+_PAPER = STYLES("class='paper' fill='#fbfbf8'")
+_HEADLINE = STYLES("class='ink' font-size='16' fill='#222222'")
+_LINES_AT = len(STYLES)
+for _colour in ("#222222", *CARS):
+    STYLES(f"class='ink' font-size='14' fill='{_colour}'")
+_CURVES_AT = len(STYLES)
+for _colour in CARS:
+    STYLES(f"stroke='{_colour}' stroke-width='2' stroke-linecap='round'")
+_UPRIGHT_AT = len(STYLES)
+for _colour in CARS:
+    STYLES(f"stroke='{_colour}' stroke-opacity='0.4'")
+_SHADES = 23
+_SPEEDS_AT = len(STYLES)
+for _shade_number in range(_SHADES):
+    STYLES(f"stroke='hsl({220 - 10 * _shade_number},85%,45%)' stroke-width='6' stroke-linecap='round'")
+_GROUND, _BRIDGES, _LABELS, _CROSS = range(4)
+_CARS_AT, _SIDES_AT = 4, 8
+_PROFILES_AT = 10
+"""Numbers of the symbols: parts of the course, the cars (on the road, in the air), the cars from the side, profiles."""
+_PLAYERS, _LEFT_END, _RIGHT_END, _TOP_END, _BOTTOM_END, _TALLEST_AT, _SCALE, _POSITION, _LANES, _NUMBERS = range(10)
+_PLAN_AT = 10
+"""The numbers of the drawing: as named, then the plan of every piece and lane, then for every cell of the trail its
+distance (m), piece and share of it and, for each lane, place in the picture and whether it is on a bridge; last, room for
+the lanes of a lap."""
+_CELL = 3 * (PARTS + 1)
 
 
-def plan_of(course: Course) -> np.ndarray:
-    """The plan: x ahead of the start, y to its left (m) and heading (rad) along the middle of every piece and lane.
-
-    Returns:
-        `(pieces, lanes, _PARTS + 1, 3)` float64, in equal steps along the piece.
-    """
-    table, offsets = course.pieces, lane_offsets(course)
-    plan = np.zeros((len(table), course.lanes, _PARTS + 1, 3))
-    ends = [*course.first_pieces[1:], len(table)]
-    for segment, (x, y, degrees, _), first, end in zip(
-        course.segments, poses(course.segments), course.first_pieces, ends, strict=False
-    ):
-        heading = math.radians(degrees)
-        for lane in range(course.lanes):
-            at = np.array([x - offsets[lane] * math.sin(heading), y + offsets[lane] * math.cos(heading), heading])
-            for piece in range(first, end):
-                plan[piece, lane, 0] = at
-                for k in range(_PARTS):
-                    at = at + _step(table[piece, lane], segment, (k + 0.5) / _PARTS, at[2])
-                    plan[piece, lane, k + 1] = at
-    return plan
+def texts(ruleset: Ruleset) -> Sequence[str]:
+    """The texts, with the course's title."""
+    return [*TEXTS, load_course(ruleset.parameters["course"]).title]
 
 
-def _step(row: np.ndarray, segment: Segment, share: float, heading: float) -> np.ndarray:
-    """From one point of the plan to the next. A bank is drawn as if it lay flat."""
-    grade = 0.0 if segment.kind == "bank" else row[THETA] + row[CURVE] * row[LENGTH] * share
-    length = row[LENGTH] / _PARTS * math.cos(grade)
-    turn = row[KAPPA] * length
-    chord = length if abs(turn) < 1e-9 else 2 * math.sin(turn / 2) / row[KAPPA]
-    middle = heading + turn / 2
-    return np.array([chord * math.cos(middle), chord * math.sin(middle), turn])
-
-
-def lanes_of_lap(course: Course, piece: int, lane: int) -> np.ndarray:
-    """The lane of every piece in the lap of a car that is here, `(pieces,)`."""
-    table = course.pieces
-    for at in range(piece, 0, -1):
-        lane = int(table[at, lane, PREVIOUS_LANE])
-    lanes = np.zeros(len(table), int)
-    for at in range(len(table)):
-        lanes[at] = lane
-        lane = int(table[at, lane, NEXT_LANE])
-    return lanes
-
-
-def height_profile(course: Course, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Height (m) along a lap in these lanes of the pieces: (distance along the mean of all lanes, height)."""
-    rows = course.pieces[np.arange(len(lanes)), lanes]
-    share = np.linspace(0.0, 1.0, _PARTS + 1)
-    along = rows[:, START, None] + rows[:, BASE, None] * share
-    height = rows[:, HEIGHT, None] + rise_along(
-        rows[:, LENGTH, None] * share, rows[:, THETA, None], rows[:, CURVE, None]
+def symbols(ruleset: Ruleset) -> Sequence[str]:
+    """The course's parts and the cars, in SVG."""
+    course = load_course(ruleset.parameters["course"])
+    picture = picture_of(course)
+    length, width = max(0.155 * picture.scale, 20), max(0.095 * picture.scale, 12)
+    half = length / 2
+    cross = (
+        f"<path d='M{-half:.1f},{-half:.1f} L{half:.1f},{half:.1f} M{-half:.1f},{half:.1f} L{half:.1f},{-half:.1f}' "
+        "stroke='#111' stroke-width='4'/>"
     )
-    return along.ravel(), height.ravel()
+    cars = [
+        f"<rect class='car' x='{-half:.1f}' y='{-width / 2:.1f}' width='{length:.1f}' height='{width:.1f}' rx='4' fill='{colour}' "
+        f"stroke='{edge}' stroke-width='1.5'/><polygon points='{half:.1f},0 {length / 6:.1f},{-width / 3:.1f} "
+        f"{length / 6:.1f},{width / 3:.1f}' fill='#fff'/>"
+        for colour in CARS
+        for edge in ("#111", "#fff")
+    ]
+    sides = [f"<rect x='-8' y='-8' width='16' height='7' rx='2' fill='{colour}' stroke='#111'/>" for colour in CARS]
+    profiles = [
+        picture.profile(lanes_of_lap(course, 0, lane), "#cfd8dc" if k == 0 else CARS[k], 1.0 if k == 0 else 0.15)
+        for k in range(2)
+        for lane in range(course.lanes)
+    ]
+    return [picture.ground, picture.bridges, picture.labels, cross, *cars, *sides, *profiles]
 
 
-class _Picture:
-    """A scaled course: the places of things in the picture, and its constant parts."""
+def data(ruleset: Ruleset) -> np.ndarray:
+    """The places of things in the picture (see `_PLAN_AT`)."""
+    course = load_course(ruleset.parameters["course"])
+    picture = picture_of(course)
+    head = [
+        ruleset.num_players, picture.left, picture.right, picture.top, picture.bottom, picture.tallest, picture.scale,
+        "reward_stop" in (ruleset.dtype.names or ()), course.lanes, 0 if ruleset.discrete else ruleset.actions_shape[-1],
+    ]  # fmt: skip
+    places = [
+        np.column_stack([picture.at(picture.plan[piece, lane]), picture.plan[piece, lane, :, 2]])
+        for piece in range(len(course.pieces))
+        for lane in range(course.lanes)
+    ]
+    cells: list[float] = []
+    for cell in range(TRACE_CELLS):
+        distance = ((cell + 0.5) / TRACE_CELLS * course.lap_length + course.start_distance) % course.lap_length
+        at = int(np.searchsorted(course.pieces[:, 0, START], distance, side="right")) - 1
+        share = min((distance - course.pieces[at, 0, START]) / course.pieces[at, 0, BASE], 1.0)
+        cells += [distance, at, share]
+        for lane in range(course.lanes):
+            x, y, _ = picture.place(at, lane, share)
+            cells += [x, y, (at, lane) in picture.on_bridges]
+    return np.array([*head, *np.ravel(places), *cells, *[0.0] * len(course.pieces)], float)
 
-    def __init__(self, course: Course):
-        self.course = course
-        self.plan = plan_of(course)
-        edge = 0.5 * course.pitch + 0.05
-        points = self.plan[..., :2].reshape(-1, 2)
-        low, high = points.min(axis=0) - edge, points.max(axis=0) + edge
-        size = high - low
-        self.scale = min((_WIDTH - 2 * _MARGIN) / size[0], (_PLAN - _HEAD - _MARGIN) / size[1])
-        middle = np.array([_WIDTH / 2, (_PLAN - _MARGIN + _HEAD) / 2])
-        self._origin = middle + np.array([-1, 1]) * self.scale * (low + high) / 2
-        self.left, self.right = _MARGIN + 16, _WIDTH - _MARGIN - 16
-        self.bottom, self.top = _PLAN + _PROFILE - 30, _PLAN + 16
-        bridged = [lanes_of_lap(course, 0, lane) for lane in range(course.lanes)]
-        self.tallest = max(_TALLEST, *(float(height_profile(course, lanes)[1].max()) for lanes in bridged)) * 1.6
-        ends = [*course.first_pieces[1:], len(course.pieces)]
-        self.on_bridges = {
-            (piece, bridge_lane(segment, course))
-            for segment, first, end in zip(course.segments, course.first_pieces, ends, strict=True)
-            for piece in range(first, end)
-        }
-        """Pieces and lanes that cross others on a bridge."""
-        ground, bridges = self._stretches()
-        self.ground = "".join([*self._road(ground), *self._start(), *self._scales()])
-        self.bridges = "".join(self._road(bridges))
-        self.labels = "".join(self._labels())
 
-    def at(self, points: Any) -> np.ndarray:
-        """Places in the picture of points of the plan, m."""
-        return self._origin + self.scale * np.asarray(points)[..., :2] * np.array([1, -1])
+@drawing
+def tell(s, p, d, what, about, out):
+    begin_words(out)
+    if what == ENDING:
+        _ending(s, d, out)
+    elif what == ACTION:
+        duty, selector = LEVELS[about][0], LEVELS[about][1]
+        if selector < 0:
+            word(out, _FREES if selector < -0.5 else _BRAKES)
+        else:
+            word(out, _DRIVE)
+            number(out, duty, 2, 1)
 
-    def place(self, piece: int, lane: int, share: float, aside: float = 0.0) -> tuple[float, float, float]:
-        """Place of a car in the picture: x, y, and its heading in degrees clockwise."""
-        k = min(int(share * _PARTS), _PARTS - 1)
-        part = share * _PARTS - k
-        x, y, heading = (1 - part) * self.plan[piece, lane, k] + part * self.plan[piece, lane, k + 1]
-        px, py = self.at([x - aside * math.sin(heading), y + aside * math.cos(heading)])
-        return float(px), float(py), -math.degrees(heading)
 
-    def along(self, distance: float) -> float:
-        """x of the profile at this distance from the first piece, m."""
-        return self.left + (self.right - self.left) * distance / self.course.lap_length
+@drawing
+def _ending(s, d, out):
+    if d[_PLAYERS] > 1 and s.rewards[0] != s.rewards[1]:
+        word(out, _WINS_AT if s.rewards[0] > s.rewards[1] else _SECOND_WINS)
+    elif d[_PLAYERS] > 1:
+        word(out, _NOBODY)
+    elif s.cause[0] != 0:
+        word(out, _LEFT_COURSE)
+        word(out, _CAUSES_AT + int(s.cause[0]))
+    elif s.finish_time[0] > 0:
+        word(out, _FINISHED)
+        number(out, s.finish_time[0], 2)
+        word(out, _SECONDS)
+    elif d[_POSITION] != 0 and s.terminated != 0:
+        word(out, _STOPPED_AT)
+        number(out, s.progress[0], 2)
+        word(out, _METRES)
+    else:
+        word(out, _TIME_UP)
+        number(out, s.clock[0], 2)
+        word(out, _SECONDS)
 
-    def level(self, height: float) -> float:
-        """y of the profile at this height, m."""
-        return self.bottom - (self.bottom - self.top) * height / self.tallest
 
-    def pace(self, speed: float) -> float:
-        """y of the profile at this speed, m/s."""
-        return self.bottom - (self.bottom - self.top) * min(speed / _FASTEST, 1.0)
+@drawing
+def answer(s, p, d, out):
+    """The action of the controls' duty and mode, or of the command chosen."""
+    if d[_NUMBERS] == 0:
+        out[0, 0] = 1
+        return
+    duty, mode = out[1, 0], int(out[2, 0])
+    out[0, 0], out[1, 0] = d[_NUMBERS], duty if mode == 0 else 0.0
+    out[2, 0] = 0.5 if mode == 0 else -0.25 if mode == 1 else -0.75
 
-    def _line(self, points: np.ndarray, colour: str, width: float) -> str:
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in self.at(points))
-        return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:.1f}"/>'
 
-    def _stretches(self) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
-        """Rows of (piece, lane) that follow one another in driving order: those on the ground, and the bridges."""
-        stretches: tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]] = ([], [])
-        for begin in range(self.course.lanes):
-            lap = list(enumerate(lanes_of_lap(self.course, 0, begin).tolist()))
-            for bridge, stretch in itertools.groupby(lap, self.on_bridges.__contains__):
-                stretches[bridge].append(list(stretch))
-        return stretches
+@drawing
+def scene(s, p, d, mask, seat, last, out):
+    """The course with the cars and the trace of their speeds; a seat sees its sensors' readings, not the car's place."""
+    begin(out, WIDTH, PLAN + PROFILE)
+    rectangle(out, _PAPER, 0, 0, WIDTH, PLAN + PROFILE)
+    lanes = int(d[_LANES])
+    if seat >= 0:
+        _senses(s, seat, out)
+        symbol(out, _GROUND, 0, 0)
+        symbol(out, _PROFILES_AT + lanes - 1, 0, 0)
+        symbol(out, _BRIDGES, 0, 0)
+        symbol(out, _LABELS, 0, 0)
+        return
+    players = int(d[_PLAYERS])
+    text(out, _HEADLINE, MARGIN, 22)
+    word(out, _TITLE_AT)
+    word(out, _T)
+    number(out, s.clock[0], 2)
+    word(out, _SECONDS)
+    if d[_POSITION] != 0:
+        word(out, _MARK)
+        number(out, s.target[0], 2)
+        word(out, _METRES)
+    for k in range(players):
+        _words(s, d, k, out)
+    symbol(out, _GROUND, 0, 0)
+    for k in range(players):
+        symbol(out, _PROFILES_AT + k * lanes + _first_lane(s, p, k), 0, 0)
+        _trail(s, p, d, k, 0, out)
+    symbol(out, _BRIDGES, 0, 0)
+    for k in range(players):
+        _trail(s, p, d, k, 1, out)
+    symbol(out, _LABELS, 0, 0)
+    for k in range(players):
+        _car(s, p, d, k, out)
 
-    def _road(self, stretches: Sequence[Sequence[tuple[int, int]]]) -> Iterator[str]:
-        """Fences and lanes; higher is bluer."""
-        wide = self.course.pitch * self.scale
-        lines = []
-        for stretch in stretches:
-            piece, lane = stretch[-1]
-            after = (piece + 1) % len(self.plan), int(self.course.pieces[piece, lane, NEXT_LANE])
-            points = np.concatenate([*(self.plan[at] for at in stretch), self.plan[after][:2]])
-            lines.append((stretch, points))
-        for _, points in lines:
-            yield self._line(points, "#3a3f47", wide + 4)
-        for stretch, points in lines:
-            yield self._line(points, "#eceff1", wide - 1.2)
-            for at in stretch:
-                yield from self._heights(at, wide - 1.2)
 
-    def _heights(self, at: tuple[int, int], wide: float) -> Iterator[str]:
-        row = self.course.pieces[at]
-        for k in range(_PARTS):
-            u = row[LENGTH] * (k + 0.5) / _PARTS
-            height = row[HEIGHT] + float(rise_along(u, row[THETA], row[CURVE]))
-            if height > 0.002:
-                yield self._line(self.plan[at][k : k + 3], _shade(height / self.tallest), wide)
+@drawing
+def _first_lane(s, p, k):
+    """The lane in which the car's lap began."""
+    lane = int(s.lane[k])
+    for at in range(int(s.piece[k]), 0, -1):
+        lane = int(p.track[at, lane, PREVIOUS_LANE])
+    return lane
 
-    def _start(self) -> Iterator[str]:
-        piece, half = 0, self.course.lanes * self.course.pitch / 2
-        x, y, heading = self.plan[piece, :, _PARTS // 2].mean(axis=0)
-        across = np.array([-math.sin(heading), math.cos(heading)])
-        (ax, ay), (bx, by) = self.at([np.array([x, y]) + side * half * across for side in (1, -1)])
-        yield (
-            f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="#111" stroke-width="4" '
-            'stroke-dasharray="4 3"/>'
-        )
-        px, py = self.at([x + 0.14 * math.cos(heading), y + 0.14 * math.sin(heading)])
-        size = 0.05 * self.scale
-        yield (
-            f'<path d="M{-size:.1f},{-size:.1f} L{size:.1f},0 L{-size:.1f},{size:.1f}" fill="none" stroke="#111" '
-            f'stroke-width="2" transform="translate({px:.1f},{py:.1f}) rotate({-math.degrees(heading):.1f})"/>'
-        )
 
-    def _labels(self) -> Iterator[str]:
-        ends = [*self.course.first_pieces[1:], len(self.plan)]
-        for segment, first, end in zip(self.course.segments, self.course.first_pieces, ends, strict=True):
-            if segment.kind in _NAMES:
-                points = self.plan[first:end].mean(axis=1).reshape(-1, 3)
-                x, y = self.at(points[len(points) // 2])
-                yield _text(x, y + 4, _NAMES[segment.kind], "#5b2a86", "middle", _HALO)
+@drawing
+def _along(p, d, distance):
+    """x of the profile at this distance from the first piece, m."""
+    return d[_LEFT_END] + (d[_RIGHT_END] - d[_LEFT_END]) * distance / p.lap_length
 
-    def _scales(self) -> Iterator[str]:
-        for speed in range(2, int(_FASTEST), 2):
-            y = self.pace(speed)
-            yield f'<line x1="{self.left}" y1="{y:.1f}" x2="{self.right}" y2="{y:.1f}" stroke="#ddd"/>'
-            yield _text(self.left - 5, y + 4, str(speed), "#555", "end")
-        yield f'<line x1="{self.left}" y1="{self.bottom}" x2="{self.right}" y2="{self.bottom}" stroke="#333"/>'
-        yield _text(self.left - 5, self.top + 4, "m/s", "#555", "end")
-        step = 50 if self.tallest < 0.3 else 100
-        for height in range(0, int(self.tallest * 900), step):
-            yield _text(self.right + 5, self.level(height / 1000) + 4, str(height), "#4a6d8c")
-        yield _text(self.right + 5, self.top + 4, "mm", "#4a6d8c")
-        yield _text(self.left, self.bottom + 18, "0 m", "#444")
-        yield _text(self.right, self.bottom + 18, f"{self.course.lap_length:.2f} m", "#444", "end")
-        yield _text(
-            (self.left + self.right) / 2,
-            self.bottom + 18,
-            "height of the road and speed along the lap",
-            "#444",
-            "middle",
-        )
 
-    def profile(self, lanes: np.ndarray, colour: str = "#cfd8dc", opacity: float = 1.0) -> str:
-        """The road's height along a lap in these lanes."""
-        distance, height = height_profile(self.course, lanes)
-        path = " ".join(f"{self.along(d):.1f},{self.level(h):.1f}" for d, h in zip(distance, height, strict=True))
-        return (
-            f'<polygon points="{self.left},{self.bottom} {path} {self.right},{self.bottom}" fill="{colour}" '
-            f'fill-opacity="{opacity}" stroke="#607d8b"/>'
-        )
+@drawing
+def _pace(d, speed):
+    """y of the profile at this speed, m/s."""
+    return d[_BOTTOM_END] - (d[_BOTTOM_END] - d[_TOP_END]) * min(speed / FASTEST, 1.0)
 
-    def document(
-        self,
-        lines: Sequence[tuple[str, str]],
-        ground: Sequence[str],
-        bridges: Sequence[str] = (),
-        top: Sequence[str] = (),
-    ) -> str:
-        """The picture: lines of (text, colour), the course, and what lies on its ground, on its bridges, on top."""
-        words = "".join(
-            _text(_MARGIN, 22 + 19 * k, text, colour, size=16 if k == 0 else 14)
-            for k, (text, colour) in enumerate(lines)
-        )
-        size = f'width="{_WIDTH}" height="{_PLAN + _PROFILE}" viewBox="0 0 {_WIDTH} {_PLAN + _PROFILE}"'
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif">'
-            f'<rect width="100%" height="100%" fill="#fbfbf8"/>{words}{self.ground}{"".join(ground)}{self.bridges}'
-            f"{''.join(bridges)}{self.labels}{''.join(top)}</svg>"
-        )
+
+@drawing
+def _place_of(d, lanes, piece, lane, share, aside):
+    """Place of a car in the picture: x, y, and its heading in degrees clockwise."""
+    k = min(int(share * PARTS), PARTS - 1)
+    part = share * PARTS - k
+    at = _PLAN_AT + (piece * lanes + lane) * _CELL + 3 * k
+    x = (1 - part) * d[at] + part * d[at + 3]
+    y = (1 - part) * d[at + 1] + part * d[at + 4]
+    heading = (1 - part) * d[at + 2] + part * d[at + 5]
+    if aside != 0.0:
+        x, y = x - aside * d[_SCALE] * sin(heading), y - aside * d[_SCALE] * cos(heading)
+    return x, y, -heading * _DEGREES
+
+
+@drawing
+def _words(s, d, k, out):
+    text(out, _LINES_AT + 1 + k, MARGIN, 41 + 19 * k)
+    word(out, _PLAYERS_AT if d[_PLAYERS] == 1 else _PLAYERS_AT + 1 + k)
+    word(out, _COLON_LAP)
+    number(out, s.lap[k] + 1)
+    word(out, _LANE)
+    number(out, s.lane[k] + 1)
+    word(out, _COMMA)
+    number(out, s.progress[k], 2)
+    word(out, _METRES)
+    word(out, _COMMA)
+    number(out, s.v[k], 2)
+    word(out, _SPEED)
+    if s.actions[k, 0, 1] >= 0:
+        word(out, _DUTY)
+        number(out, s.actions[k, 0, 0], 2, 1)
+    else:
+        word(out, _BRAKE if s.actions[k, 0, 1] >= -0.5 else _FREE)
+    if s.airborne[k]:
+        word(out, _IN_AIR)
+    if s.cause[k]:
+        word(out, _IS_OUT)
+        word(out, _CAUSES_AT + int(s.cause[k]))
+    elif s.finish_time[k]:
+        word(out, _AFTER)
+        number(out, s.finish_time[k], 2)
+        word(out, _SECONDS)
+
+
+@drawing
+def _senses(s, seat, out):
+    """What the car's own sensors say."""
+    at = s.imu.shape[1] - 1
+    text(out, _LINES_AT, MARGIN, 22)
+    word(out, _SENSE_T)
+    number(out, s.clock[seat], 2)
+    word(out, _VOLT)
+    number(out, s.voltage[seat], 2)
+    word(out, _SENSE_DUTY)
+    number(out, s.actions[seat, 0, 0], 2, 1)
+    text(out, _LINES_AT, MARGIN, 41)
+    word(out, _ACC)
+    for k in range(6):
+        number(out, s.imu[seat, at, k], 2 if k < 3 else 1, 1)
+        word(out, _GYRO if k == 2 else _RADIANS if k == 5 else _BLANK)
+
+
+@drawing
+def _smoothed(s, k, cell, before, after):
+    """The median of the speeds of three cells: a fast car passes a cell now and then without a step in it, and there the
+    last lap's speed still stands."""
+    a, b, c = s.cell_speed[k, before], s.cell_speed[k, cell], s.cell_speed[k, after]
+    return max(min(a, b), min(max(a, b), c))
+
+
+@drawing
+def _seen_before(s, k, cell, newest):
+    """The next cell back from `cell` with a speed, on the lap that lies behind the car; -1: none."""
+    back = (newest - cell) % TRACE_CELLS
+    while back < TRACE_CELLS - 3:
+        back += 1
+        at = (newest - back) % TRACE_CELLS
+        if s.cell_speed[k, at] > 0:
+            return at
+    return -1
+
+
+@drawing
+def _trail(s, p, d, k, bridges, out):
+    """The speeds of the lap that lies behind the car: a curve in the profile and, of a single car, a coloured line in the
+    plan; of the latter the parts on bridges, or the others with the curve."""
+    pieces, piece, lane = int(p.pieces), int(s.piece[k]), int(s.lane[k])
+    room = d.shape[0] - pieces
+    for back in range(pieces):
+        at = (piece - back) % pieces
+        d[room + at] = lane
+        lane = int(p.track[at, lane, PREVIOUS_LANE])
+    share = s.u[k] / p.track[piece, int(s.lane[k]), LENGTH]
+    laps = s.progress[k] / p.lap_length
+    newest = int((laps - int(laps)) * TRACE_CELLS)
+    cell = newest if s.cell_speed[k, newest] > 0 else _seen_before(s, k, newest, newest)
+    after = cell
+    while cell >= 0:
+        before = _seen_before(s, k, cell, newest)
+        if before < 0:
+            return
+        if (cell - before) % TRACE_CELLS <= 4:
+            earlier = _seen_before(s, k, before, newest)
+            fast = _smoothed(s, k, cell, before, after)
+            slow = _smoothed(s, k, before, before if earlier < 0 else earlier, cell)
+            # Where the car is now it was a lap ago, too, perhaps in another lane.
+            older = lane if before != newest else -1
+            _stretch(
+                p=p, d=d, k=k, bridges=bridges, before=before, cell=cell, slow=slow, fast=fast, piece=piece, share=share,
+                older=older, room=room, first_cell=cell == newest, out=out,
+            )  # fmt: skip
+        after, cell = cell, before
+
+
+@drawing
+def _stretch(p, d, k, bridges, before, cell, slow, fast, piece, share, older, room, first_cell, out):
+    """From one cell of the trail to the next."""
+    lanes = int(d[_LANES])
+    size = 3 + 3 * lanes
+    cells = d.shape[0] - int(p.pieces) - TRACE_CELLS * size
+    a, b = cells + before * size, cells + cell * size
+    if bridges == 0 and d[b] > d[a]:
+        line(out, _CURVES_AT + k, _along(p, d, d[a]), _pace(d, slow), _along(p, d, d[b]), _pace(d, fast))
+    if d[_PLAYERS] > 1:
+        return
+    here = _trail_lane(d, a, piece, share, older, room)
+    there = _trail_lane(d, b, piece, share, -1 if first_cell else older, room)
+    if d[b + 5 + 3 * there] == bridges:
+        shade = int(min(max(fast / RED, 0.0), 1.0) * (_SHADES - 1) + 0.5)
+        line(
+            out, _SPEEDS_AT + shade, d[a + 3 + 3 * here], d[a + 4 + 3 * here], d[b + 3 + 3 * there], d[b + 4 + 3 * there]
+        )  # fmt: skip
+
+
+@drawing
+def _trail_lane(d, at, piece, share, older, room):
+    """The lane that the car drove in this cell of the trail."""
+    if older >= 0 and int(d[at + 1]) == piece and d[at + 2] > share:
+        return older
+    return int(d[room + int(d[at + 1])])
+
+
+@drawing
+def _car(s, p, d, k, out):
+    """The car in plan (a cross through it where it is out), and at its height over the profile."""
+    piece, lane = int(s.piece[k]), int(s.lane[k])
+    share = min(max(s.u[k] / p.track[piece, lane, LENGTH], 0.0), 1.0)
+    x, y, heading = _place_of(d, int(d[_LANES]), piece, lane, share, s.y[k] if s.airborne[k] else 0.0)
+    symbol(out, _CARS_AT + 2 * k + (1 if s.airborne[k] else 0), x, y, 1.0, heading)
+    if s.cause[k]:
+        symbol(out, _CROSS, x, y, 1.0, heading)
+    px = _along(p, d, p.track[piece, lane, START] + share * p.track[piece, lane, BASE])
+    py = d[_BOTTOM_END] - (d[_BOTTOM_END] - d[_TOP_END]) * s.z[k] / d[_TALLEST_AT]
+    line(out, _UPRIGHT_AT + k, px, d[_TOP_END], px, d[_BOTTOM_END])
+    symbol(out, _SIDES_AT + k, px, py, 1.0, -s.pitch[k] * _DEGREES)
 
 
 @lru_cache(maxsize=16)
-def _picture(course: Course) -> _Picture:
-    return _Picture(course)
-
-
-def _text(x: float, y: float, text: str, colour: str, anchor: str = "start", more: str = "", size: int = 12) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" {more}>'
-        f"{escape(text)}</text>"
-    )
-
-
-def _shade(share: float) -> str:
-    """Colour of the road at a share of the greatest height."""
-    low, high = np.array([236, 239, 241]), np.array([92, 140, 190])
-    red, green, blue = np.rint(low + min(share, 1.0) * (high - low)).astype(int)
-    return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def _colour(speed: float) -> str:
-    """Blue where slow, red where fast."""
-    return f"hsl({220 - 220 * min(max(speed / _RED, 0.0), 1.0):.0f},85%,45%)"
-
-
-def course_svg(course: Course) -> str:
-    """A course alone: plan, and the height profile of the lap that begins in the rightmost lane."""
-    picture = _picture(course)
-    title = f"{course.title}: {course.lanes} lanes, {len(course.segments)} parts, {course.lap_length:.2f} m a lap"
-    return picture.document([(title, "#222")], [picture.profile(lanes_of_lap(course, 0, course.lanes - 1))])
+def _pen(ruleset: Ruleset) -> Pen:
+    return Pen(ruleset)
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: Any = None) -> str:
@@ -308,30 +433,7 @@ def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_actio
     Returns:
         An SVG document of 900 x 730.
     """
-    course = load_course(ruleset.parameters["course"])
-    picture = _picture(course)
-    if seat is not None:
-        lines = _senses(view_of(ruleset, state, seat), seat)
-        return picture.document(lines, [picture.profile(lanes_of_lap(course, 0, course.lanes - 1))])
-    title = f"{course.title}, t = {float(state['clock'][0]):.2f} s"
-    if "reward_stop" in (state.dtype.names or ()):
-        title += f", mark at {float(state['target'][0]):.2f} m"
-    lines, ground = [(title, "#222")], []
-    bridges: list[str] = []
-    top: list[str] = []
-    for k in range(ruleset.num_players):
-        colour = _CARS[k % len(_CARS)]
-        lines.append((_words(ruleset, state, k), colour))
-        ground.append(
-            picture.profile(
-                lanes_of_lap(course, int(state["piece"][k]), int(state["lane"][k])), "#cfd8dc" if k == 0 else colour,
-                1.0 if k == 0 else 0.15,
-            )
-        )  # fmt: skip
-        for on_bridge, part in _trail(picture, state, k, in_plan=ruleset.num_players == 1):
-            (bridges if on_bridge else ground).append(part)
-        top += _car(picture, state, k, colour)
-    return picture.document(lines, ground, bridges, top)
+    return _pen(ruleset).svg(state if seat is None else view_of(ruleset, state, seat), seat)
 
 
 def steps_per_second(ruleset: Ruleset) -> float:
@@ -353,104 +455,18 @@ def controls(ruleset: Ruleset) -> dict[str, Any]:
     }
 
 
-def _words(ruleset: Ruleset, state: np.void, k: int) -> str:
-    cause, finish = int(state["cause"][k]), float(state["finish_time"][k])
-    end = f", out: {CAUSES[cause]}" if cause else f", {finish:.2f} s" if finish else ""
-    flying = ", in the air" if state["airborne"][k] else ""
-    duty, selector = state["actions"][k, 0]
-    motor = f"duty {duty:+.2f}" if selector >= 0 else "brake" if selector >= -0.5 else "free"
-    return (
-        f"{ruleset.players[k]}: lap {int(state['lap'][k]) + 1}, lane {int(state['lane'][k]) + 1}, "
-        f"{float(state['progress'][k]):.2f} m, {float(state['v'][k]):.2f} m/s, {motor}{flying}{end}"
-    )
-
-
-def _trail(picture: _Picture, state: np.void, k: int, in_plan: bool) -> Iterator[tuple[bool, str]]:
-    """The speeds of the lap that lies behind the car: a curve in the profile and a coloured line in the plan.
-
-    Yields whether it lies on a bridge, and the piece of line.
-    """
-    course, table = picture.course, picture.course.pieces
-    piece, lane = int(state["piece"][k]), int(state["lane"][k])
-    lanes = np.zeros(len(table), int)
-    for back in range(len(table)):
-        lanes[piece - back] = lane
-        lane = int(table[piece - back, lane, PREVIOUS_LANE])
-    before, share_now = lane, float(state["u"][k]) / table[piece, int(state["lane"][k]), LENGTH]
-    newest = int(float(state["progress"][k]) / course.lap_length % 1.0 * TRACE_CELLS)
-    cells = [(newest - back) % TRACE_CELLS for back in range(TRACE_CELLS - 2)]
-    seen = [cell for cell in reversed(cells) if state["cell_speed"][k, cell] > 0]
-    if len(seen) < 2:
-        return
-    speeds = np.zeros(TRACE_CELLS)
-    # A fast car passes a cell now and then without a step in it: there the last lap's speed still stands.
-    rows = np.pad(state["cell_speed"][k, seen].astype(float), 1, mode="edge")
-    speeds[seen] = np.median([rows[:-2], rows[1:-1], rows[2:]], axis=0)
-    colour = _CARS[k % len(_CARS)]
-    for a, b in itertools.pairwise(seen):
-        if (b - a) % TRACE_CELLS > 4:
-            continue
-        ends = []
-        for cell in (a, b):
-            distance = ((cell + 0.5) / TRACE_CELLS * course.lap_length + course.start_distance) % course.lap_length
-            at = int(np.searchsorted(table[:, 0, START], distance, side="right")) - 1
-            share = (distance - table[at, 0, START]) / table[at, 0, BASE]
-            driven = before if at == piece and share > share_now and cell != newest else int(lanes[at])
-            ends.append((distance, picture.place(at, driven, min(share, 1.0))))
-        (first, (ax, ay, _)), (second, (bx, by, _)) = ends
-        if in_plan:
-            yield (
-                (at, driven) in picture.on_bridges,
-                f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{_colour(float(speeds[b]))}" '
-                'stroke-width="6" stroke-linecap="round"/>',
-            )
-        if second > first:
-            yield (
-                False,
-                f'<line x1="{picture.along(first):.1f}" y1="{picture.pace(float(speeds[a])):.1f}" '
-                f'x2="{picture.along(second):.1f}" y2="{picture.pace(float(speeds[b])):.1f}" stroke="{colour}" '
-                'stroke-width="2" stroke-linecap="round"/>',
-            )
-
-
-def _car(picture: _Picture, state: np.void, k: int, colour: str) -> Iterator[str]:
-    """The car in plan (a cross through it where it is out), and at its height over the profile."""
-    table, piece, lane = picture.course.pieces, int(state["piece"][k]), int(state["lane"][k])
-    share = min(max(float(state["u"][k]) / table[piece, lane, LENGTH], 0.0), 1.0)
-    x, y, heading = picture.place(piece, lane, share, float(state["y"][k]) if state["airborne"][k] else 0.0)
-    length, width = max(0.155 * picture.scale, 20), max(0.095 * picture.scale, 12)
-    out = (
-        f'<path d="M{-length / 2:.1f},{-length / 2:.1f} L{length / 2:.1f},{length / 2:.1f} '
-        f'M{-length / 2:.1f},{length / 2:.1f} L{length / 2:.1f},{-length / 2:.1f}" stroke="#111" stroke-width="4"/>'
-        if state["cause"][k]
-        else ""
-    )
-    yield (
-        f'<g class="car" transform="translate({x:.1f},{y:.1f}) rotate({heading:.1f})">'
-        f'<rect x="{-length / 2:.1f}" y="{-width / 2:.1f}" width="{length:.1f}" height="{width:.1f}" rx="4" '
-        f'fill="{colour}" stroke="{"#fff" if state["airborne"][k] else "#111"}" stroke-width="1.5"/>'
-        f'<polygon points="{length / 2:.1f},0 {length / 6:.1f},{-width / 3:.1f} {length / 6:.1f},{width / 3:.1f}" '
-        f'fill="#fff"/>{out}</g>'
-    )
-    px = picture.along(table[piece, lane, START] + share * table[piece, lane, BASE])
-    py = picture.level(float(state["z"][k]))
-    yield f'<line x1="{px:.1f}" y1="{picture.top}" x2="{px:.1f}" y2="{picture.bottom}" stroke="{colour}" stroke-opacity="0.4"/>'
-    yield (
-        f'<rect x="-8" y="-8" width="16" height="7" rx="2" fill="{colour}" stroke="#111" '
-        f'transform="translate({px:.1f},{py:.1f}) rotate({-math.degrees(float(state["pitch"][k])):.1f})"/>'
-    )
-
-
-def _senses(view: np.void, seat: int) -> list[tuple[str, str]]:
-    imu = view["imu"][seat, -1]
-    duty = view["actions"][seat, 0, 0]
-    return [
-        (f"t = {float(view['clock'][seat]):.2f} s, {float(view['voltage'][seat]):.2f} V, duty {duty:+.2f}", "#222"),
-        (
-            f"acc {imu[0]:+.2f} {imu[1]:+.2f} {imu[2]:+.2f} g, gyro {imu[3]:+.1f} {imu[4]:+.1f} {imu[5]:+.1f} rad/s",
-            "#222",
-        ),
-    ]
+def page_controls(ruleset: Ruleset) -> dict[str, Any]:
+    """What a driver moves in the page; every step of `seconds` takes what it says."""
+    if ruleset.discrete:
+        levels = ["free" if w < -0.5 else "brake" if w < 0 else f"drive {duty:+.2f}" for duty, w in LEVELS]
+        fields: list[dict[str, Any]] = [{"name": "command", "choices": levels}]
+    else:
+        modes = ["drive"] if ruleset.parameters.get("actions") == "duty" else ["drive", "brake", "free"]
+        fields = [
+            {"name": "duty", "low": -1.0, "high": 1.0, "step": 0.05, "value": 0.5},
+            {"name": "mode", "choices": modes},
+        ]
+    return {"fields": fields, "hint": "Go starts and stops the clock."}
 
 
 def frames(ruleset: Ruleset, before: np.void, action: Any, after: np.void) -> Iterator[str]:
@@ -461,5 +477,14 @@ def frames(ruleset: Ruleset, before: np.void, action: Any, after: np.void) -> It
 
 
 __all__ = [
-    "controls", "course_svg", "frames", "height_profile", "lanes_of_lap", "plan_of", "steps_per_second", "svg",
+
+    "controls",
+    "course_svg",
+    "frames",
+    "height_profile",
+    "lanes_of_lap",
+    "page_controls",
+    "plan_of",
+    "steps_per_second",
+    "svg",
 ]  # fmt: skip

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,18 +50,27 @@ def picture_exports(ruleset: Ruleset) -> tuple[Export, ...]:
         Export("scene", scene, (numbers, states, params, mask, _NUMBER, _NUMBER, out)),
         Export("tell", words, (numbers, states, params, _NUMBER, _NUMBER, out)),
     ]
-    if answer is not None and not ruleset.discrete:
+    if answer is not None and _controls(ruleset) is not None:
         found.append(Export("answer", controlled, (numbers, states, params, out)))
     if spots is not None and ruleset.discrete:
         found.append(Export("spots", clicked, (numbers, states, params, _NUMBER, out)))
     return tuple(found)
 
 
+def _controls(ruleset: Ruleset) -> Callable[[Ruleset], dict[str, Any]] | None:
+    """The function that tells the controls of the page, where actions are not chosen one by one."""
+    if hasattr(ruleset.draw, "page_controls"):
+        return ruleset.draw.page_controls
+    return None if ruleset.discrete else getattr(ruleset.draw, "controls", None)
+
+
 def picture_tables(ruleset: Ruleset) -> dict[str, Any]:
-    """Texts, styles, symbols and numbers of a drawing, and the controls of continuous actions."""
-    asked = not ruleset.discrete and hasattr(functions(ruleset), "answer")
+    """Texts, styles, symbols and numbers of a drawing, controls, and the time of a step of a game in real time."""
+    controls = _controls(ruleset) if hasattr(functions(ruleset), "answer") else None
+    seconds = 1.0 / ruleset.draw.steps_per_second(ruleset) if hasattr(ruleset.draw, "steps_per_second") else 0.0
     return {
-        "controls": ruleset.draw.controls(ruleset) if asked else None,
+        "controls": None if controls is None else controls(ruleset),
+        "seconds": seconds,
         "rows": ROWS,
         "columns": COLUMNS,
         **{name: list(table(ruleset, name)) for name in ("texts", "styles", "symbols")},

@@ -8,6 +8,7 @@ const byId = (name) => document.getElementById(name);
 const FEW = 40; // So many moves are shown as buttons at once.
 const FINGER = 28; // px that a place is wide at least: on a phone, wide boards scroll
 const PAUSE = 350; // ms between the moves of two agents
+const PICTURE = 100; // ms between two pictures of a game in real time
 
 let games = [];
 let manifests = new Map();
@@ -21,6 +22,8 @@ let round = 0; // counts new games and undos: answers of earlier rounds are drop
 let paused = false;
 let failed = "";
 let told = []; // the record's texts
+let driving = false; // whether the clock of a game in real time runs for a person
+let filming = false; // whether a game that is over is shown from position to position
 
 function make(tag, text, more = {}) {
   return Object.assign(document.createElement(tag), { textContent: text, ...more });
@@ -48,9 +51,9 @@ async function offer(wanted = {}) {
   const spec = manifest.rulesets.find((one) => one.name === byId("variant").value);
   const seats = spec.players.map((player, seat) => [seat, spec.players.length > 1 ? player : "yourself"]);
   if (manifest.turns === "sequential" && spec.players.length > 1) seats.push([-1, "everybody"]);
-  seats.push(["watch", "nobody: watch"]);
-  fill(byId("seat"), seats, wanted.seat ?? byId("seat").value);
   const names = Object.keys(spec.agents);
+  if (names.length) seats.push(["watch", "nobody: watch"]);
+  fill(byId("seat"), seats, wanted.seat ?? byId("seat").value);
   const usual = names.length > 1 ? names[1] : names[0];
   for (const [id, value] of [["agent", wanted.agent], ["other", wanted.other]]) {
     fill(byId(id), names.map((each) => [each, each.replaceAll("_", " ")]), names.includes(value) ? value : names.includes(byId(id).value) ? byId(id).value : usual);
@@ -109,6 +112,7 @@ function sit(opened, seat) {
   pen = new Pen(table.rules);
   person = seat;
   [chosen, shown, paused, failed, told] = [[], null, false, "", []];
+  [driving, filming] = [false, false];
   const about = games.find((one) => one.name === table.game.name);
   byId("title").textContent = about.title;
   document.title = `${about.title}: asobiba playground`;
@@ -121,12 +125,19 @@ function sit(opened, seat) {
 /** Lets agents move until the person is asked. */
 async function go(mine) {
   try {
+    let drawn = 0;
+    let due = performance.now();
     while (mine === round && table && !table.over && !paused && !table.asked.length) {
-      update();
+      if (!seconds() || performance.now() - drawn >= PICTURE) {
+        update();
+        drawn = performance.now();
+      }
       const answers = await table.answers();
       if (mine !== round || paused) return;
       table.play(table.rules.joint ? table.joined(answers) : answers[0][1]);
-      if (person === null) await new Promise((resolve) => { setTimeout(resolve, pace()); });
+      due += pace();
+      const left = seconds() ? due - performance.now() : pace();
+      if (person === null && left > 4) await new Promise((resolve) => { setTimeout(resolve, left); });
     }
   } catch (error) {
     if (mine === round) failed = error.message;
@@ -134,21 +145,68 @@ async function go(mine) {
   if (mine === round) update();
 }
 
+/** The time of a step of a game in real time; of others 0. */
+function seconds() {
+  return table.rules._inner.spec.picture.seconds;
+}
+
 function pace() {
-  return table.rules._inner.spec.picture.seconds ? table.rules._inner.spec.picture.seconds * 1000 : PAUSE;
+  return seconds() ? seconds() * 1000 : PAUSE;
+}
+
+/** Shows a game that is over from the position shown to its end. */
+async function film() {
+  const mine = round;
+  filming = true;
+  let at = shown ?? 0;
+  while (mine === round && filming && at < table.actions.length) {
+    const step = Math.max(pace(), PICTURE);
+    at += step / pace();
+    look(Math.floor(at));
+    await new Promise((resolve) => { setTimeout(resolve, step); });
+  }
+  if (mine !== round) return;
+  filming = false;
+  update();
+}
+
+/** One step of the person, and of the others where all act at once. */
+async function advance(action, mine) {
+  if (!table.rules.joint) {
+    table.play(action);
+    return;
+  }
+  const others = await table.answers();
+  if (mine === round) table.play(table.joined([...others, ...table.asked.map((seat) => [seat, action])]));
+}
+
+/** Runs the clock: every step takes what the controls say. */
+async function drive() {
+  const mine = round;
+  driving = true;
+  const begun = performance.now();
+  const first = table.actions.length;
+  try {
+    while (mine === round && driving && asked()) {
+      const wanted = Math.floor((performance.now() - begun) / pace()) + 1;
+      while (mine === round && driving && asked() && table.actions.length - first < wanted) await advance(controlled(), mine);
+      if (mine !== round) return;
+      update();
+      await new Promise((resolve) => { setTimeout(resolve, PICTURE); });
+    }
+  } catch (error) {
+    if (mine === round) failed = error.message;
+  }
+  driving = false;
+  if (mine === round) update();
 }
 
 async function play(action) {
   const mine = round;
   chosen = [];
   try {
-    if (table.rules.joint) {
-      const others = await table.answers();
-      if (mine !== round) return;
-      table.play(table.joined([...others, ...table.asked.map((seat) => [seat, action])]));
-    } else {
-      table.play(action);
-    }
+    await advance(action, mine);
+    if (mine !== round) return;
     report("");
   } catch (error) {
     report(error.message);
@@ -172,7 +230,7 @@ function asked() {
 }
 
 function choices() {
-  if (!asked() || !table.rules.discrete) return [];
+  if (!asked() || !table.rules.discrete || seconds()) return [];
   const seat = mover();
   const view = table.rules.view(table.state, seat);
   return table.rules.legalActions(table.state, seat).map((action) => ({
@@ -235,6 +293,7 @@ function situation() {
   if (shown !== null && shown < table.actions.length) return `Position ${shown} of ${table.actions.length}`;
   if (table.over) return result();
   const { players } = table.rules;
+  if (driving) return "Driving";
   if (asked()) {
     const who = players.length > 1 ? `${players[mover()]}: ` : "";
     return `${who}your move`;
@@ -267,13 +326,15 @@ function update() {
   list();
   record();
   const hidden = table.game.manifest.information !== "perfect" && person !== null && person >= 0;
-  byId("undo").hidden = person === null || (hidden && !table.over);
+  byId("undo").hidden = person === null || (hidden && !table.over) || Boolean(seconds());
   byId("undo").disabled = !table.actions.length;
   byId("pause").hidden = person !== null || table.over || !Object.keys(table.seats).length;
   byId("pause").textContent = paused ? "Go on" : "Pause";
+  byId("film").hidden = !table.over || !table.actions.length;
+  byId("film").textContent = filming ? "Stop" : "Show the game";
   byId("first").disabled = byId("previous").disabled = ply === 0;
   byId("next").disabled = byId("latest").disabled = ply >= table.actions.length;
-  byId("write").hidden = !asked() || !table.rules.discrete;
+  byId("write").hidden = !asked() || !table.rules.discrete || Boolean(seconds());
   document.body.dataset.state = table.over ? "over" : asked() ? "asked" : "busy";
   document.body.dataset.ply = table.actions.length;
 }
@@ -284,6 +345,8 @@ function controls() {
   const { controls: wanted } = table.rules._inner.spec.picture;
   const form = byId("controls");
   form.hidden = !(wanted && asked());
+  const go = form.querySelector("button");
+  if (go) go.textContent = !seconds() ? "Play" : driving ? "Stop" : "Go";
   byId("picture").classList.toggle("aim", Boolean(wanted) && !form.hidden && wanted.fields.some((field) => field.axis));
   const key = `${table.game.name} ${table.variant}`;
   if (!wanted || form.dataset.of === key) return;
@@ -304,7 +367,14 @@ function controls() {
     }
     return label;
   });
-  form.replaceChildren(...fields, make("button", "Play"), make("p", wanted.hint ?? ""));
+  form.replaceChildren(...fields, make("button", seconds() ? "Go" : "Play"), make("p", wanted.hint ?? ""));
+}
+
+/** The action of the controls as they are. */
+function controlled() {
+  const values = [...byId("controls").querySelectorAll("select, input")].map((input) => Number(input.value));
+  const action = pen.answer(sight(table.state)[0], values);
+  return table.rules.discrete ? action[0] : action;
 }
 
 function aim(event) {
@@ -351,6 +421,8 @@ function record() {
   const { rules } = table;
   const secret = table.game.manifest.information !== "perfect" && person !== null && person >= 0 && !table.over;
   const single = rules.discrete && !rules.joint;
+  byId("past").hidden = Boolean(seconds());
+  if (seconds()) return;
   if (told.length > table.actions.length || told.over !== table.over) told = Object.assign([], { over: table.over });
   while (told.length < table.actions.length) {
     const k = told.length;
@@ -422,10 +494,8 @@ byId("picture").addEventListener("click", (event) => {
 });
 byId("controls").onsubmit = (event) => {
   event.preventDefault();
-  if (!asked()) return;
-  const values = [...byId("controls").querySelectorAll("select, input")].map((input) => Number(input.value));
-  const [view] = sight(table.state);
-  play(pen.answer(view, values));
+  if (driving) driving = false;
+  else if (asked()) seconds() ? drive() : play(controlled());
 };
 byId("picture").addEventListener("keydown", (event) => {
   const spot = event.target.closest(".spot");
@@ -468,6 +538,10 @@ byId("pause").onclick = () => {
   paused = !paused;
   update();
   if (!paused) go(round);
+};
+byId("film").onclick = () => {
+  if (filming) filming = false;
+  else film();
 };
 byId("first").onclick = () => look(0);
 byId("previous").onclick = () => look((shown ?? table.actions.length) - 1);
