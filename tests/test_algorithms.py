@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import multiprocessing
+import os
+import signal
+
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from asobiba.arena.evaluation import evaluate as play
 from asobiba.arena.match import Match
 from asobiba.arena.playing import play_match
 from asobiba.core import game, make_agent
@@ -15,9 +21,12 @@ from asobiba.learn.agent import PolicyAgent, load_policy
 from asobiba.learn.algorithms import ALGORITHMS
 from asobiba.learn.config import ConfigError, load_config
 from asobiba.learn.masked import MaskedVecEnv, _legal_at_random, mask_of
+from asobiba.learn.payoff import payoff_matrix
 from asobiba.learn.policy_file import PolicyFileError, save_policy
 from asobiba.learn.pool import Member, Pool
 from asobiba.learn.reporting import Report
+from asobiba.learn.shaping import ShapedVecEnv
+from asobiba.learn.turning import Turning
 
 ON_POLICY = {"n_steps": 16, "batch_size": 64, "n_epochs": 1}
 OFF_POLICY = {"learning_starts": 64, "batch_size": 32, "buffer_size": 1000, "train_freq": 2, "gradient_steps": 1}
@@ -215,12 +224,12 @@ def test_a_pool_exchanges_opponents_between_games_only_and_goes_on_to_the_byte(t
     nim, within = game("toy_nim"), []
     original = Pool.act_in
 
-    def watched(pool, games, views, legal):
+    def watched(pool, games, seat, views, legal):
         for number in games.tolist():
             known = pool.__dict__.setdefault("seen", {})
             episode = int(pool._seeds[number])
             within.append(known.setdefault((number, episode), pool.playing[number]) is pool.playing[number])
-        return original(pool, games, views, legal)
+        return original(pool, games, seat, views, legal)
 
     monkeypatch.setattr(Pool, "act_in", watched)
     settings = {"snapshot_every": 128, "opponents": ["pool", "random"], "total_steps": 1024, "checkpoint_every": 256}
@@ -258,10 +267,10 @@ def test_a_pool_exchanges_opponents_between_games_only_and_goes_on_to_the_byte(t
 
 def test_a_pool_draws_as_its_weights_say():
     ruleset = game("toy_nim").ruleset()
-    ways = ("latest", "uniform", "prioritised")
 
-    def drawn(**weights):
-        pool = Pool(ruleset, 1, {**dict.fromkeys(ways, 0.0), **weights}, power=1.0, seed=1)
+    def drawn(progress=0.0, **weights):
+        pool = Pool(ruleset, 1, weights, power=1.0, seed=1)
+        pool.progress = progress
         # The learner beats the first three times in four and always loses to the second.
         pool.members = [Member(0, None, 96, 73), Member(1, None, 96, 0), Member(2, None, 96, 98)]
         found = [pool._drawn().steps for _ in range(3000)]
@@ -272,3 +281,83 @@ def test_a_pool_draws_as_its_weights_say():
     # 1 - score with the prior of four draws: 0.25, 0.98, 0.0.
     assert drawn(prioritised=1.0) == pytest.approx([0.25 / 1.23, 0.98 / 1.23, 0.0], abs=0.04)
     assert drawn(latest=1.0, uniform=1.0)[2] == pytest.approx(2 / 3, abs=0.04)
+    assert drawn(latest=[1.0, 0.0], uniform=[0.0, 1.0])[2] == 1  # from, to
+    assert drawn(0.5, latest=[1.0, 0.0], uniform=[0.0, 1.0])[2] == pytest.approx(2 / 3, abs=0.04)
+    assert drawn(latest=1.0, anchors=9.0, exploiters=9.0).tolist() == [0, 0, 1]  # there are none
+
+
+@pytest.mark.slow  # ten seconds: two runs with four exploiters
+def test_anchors_and_exploiters_join_the_pool_and_a_killed_run_ends_with_the_same_bytes(tmp_path, monkeypatch):
+    nim = game("toy_nim")
+    pool = {
+        "keep": 3, "anchors": [1.0, 0.5], "agents": ["random"], "exploiters": 1.0, "exploiter_every": 512, "exploiter_steps": 256,
+    }  # fmt: skip
+    settings = {"snapshot_every": 256, "opponents": ["pool"], "total_steps": 1536, "checkpoint_every": 512}
+    evaluation = {"against": ["random"], "games": 16, "every": 384}
+    config = config_of("maskable_ppo", nim, **settings, pool=pool, evaluation=evaluation)
+    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    # Whether so short a training wins is left to chance elsewhere; here every exploiter joins.
+    original = training._train_exploiter
+    monkeypatch.setattr(training, "_EXPLOITER_GAMES", 20)
+    monkeypatch.setattr(training, "play", lambda *given: dataclasses.replace(play(*given), low=0.6))
+    training.train(nim, config, straight, progress=False)
+    model = training.load_checkpoint(straight / training.CHECKPOINT)
+    (found,) = [agent for agent in model.get_env().games.opponents if isinstance(agent, Pool)]
+    assert [member.steps for member in found.exploiters] == [512, 1024]
+    assert [member.label for member in found.anchors] == ["random"]
+    assert all(member.games > 5 for member in [*found.anchors, *found.exploiters])
+    steps, names, scores = payoff_matrix(straight)
+    assert steps == [256, 512, 768, 1024, 1280]
+    assert {"random", "exploiter 512"} <= set(names)
+    assert np.nanmin(scores) >= 0
+    assert np.nanmax(scores) <= 1
+    assert (straight / "payoff.svg").stat().st_size > 1000
+
+    def kill(game, config, policy, steps):
+        if steps >= 1024:
+            os.kill(os.getpid(), signal.SIGKILL)  # after rows were written that the last checkpoint does not know
+        return original(game, config, policy, steps)
+
+    monkeypatch.setattr(training, "_train_exploiter", kill)
+    child = multiprocessing.get_context("fork").Process(
+        target=training.train, args=(nim, config, killed), kwargs={"progress": False}
+    )
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    monkeypatch.setattr(training, "_train_exploiter", original)
+    training.train(nim, config, killed, progress=False)
+    for name in ("policy.safetensors", "pool.csv", "curve.csv", "practice.csv", "payoff.svg"):
+        assert (killed / name).read_bytes() == (straight / name).read_bytes(), name
+
+
+def test_every_episode_is_seen_through_a_symmetry_of_the_board():
+    ruleset = game("animal_shogi").ruleset()
+    turning = Turning(ruleset, 16, seed=3)
+    plain, turned = (ShapedVecEnv(ruleset, 16, threads=1, seed=5, turning=one) for one in (None, turning))
+    seen, looked = plain.reset(), turned.reset()
+    generator, images, ended = np.random.default_rng(2), set(), 0
+    for _ in range(60):
+        rows = turning.rows.copy()
+        images.update(rows.tolist())
+        assert all((looked[i] == seen[i][turning.turns.observation[rows[i]]]).all() for i in range(16))
+        masks = turned.action_masks()
+        actions = (masks * (1 - generator.random(masks.shape))).argmax(1)
+        meant = np.array([turning.turns.actions[row, action] for row, action in zip(rows, actions)])
+        assert plain.action_masks()[np.arange(16), meant].all()
+        seen, rewards, dones, infos = plain.step(meant)
+        looked, gained, over, told = turned.step(actions)
+        assert (gained == rewards).all()
+        assert (over == dones).all()
+        assert (turning.rows == rows)[~dones].all()
+        for i in np.flatnonzero(dones):
+            last = infos[i]["terminal_observation"][turning.turns.observation[rows[i]]]
+            assert (told[i]["terminal_observation"] == last).all()
+            assert told[i]["end_reason"] != "illegal action"
+            ended += 1
+    assert images == {0, 1}
+    assert ended > 20
+    with pytest.raises(ConfigError, match="declares no symmetries"):
+        load_config(game("toy_nim"), symmetry=True)
+    config = load_config(game("animal_shogi"), symmetry=True, num_envs=4)
+    assert training.new_model(ruleset, config).get_env().turning is not None

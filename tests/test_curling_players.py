@@ -421,10 +421,11 @@ def test_the_networks_tell_a_stone_on_the_tee_from_none():
 def test_a_target_has_the_counter_clockwise_spin_where_either_does_the_same():
     draw = Shot.draw(RULES, 0.4, -0.5, -1)
     hit = Shot.hit(RULES, 0.3, 0.0, -1, 6.0)
-    views = np.array([position({}, 4), position({1: (0.3, 0.0)}, 4), position({}, 4)], RULES.dtype)
-    targets = np.array([[draw.vx, draw.vy, -1.0], [hit.vx, hit.vy, -1.0], [0.5, 29.0, 1.0]])
+    views = np.array([position({}, 4), position({1: (0.3, 0.0)}, 4), *[position({}, 4)] * 2], RULES.dtype)
+    hard = Shot.hit(RULES, 2.0, 0.0, -1, 13.0)  # would stop off the sheet
+    targets = np.array([[s.vx, s.vy, -1.0] for s in (draw, hit)] + [[0.5, 29.0, 1.0], [hard.vx, hard.vy, -1.0]])
     settled = imitation.with_one_spin(RULES, views, targets)
-    assert settled[:, 2].tolist() == [1.0, -1.0, 1.0]  # the hit's other spin drives the stone elsewhere
+    assert settled[:, 2].tolist() == [1.0, -1.0, 1.0, -1.0]  # the hit's other spin drives the stone elsewhere
     assert (settled[1:] == targets[1:]).all()
     assert simulate(RULES, views[0], Shot(*settled[0, :2], 1)).stones[4] == pytest.approx((0.4, -0.5), abs=1e-3)
 

@@ -143,6 +143,26 @@ def test_a_study_goes_on_and_its_best_values_are_a_configuration(tmp_path, monke
     assert [trial.params for trial in other.trials] == [trial.params for trial in study.trials]
 
 
+def test_tuning_and_several_seeds_as_commands(tmp_path, monkeypatch):
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: multiprocessing.context.ForkContext())
+    small = ["num_envs=8", "threads=1", "learner.n_steps=16", "learner.batch_size=64", "evaluation.games=8"]
+    settings = [word for text in (*small, "evaluation.every=256") for word in ("--set", text)]
+
+    def call(*words):
+        done = CliRunner().invoke(cli.app, [*map(str, words)])
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.output
+
+    study, runs = tmp_path / "study", tmp_path / "runs"
+    tuned = ["tune", "toy_nim", "--algo", "ppo", "--steps", 512, "-o", study, *settings[:4], *settings[-4:]]
+    assert f"Written: {study / 'best.yml'}" in call(*tuned, "--trials", 1)
+    assert "trial 1: " in call(*tuned, "--trials", 2)
+    trained = ["--algo", "ppo", "--config", study / "best.yml", "--steps", 256, "-o", runs]
+    assert "seed 1: " in call("train", "toy_nim", *trained, "--seeds", 2)
+    assert load_config(game("toy_nim"), runs / "seed-1" / "config.yml")["seed"] == 1
+    assert (runs / "seeds.csv").stat().st_size > 50
+
+
 def test_hopeless_trials_are_given_up(tmp_path):
     from asobiba.learn import tuning
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.baselines.curling.player import CurlingPlayer, free_stop, free_stop_of
-from asobiba.core import AsobibaError, Ruleset
+from asobiba.core import AsobibaError, GameParameterError, Ruleset
 from asobiba.core.errors import MissingExtra
 from asobiba.envs.curling.rules import STONES_EACH
 from asobiba.envs.curling.simulate import Shot, simulate
@@ -182,7 +182,10 @@ def with_one_spin(ruleset: Ruleset, views: np.ndarray, targets: np.ndarray) -> n
     out = targets.copy()
     for k in np.flatnonzero(targets[:, 2] < 0):
         x, y = free_stop(ruleset, *targets[k])
-        other = Shot.draw(ruleset, x, y, 1)
+        try:
+            other = Shot.draw(ruleset, x, y, 1)
+        except GameParameterError:  # a hard take-out, which would stop far off the sheet
+            continue
         one, two = (
             simulate(ruleset, views[k], shot) for shot in (Shot(float(targets[k, 0]), float(targets[k, 1]), -1), other)
         )

@@ -31,6 +31,7 @@ _LATE = {
     "train": ("asobiba.learn.commands", "train"),
     "export": ("asobiba.learn.export_command", "export"),
     "enjoy": ("asobiba.learn.enjoy_command", "enjoy"),
+    "hub": ("asobiba.learn.hub_command", "app"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),
     "playground": ("asobiba.targets.playground.commands", "playground"),
 }

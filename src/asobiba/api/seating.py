@@ -515,7 +515,7 @@ class _Group:
         masks = seating.masks[where, seat] if ruleset.simultaneous else seating.masks[where]
         actions = seating.actions[:, seat] if ruleset.simultaneous else seating.actions
         if self.numbered:
-            actions[where] = self.agent.act_in(where, views, masks)  # type: ignore[attr-defined]
+            actions[where] = self.agent.act_in(where, seat, views, masks)  # type: ignore[attr-defined]
             return
         if self.batched:
             actions[where] = referee.ask_together(self.agent, views, masks)

@@ -116,13 +116,12 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"exploration is {widths}; expected [] or [from, to], both above 0")
     if widths and game.ruleset(**config["parameters"]).discrete:
         raise ConfigError(f"exploration is {widths}, but {game.id} has discrete actions")
-    pool = config["pool"]
-    if min(pool[way] for way in ("latest", "uniform", "prioritised")) < 0 or not any(
-        pool[way] for way in ("latest", "uniform", "prioritised")
-    ):
-        raise ConfigError(f"pool is {pool}; expected latest, uniform and prioritised from 0, not all 0")
-    if pool["keep"] < 1 or pool["power"] < 0:
-        raise ConfigError(f"pool is {pool}; expected keep from 1 and power from 0")
+    _check_pool(config["pool"])
+    if config["symmetry"]:
+        if game.symmetries is None:
+            raise ConfigError(f"symmetry is true, but {game.id} declares no symmetries")
+        if config["memory"]:
+            raise ConfigError("symmetry is true, and there is a memory, which is of one image: leave one of them out")
     openings = config["openings"]
     if not 0 <= openings["share"] <= 1:
         raise ConfigError(f"openings.share is {openings['share']}; expected 0 to 1")
@@ -135,6 +134,27 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
         if len(names := company(text)) > 1 and {"self", "pool", ""} & set(names):
             raise ConfigError(f"opponents: {text!r} is no company; expected agents, and neither `self` nor `pool`")
     return config
+
+
+def _check_pool(pool: dict[str, Any]) -> None:
+    ways = ("latest", "uniform", "prioritised", "anchors", "exploiters")
+    weights = []
+    for way in ways:
+        ends = pool[way] if isinstance(pool[way], list) else [pool[way]] * 2
+        if len(ends) != 2 or not all(isinstance(end, (int, float)) and end >= 0 for end in ends):
+            raise ConfigError(f"pool.{way} is {pool[way]!r}; expected a number from 0, or [from, to]")
+        weights.append(ends)
+    for end in (0, 1):
+        if not any(weight[end] for weight in weights):
+            raise ConfigError(f"pool is {pool}; expected {', '.join(ways)} from 0, not all 0")
+    if pool["keep"] < 1 or pool["power"] < 0:
+        raise ConfigError(f"pool is {pool}; expected keep from 1 and power from 0")
+    if not isinstance(pool["agents"], list) or (any(weights[3]) and not pool["agents"]):
+        raise ConfigError(f"pool.agents is {pool['agents']!r}; anchors that are drawn are named there, as a list")
+    if pool["exploiter_every"] < 0 or pool["exploiter_steps"] < 1:
+        raise ConfigError(f"pool is {pool}; expected exploiter_every from 0 and exploiter_steps from 1")
+    if any(weights[4]) and not pool["exploiter_every"]:
+        raise ConfigError("pool.exploiters is above 0, but no exploiter is trained: set pool.exploiter_every")
 
 
 def _check_algorithm(game: Game, config: dict[str, Any]) -> None:

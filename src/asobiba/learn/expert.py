@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from asobiba.learn.policy_file import load_policy, save_policy
 from asobiba.learn.reporting import Interrupted
 from asobiba.learn.search import GamesPlayed, SelfPlay
 from asobiba.learn.search_agent import NetAgent
+from asobiba.learn.turning import Turns
 
 CHECKPOINT = "checkpoint.pt"
 POLICY = "policy.safetensors"
@@ -74,24 +75,6 @@ class Window:
         self.values[places] = result_share * games.results[kept] + (1 - result_share) * games.values[kept]
         self.added += count
         return count
-
-
-class Turns(NamedTuple):
-    """The identity and the game's symmetries, one row each: `observation` `(k, size)` and `actions` `(k, actions)`
-    int64.
-    """
-
-    observation: np.ndarray
-    actions: np.ndarray
-
-    @classmethod
-    def of(cls, ruleset: Ruleset) -> Turns:
-        """The symmetries of a ruleset."""
-        found = ruleset.game.symmetries(ruleset) if ruleset.game.symmetries else ()
-        return cls(
-            np.stack([np.arange(ruleset.observation_size), *(one.observation for one in found)]),
-            np.stack([np.arange(ruleset.num_actions), *(one.actions for one in found)]),
-        )
 
 
 def _turned(array: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

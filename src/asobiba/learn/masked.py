@@ -40,7 +40,7 @@ class MaskedVecEnv(ShapedVecEnv):
         self.observation_space = spaces.Box(low, high, shape, plain.dtype.type)
 
     def _masked(self, observations: np.ndarray) -> np.ndarray:
-        return np.concatenate([observations, self.games.learner_masks.astype(observations.dtype)], 1)
+        return np.concatenate([observations, self.action_masks().astype(observations.dtype)], 1)
 
     def reset(self) -> np.ndarray:
         return self._masked(super().reset())

@@ -1,23 +1,26 @@
-"""A pool of the learner's earlier selves to play against, so that it does not go round in circles.
+"""A pool of opponents for a learner, so that it does not go round in circles.
 
-Every episode draws one of them: the latest, any of them, or, in prioritised fictitious self-play, those that the learner
-still loses to (weight `(1 - p) ** power`, `p` the learner's score against it). An opponent is exchanged when an episode
-begins and never within one.
+It holds the learner's earlier selves, exploiters (policies that were trained against one of these selves alone, and beat
+it), and anchors: agents that stay as they are. Every episode draws one of them: the latest self, any of them, or, in
+prioritised fictitious self-play, those that the learner still loses to (weight `(1 - p) ** power`, `p` the learner's score
+against it). An opponent is exchanged when an episode begins and never within one.
 
 Sources: J. Heinrich, M. Lanctot, D. Silver, "Fictitious Self-Play in Extensive-Form Games", ICML 2015; O. Vinyals and
 others, "Grandmaster level in StarCraft II using multi-agent reinforcement learning", Nature 575, 2019 (the prioritised
-weights).
+weights, the exploiters).
 """
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
-from asobiba.core.agents import Agent
+from asobiba.core.agents import Agent, make_agent
 from asobiba.core.game import Ruleset
 from asobiba.learn.agent import PolicyAgent
 
@@ -27,45 +30,80 @@ _FADING = 0.995
 """A result counts so much less with each later one against the same opponent: the learner changes."""
 
 
+WAYS = ("latest", "uniform", "prioritised", "anchors", "exploiters")
+"""How an opponent may be drawn; anchors and exploiters by the prioritised weights among themselves."""
+
+
 @dataclass
 class Member:
-    """An earlier self: after how many steps it was kept, who plays it, and what the learner scored against it."""
+    """An opponent, and what the learner scored against it.
+
+    Attributes:
+        steps: of the learner, when it was kept; 0 for an anchor.
+        player: who plays it; `None` for an anchor.
+        games, points: faded sums over the games against it.
+        name: an anchor's; `exploiter` for an exploiter; "" for an earlier self.
+    """
 
     steps: int
-    player: PolicyAgent
+    player: PolicyAgent | None
     games: float = 0.0
     points: float = 0.0
+    name: str = ""
 
     @property
     def score(self) -> float:
         """The learner's score against it."""
         return (self.points + _PRIOR / 2) / (self.games + _PRIOR)
 
+    @property
+    def label(self) -> str:
+        """The name in tables."""
+        return f"{self.name} {self.steps}" if self.name == "exploiter" else self.name or str(self.steps)
+
 
 class Pool(Agent):
-    """The earlier selves of a learner, one of them in each game; plays at random while there is none.
+    """Opponents, one of them in each game; plays at random while there is none.
 
     Args:
         ruleset: the game.
         count: the number of games it may play in.
-        weights: `latest`, `uniform`, `prioritised`: how often an opponent is drawn in which way, in proportion.
+        weights: how often an opponent is drawn in which of `WAYS`, in proportion: a number, or from and to over the
+            training (`progress`). Ways not named have 0; those without members are left out.
         keep: so many selves at most; of more, the one goes whose neighbours are nearest in steps (never the first or last).
+            Of exploiters, the latest so many.
         power: of the prioritised weights.
         seed: of the draws.
+        anchors: agents of the game, as text.
     """
 
     name = "pool"
 
     def __init__(
-        self, ruleset: Ruleset, count: int, weights: dict[str, float], keep: int = 20, power: float = 2.0, seed: int = 0
+        self,
+        ruleset: Ruleset,
+        count: int,
+        weights: Mapping[str, Any],
+        keep: int = 20,
+        power: float = 2.0,
+        seed: int = 0,
+        anchors: Sequence[str] = (),
     ):
         self.ruleset, self.keep, self.power = ruleset, keep, power
-        self.weights = np.array([weights[name] for name in ("latest", "uniform", "prioritised")], float)
+        self.weights = np.array([_ends(weights.get(way, 0.0)) for way in WAYS], float)
+        self.progress = 0.0
+        """How much of the training is over, 0 to 1."""
         self.members: list[Member] = []
+        self.exploiters: list[Member] = []
+        self.anchors = [Member(0, None, name=text) for text in anchors]
+        self.exploited = 0
+        """After how many steps the last exploiter was trained."""
         self.playing: list[Member | None] = [None] * count
         """The opponent in each game."""
         self.met: list[Member | None] = [None] * count
         """The opponent in the game whose result is still to be told."""
+        self._models = {text: make_agent(ruleset.game, text) for text in anchors}
+        self._anchors: dict[tuple[str, int, int], Agent] = {}  # anchor, game, seat
         self._told = np.ones(count, bool)
         self._seeds = np.zeros(count, np.uint64)
         self._generator = np.random.Generator(np.random.Philox(key=[seed, 0x9001]))
@@ -76,45 +114,73 @@ class Pool(Agent):
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         raise TypeError("a pool plays in the games of a training; it is no agent of a match")
 
+    @property
+    def everybody(self) -> list[Member]:
+        """Earlier selves, then exploiters, then anchors."""
+        return [*self.members, *self.exploiters, *self.anchors]
+
     def add(self, policy: Any, steps: int) -> None:
         """Keeps a copy of the learner's policy."""
-        player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), f"{steps}", deterministic=False)
-        player.policy.set_training_mode(False)
-        player.begin(self.ruleset, (0,), (int(self._generator.integers(2**62)),))
-        self.members.append(Member(steps, player))
+        self.members.append(Member(steps, self._player(policy, f"{steps}")))
         while len(self.members) > self.keep:
             gaps = [self.members[k + 1].steps - self.members[k - 1].steps for k in range(1, len(self.members) - 1)]
             del self.members[1 + int(np.argmin(gaps)) if gaps else 0]
 
+    def add_exploiter(self, policy: Any, steps: int) -> None:
+        """Keeps a copy of a policy that beat the learner after so many of its steps."""
+        self.exploiters = [*self.exploiters, Member(steps, self._player(policy, "exploiter"), name="exploiter")]
+        self.exploiters = self.exploiters[-self.keep :]
+
+    def _player(self, policy: Any, name: str) -> PolicyAgent:
+        player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), name, deterministic=False)
+        player.policy.set_training_mode(False)
+        player.begin(self.ruleset, (0,), (int(self._generator.integers(2**62)),))
+        return player
+
     def _drawn(self) -> Member | None:
-        if not self.members:
+        groups = [self.members, self.members, self.members, self.anchors, self.exploiters]
+        weights = self.weights[:, 0] + self.progress * (self.weights[:, 1] - self.weights[:, 0])
+        weights = weights * [bool(group) for group in groups]
+        if not weights.any():
             return None
-        way = self._generator.choice(3, p=self.weights / self.weights.sum())
+        way = int(self._generator.choice(len(WAYS), p=weights / weights.sum()))
+        group = groups[way]
         if way == 0:
-            return self.members[-1]
+            return group[-1]
         if way == 1:
-            return self.members[int(self._generator.integers(len(self.members)))]
-        weights = np.array([(1 - member.score) ** self.power for member in self.members])
-        return self.members[int(self._generator.choice(len(weights), p=weights / weights.sum()))]
+            return group[int(self._generator.integers(len(group)))]
+        lost = np.array([(1 - member.score) ** self.power for member in group])
+        return group[int(self._generator.choice(len(lost), p=lost / lost.sum()))]
 
     def begin_in(self, games: np.ndarray, seat: int, seeds: np.ndarray) -> None:
         """New episodes of these seeds `(k,)` in these games `(k,)`: an opponent is drawn for each, for all its seats."""
         for game, seed in zip(games.tolist(), seeds.tolist(), strict=True):
-            if seed == self._seeds[game]:
-                continue  # another seat of the same episode
-            self._seeds[game] = seed
-            if self._told[game]:  # what is dealt again before the learner's first move has no result
-                self.met[game], self._told[game] = self.playing[game], False
-            self.playing[game] = self._drawn()
+            if seed != self._seeds[game]:  # else it is another seat of the same episode
+                self._seeds[game] = seed
+                if self._told[game]:  # what is dealt again before the learner's first move has no result
+                    self.met[game], self._told[game] = self.playing[game], False
+                self.playing[game] = self._drawn()
+            member = self.playing[game]
+            if member is not None and member.player is None:
+                key = member.name, game, seat
+                if key not in self._anchors:
+                    self._anchors[key] = copy.deepcopy(self._models[member.name])
+                self._anchors[key].begin(self.ruleset, (seat,), (seed,))
 
-    def act_in(self, games: np.ndarray, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        """Actions `(k,)` for view records and masks in these games; one pass of the network for each opponent."""
+    def act_in(self, games: np.ndarray, seat: int, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Actions `(k,)` for view records and masks of a seat in these games; one pass of the network for each opponent."""
         actions = np.zeros((len(games), *self.ruleset.actions_shape[1 if self.ruleset.simultaneous else 0 :]))
         actions = actions.astype(self.ruleset.action_dtype)
         opponents = [self.playing[game] for game in games.tolist()]
         for one in {id(opponent): opponent for opponent in opponents}.values():
-            rows = np.array([opponent is one for opponent in opponents])
-            actions[rows] = self._random(legal[rows]) if one is None else one.player.act_batch(views[rows], legal[rows])
+            rows = np.flatnonzero([opponent is one for opponent in opponents])
+            if one is None:
+                actions[rows] = self._random(legal[rows])
+            elif one.player is not None:
+                actions[rows] = one.player.act_batch(views[rows], legal[rows])
+            else:
+                for row in rows.tolist():
+                    actions[row] = self._anchors[one.name, int(games[row]), seat].act(views[row], legal[row])
         return actions
 
     def _random(self, legal: np.ndarray) -> np.ndarray:
@@ -129,3 +195,8 @@ class Pool(Agent):
         if member is not None:
             member.games = _FADING * member.games + 1
             member.points = _FADING * member.points + 0.5 + 0.5 * float(np.sign(gain))
+
+
+def _ends(weight: Any) -> tuple[float, float]:
+    """A weight at the beginning and at the end of a training."""
+    return (weight[0], weight[1]) if isinstance(weight, (list, tuple)) else (weight, weight)

@@ -18,6 +18,7 @@ import numpy as np
 
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.core.game import Ruleset
+from asobiba.learn.turning import Turning
 
 
 class Potential(Protocol):
@@ -40,10 +41,14 @@ class ShapedVecEnv(SB3VecEnv):
     Args:
         ruleset, num_envs, settings: as in `SB3VecEnv`.
         potential: a class of `Potential`, or `None` for the game's own rewards.
+        turning: the images through which the learner sees the games; `None`: as they are.
     """
 
-    def __init__(self, ruleset: Ruleset, num_envs: int, potential: Any = None, **settings: Any):
+    def __init__(
+        self, ruleset: Ruleset, num_envs: int, potential: Any = None, turning: Turning | None = None, **settings: Any
+    ):
         super().__init__(ruleset, num_envs, **settings)
+        self.turning = turning
         self.potential: Potential | None = None if potential is None else potential(ruleset)
         self._promised = np.zeros(num_envs)
 
@@ -51,7 +56,17 @@ class ShapedVecEnv(SB3VecEnv):
         observations = super().reset()
         if self.potential is not None:
             self._promised = self.potential(self.games.states)
-        return observations
+        if self.turning is None:
+            return observations
+        self.turning.draw(np.ones(self.num_envs, bool))
+        return self.turning.seen(observations)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        super().step_async(actions if self.turning is None else self.turning.meant(actions))
+
+    def action_masks(self) -> np.ndarray:
+        masks = super().action_masks()
+        return masks if self.turning is None else self.turning.masks(masks)
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         observations, rewards, dones, infos = super().step_wait()
@@ -61,4 +76,9 @@ class ShapedVecEnv(SB3VecEnv):
             kept = np.where(self.games.terminated, 0.0, np.where(dones, self._promised, promised))
             rewards = (rewards + (kept - self._promised)).astype(np.float32)
             self._promised = promised
-        return observations, rewards, dones, infos
+        if self.turning is None:
+            return observations, rewards, dones, infos
+        for i in np.flatnonzero(dones).tolist():
+            infos[i]["terminal_observation"] = self.turning.seen_one(i, infos[i]["terminal_observation"])
+        self.turning.draw(dones)
+        return self.turning.seen(observations), rewards, dones, infos

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import random
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -22,10 +23,12 @@ import numpy as np
 import torch
 import yaml
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.logger import Figure
 from stable_baselines3.common.utils import LinearSchedule
 
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.arena.evaluation import Evaluation
+from asobiba.arena.evaluation import evaluate as play
 from asobiba.core.agents import Agent, make_agent
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.game import Game, Ruleset
@@ -41,14 +44,18 @@ from asobiba.learn.imitation import imitate, mixed_openings
 from asobiba.learn.masked import MaskedVecEnv
 from asobiba.learn.memory import RememberingVecEnv, memory_class
 from asobiba.learn.networks import BoardPolicy
+from asobiba.learn.payoff import draw_payoff, payoff_figure
 from asobiba.learn.policy_file import save_policy
-from asobiba.learn.pool import Pool
+from asobiba.learn.pool import WAYS, Pool
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
 from asobiba.learn.shaping import ShapedVecEnv, potential_class
 from asobiba.learn.tracking import Tracking, require_trackers
+from asobiba.learn.turning import Turning
 
 CHECKPOINT = "checkpoint.zip"
 POLICY = "policy.safetensors"
+_EXPLOITER_GAMES = 200
+"""Games that say whether an exploiter wins: its interval lies above one half."""
 _SET_UP_ANEW = ("replay_buffer", "_last_lstm_states")
 """What a learner of SB3 holds but begins anew when it is loaded."""
 
@@ -145,9 +152,9 @@ def train(
             callbacks = [
                 tracking,
                 _Exploration(config),
-                _Snapshots(config, folder),
-                _Checkpoints(checkpoint, config),
+                _Snapshots(game, config, folder),
                 _Curve(folder, game, config, report.evaluated, watch),
+                _Checkpoints(checkpoint, config),  # when the tables are written
                 report,
                 stop,
             ]
@@ -168,6 +175,7 @@ def train(
     write_card(folder)
     with contextlib.suppress(MissingExtra):
         draw_curve(folder)
+        draw_payoff(folder)
     return results
 
 
@@ -204,6 +212,8 @@ def new_model(ruleset: Ruleset, config: dict[str, Any], opponent: Any = None) ->
         settings["params"] = mixed_openings(ruleset, config["num_envs"], config["openings"]["share"])
     if config["shaping"]:
         settings["potential"] = potential_class(config["shaping"])
+    if config["symmetry"]:
+        settings["turning"] = Turning(ruleset, config["num_envs"], config["seed"])
     channels = dict(ruleset.layout.observation)
     chosen = ALGORITHMS[config["algorithm"]]
     env: SB3VecEnv
@@ -294,19 +304,20 @@ def _opponent(ruleset: Ruleset, config: dict[str, Any], text: str) -> Agent:
         return Snapshot()
     if text != "pool":
         return make_agent(ruleset.game, text)
-    settings = dict(config["pool"])
-    keep, power = settings.pop("keep"), settings.pop("power")
-    return Pool(ruleset, config["num_envs"], settings, keep, power, config["seed"])
+    given = config["pool"]
+    settings = {"keep": given["keep"], "power": given["power"], "seed": config["seed"], "anchors": given["agents"]}
+    return Pool(ruleset, config["num_envs"], {way: given[way] for way in WAYS}, **settings)
 
 
 class _Snapshots(BaseCallback):
-    """Hands the learner's policy to the opponents called `self` and `pool`, and the pool its results.
+    """Hands the learner's policy to the opponents called `self` and `pool`, and the pool its results and exploiters.
 
-    `pool.csv` says after every new snapshot what the learner scored against each of the older ones.
+    `pool.csv` says before every new snapshot what the learner scored against each member of the pool.
     """
 
-    def __init__(self, config: dict[str, Any], folder: Path):
+    def __init__(self, game: Game, config: dict[str, Any], folder: Path):
         super().__init__()
+        self._game, self._config, self._folder = game, config, folder
         self._every, self._last = config["snapshot_every"], 0
         self._file = folder / "pool.csv"
 
@@ -317,24 +328,42 @@ class _Snapshots(BaseCallback):
         self._last = max(
             (agent.steps for agent in agents if isinstance(agent, Snapshot)), default=0
         )  # of a run that goes on
-        if self._pools and not self._file.exists():
-            self._file.write_text("steps,opponent,games,score\n", encoding="utf-8")
+        if self._pools:
+            _keep_rows(self._file, ("steps", "opponent", "games", "score"), self.num_timesteps)
 
     def _on_rollout_start(self) -> None:
         assert isinstance(self.training_env, SB3VecEnv)
         for pool in self._pools:
+            pool.progress = self.num_timesteps / self._config["total_steps"]
             if not pool.members or self.num_timesteps - pool.members[-1].steps >= self._every:
-                with self._file.open("a", encoding="utf-8") as file:
-                    for member in pool.members:
-                        file.write(f"{self.num_timesteps},{member.steps},{member.games:.1f},{member.score:.4f}\n")
-                if pool.members:
-                    self.logger.record("pool/least_score", min(member.score for member in pool.members))
+                self._tell(pool)
                 pool.add(self.model.policy, self.num_timesteps)
+            every = self._config["pool"]["exploiter_every"]
+            if every and self.num_timesteps - pool.exploited >= every:
+                pool.exploited = self.num_timesteps
+                policy, score = _train_exploiter(self._game, self._config, self.model.policy, self.num_timesteps)
+                self.logger.record("pool/exploiter", score)
+                if policy is not None:
+                    pool.add_exploiter(policy, self.num_timesteps)
         snapshots = [agent for agent in self.training_env.games.opponents if isinstance(agent, Snapshot)]
         if snapshots and (self.num_timesteps - self._last >= self._every or snapshots[0].player is None):
             self._last = self.num_timesteps
             for snapshot in snapshots:
                 snapshot.refresh(self.model.policy, self.num_timesteps)
+
+    def _tell(self, pool: Pool) -> None:
+        """What the learner scored against the members: as rows, as numbers and as a picture in TensorBoard."""
+        if not pool.members:
+            return
+        with self._file.open("a", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            for member in pool.everybody:
+                rows.writerow([self.num_timesteps, member.label, f"{member.games:.1f}", f"{member.score:.4f}"])
+                self.logger.record(f"pool/score_{member.label}", member.score)
+        self.logger.record("pool/least_score", min(member.score for member in pool.everybody))
+        with contextlib.suppress(MissingExtra):
+            shown = Figure(payoff_figure(self._folder), close=True)
+            self.logger.record("pool/payoff", shown, exclude=("stdout", "log", "json", "csv"))
 
     def _on_step(self) -> bool:
         if self._pools:
@@ -342,6 +371,40 @@ class _Snapshots(BaseCallback):
                 for pool in self._pools:
                     pool.record(game, self.locals["infos"][game]["episode"]["r"])
         return True
+
+
+def _train_exploiter(game: Game, config: dict[str, Any], policy: Any, steps: int) -> tuple[Any, float]:
+    """Trains a policy against the learner's present one alone; it, or `None` if it does not win, and its score.
+
+    The generators of the training are left as they were.
+    """
+    ruleset, seed = _practice(evaluated(game, config), config), config["seed"] + steps
+    target = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), "learner", deterministic=False)
+    target.policy.set_training_mode(False)
+    before = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        model = new_model(ruleset, {**config, "seed": seed}, opponent=target)
+        model.learn(config["pool"]["exploiter_steps"])
+        model.get_env().close()
+        model.policy.set_training_mode(False)
+        exploiter = PolicyAgent(model.policy, "exploiter")
+        result = play(ruleset, (exploiter.name, exploiter), (target.name, target), _EXPLOITER_GAMES, seed)
+    finally:
+        torch.set_rng_state(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002
+        random.setstate(before[2])
+    return (model.policy if result.low > 0.5 else None), result.score
+
+
+def _keep_rows(file: Path, columns: Sequence[str], steps: int) -> list[list[str]]:
+    """Begins a table, or cuts off what a stopped run wrote after its last checkpoint; the rows that stay."""
+    kept: list[list[str]] = []
+    if file.exists():
+        with file.open(encoding="utf-8", newline="") as old:
+            kept = [row for row in list(csv.reader(old))[1:] if row and int(row[0]) <= steps]
+    with file.open("w", encoding="utf-8", newline="") as new:
+        csv.writer(new, lineterminator="\n").writerows([columns, *kept])
+    return kept
 
 
 class _Exploration(BaseCallback):
@@ -404,14 +467,19 @@ class _Curve(BaseCallback):
 
     def _on_training_start(self) -> None:
         self._last = self.num_timesteps
-        if not self._file.exists():
+        columns = ("steps", "opponent", "score", "low", "high", "mean_return", "games", "distinct")
+        began = not self._file.exists()
+        rows = _keep_rows(self._file, columns, self.num_timesteps)
+        practice = _keep_rows(self._practice, ("steps", "mean_return", "mean_length"), self.num_timesteps)
+        self._told = int(practice[-1][0]) if practice else -1
+        if began:
             self._last -= self._settings["every"] if self._taught else 0
-            self._file.write_text("steps,opponent,score,low,high,mean_return,games,distinct\n", encoding="utf-8")
-            self._practice.write_text("steps,mean_return,mean_length\n", encoding="utf-8")
+        else:
+            self._last = int(rows[-1][0]) if rows else 0
 
     def _on_rollout_start(self) -> None:
         episodes = self.model.ep_info_buffer
-        if episodes:
+        if episodes and self.num_timesteps > self._told:
             returns, lengths = (np.mean([episode[key] for episode in episodes]) for key in ("r", "l"))
             with self._practice.open("a", encoding="utf-8") as file:
                 file.write(f"{self.num_timesteps},{returns:.4f},{lengths:.2f}\n")
@@ -500,7 +568,8 @@ def _require_agents(game: Game, config: dict[str, Any]) -> None:
     """Raises for an opponent, a teacher, or somebody to be evaluated against, that does not play this game."""
     teachers = [config["imitation"]["teacher"]] if config["imitation"]["decisions"] else []
     opponents = [name for text in config["opponents"] for name in company(text)]
-    for text in dict.fromkeys([*opponents, *config["evaluation"]["against"], *teachers]):
+    named = [*opponents, *config["evaluation"]["against"], *teachers, *config["pool"]["agents"]]
+    for text in dict.fromkeys(named):
         if text not in ("self", "pool"):
             make_agent(game, text).close()
 
