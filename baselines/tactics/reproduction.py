@@ -25,6 +25,7 @@ from asobiba.baselines.tactics.parking import KINDS, PLAYOUTS, Watched, draw_sti
 from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step, view_of
 from asobiba.envs.tactics.maps import SIDES, SIZES, load_map, shipped_maps
+from asobiba.pages import verdict_table
 
 SEARCHES = ("m_uct", "m_uct_corrected", "f_uct", "f_uct_corrected", "uct_plus")
 ALL = (*SEARCHES, "rhea", "max_act_eval")
@@ -537,6 +538,37 @@ def _tuning_section(results: dict[Meeting, int]) -> list[str]:
     return lines
 
 
+def _verdict_section(results: dict[Meeting, int]) -> list[str]:
+    """The paper's claims, the results, and the reasons of the differences."""
+    budget = max(_budgets(results), default=_SAVING_BUDGET)
+
+    def beside(one: str, other: str) -> str:
+        return _cell(score(results, _with_budget(one, budget), _with_budget(other, budget)))
+
+    rows = [
+        (
+            "M-UCT is strong",
+            f"against max_act_eval, which does not search, {beside('m_uct', 'max_act_eval')} points in percent as published "
+            f"and {beside('m_uct_corrected', 'max_act_eval')} corrected, at {budget:,} playouts",
+            "it prints no figures; the table of all pairs has the others",
+        ),
+        (
+            "F-UCT, with fuzzy priors, needs less search than M-UCT",
+            f"equally strong with M-UCT's playouts at: as published {equal_ratio(results, '')}, corrected "
+            f"{equal_ratio(results, '_corrected')}",
+            "as published, the program reads the enemy's side with the wrong sign, and priors guide it to moves that it then "
+            "judges wrongly; corrected, the claim is tested as it is meant",
+        ),
+        (
+            "(the published program)",
+            f"corrected against as published: M-UCT {beside('m_uct_corrected', 'm_uct')}, F-UCT "
+            f"{beside('f_uct_corrected', 'f_uct')}",
+            "the sign is an error of the program, not of the paper's text",
+        ),
+    ]
+    return ["", verdict_table(rows).markdown()]
+
+
 def page(
     results: dict[Meeting, int],
     times: Mapping[str, list[float]] | None = None,
@@ -564,6 +596,7 @@ def page(
         "several nearest samples count, staying is no member of its own, and children of low membership, whom the program",
         "tries first, wait. Small maps were played first and more often, and the pairs that the claims are about before others;",
         "a dash stands where no game was.",
+        *_verdict_section(results),
         *_sets_section(),
         *_maps_section(results),
         *_pairs_section(results),
