@@ -223,7 +223,7 @@ def test_parameters_that_make_no_game(parameters, words):
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("nonsense", NotationError, "no position"),
+        ("nonsense", NotationError, "not a position"),
         ("0,4,0,4/0,4,0,x first 0-0", NotationError, "'x' in the second player's row"),
         ("0,4,0,4/0,4,0,-4 first 0-0", NotationError, "cannot hold -4"),
         ("0,4,0/0,4,0 first 0-0", NotationError, "this game has 4 holes"),
@@ -242,7 +242,7 @@ def test_moves_that_are_none():
     assert notation.action_to_text(ruleset, state, 1) == "f"
     with pytest.raises(NotationError, match="in the other player's row"):
         notation.text_to_action(ruleset, state, "a")
-    with pytest.raises(NotationError, match=r"no hole of this board: .* e to h"):
+    with pytest.raises(NotationError, match=r"not a hole of this board: .* e to h"):
         notation.text_to_action(ruleset, state, "z")
 
 

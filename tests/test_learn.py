@@ -227,7 +227,7 @@ def test_files_that_hold_no_policy(tmp_path):
         load_policy(tmp_path / "nothing.zip")
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"not a zip")
-    with pytest.raises(PolicyFileError, match="no policy that Stable-Baselines3 saved"):
+    with pytest.raises(PolicyFileError, match="not a policy that Stable-Baselines3 saved"):
         load_policy(broken, trust=True)
 
 

@@ -55,7 +55,7 @@ def test_the_example_in_c_plays_whole_games(tmp_path):
     [
         ("time.sleep(60)", "time-out", "did not answer within 0.5 s"),
         ("print('I resign', flush=True)", "illegal action", "which is not JSON"),
-        ("print('[1]', flush=True)", "illegal action", "no JSON object"),
+        ("print('[1]', flush=True)", "illegal action", "not a JSON object"),
         ("print('[' * 100000, flush=True)", "illegal action", "which is not JSON"),
         ("print('{\"action\": NaN}', flush=True)", "illegal action", "which is not JSON"),
         ("print('{\"action\": true}', flush=True)", "illegal action", "which is not a number"),

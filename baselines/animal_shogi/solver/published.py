@@ -149,7 +149,9 @@ def _verdict(lines: Sequence[Line]) -> TextTable:
     }
     rows = []
     for claim, names in claims.items():
-        found = [by_name[name] for name in names]
+        found = [by_name[name] for name in names if name in by_name]
+        if not found:
+            continue
         equal = all(line.agrees for line in found)
         rows.append((claim, ", ".join(line.ours for line in found), "comes out" if equal else "differs"))
     agreed = sum(line.agrees for line in lines)

@@ -142,7 +142,7 @@ class SingleGame:
         """Continues from the bytes that `state_bytes` returned.
 
         Raises:
-            StateBytesError: if these bytes are no state of these rules.
+            StateBytesError: if these bytes are not a state of these rules.
         """
         self.set_state(states.from_bytes(self.ruleset, data))
 

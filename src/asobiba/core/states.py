@@ -118,7 +118,7 @@ def require_valid(ruleset: Ruleset, records: Any, params: np.ndarray | None = No
         bad = np.flatnonzero(good == 0)
         where = f"record {int(bad[0])} of {len(found)} is" if len(found) > 1 else "this record is"
         raise StateBytesError(
-            f"{where} no state of {ruleset!r}: the rules cannot have produced it. Records come from environments, "
+            f"{where} not a state of {ruleset!r}: the rules cannot have produced it. Records come from environments, "
             "asobiba.core.states, or the game's notation; a view is made a state by resample"
         )
     return found
