@@ -239,7 +239,7 @@ def test_a_race_is_driven_with_actions_that_are_kept(served):
     shown = json.loads(ask(server, "state"))
     assert shown["status"] == "You are first: your move"
     assert shown["controls"]["seconds"] == 0.02
-    assert 'class="car"' in shown["svg"]  # who drives sees the cars
+    assert "class='car'" in shown["svg"]  # who drives sees the cars
     ask(server, "play", {"text": "drive +0.60", "ply": 0, "times": 25})
     server.table.wait()
     shown = json.loads(ask(server, "state"))
