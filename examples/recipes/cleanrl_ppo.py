@@ -1,6 +1,6 @@
 """PPO with masks in one file, in the manner of CleanRL, on the vector environment.
 
-    python examples/cleanrl_ppo.py --game asobiba/AnimalShogi-v0 --opponent random --steps 150000
+    python examples/recipes/cleanrl_ppo.py --game asobiba/AnimalShogi-v0 --opponent random --steps 150000
 
 Prints the mean return of the last games, at the end that of 1,000 games by the best actions.
 """
