@@ -276,7 +276,7 @@ def test_the_shipped_sets_say_how_they_were_made():
         ("\n", "\nnan,", "line 2: expected 24 numbers"),
         ("\n0", "\nnan", "line 2: expected 24 numbers"),
         ("label,membership", "membership", "its first line should end with label,membership"),
-        ("hp", "\udcff", "is no fuzzy set: .* can't decode"),
+        ("hp", "\udcff", "is not a fuzzy set: .* can't decode"),
     ],
 )
 def test_files_of_other_features_are_no_labels(tmp_path, old, new, message):
