@@ -144,7 +144,7 @@ def ends(
     count: Annotated[int, typer.Option("--ends", min=1, help="In each of the two situations.")] = 100,
     output: Annotated[Path | None, typer.Option(help="The page, as Markdown.")] = None,
 ) -> None:
-    """How ends go: points with the hammer and without, steals, blanks, ends of two and more, beside the published figures.
+    """Measure single ends: points with and without the hammer, steals, blanks, beside the published figures.
 
     Beside the page lies a record of its ends (.json): a run that was stopped goes on, and other budgets become further rows.
     """

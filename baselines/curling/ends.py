@@ -1,4 +1,4 @@
-"""How ends go: who scores, with the hammer and without, and how much, beside the published figures: `asobiba curling ends`."""
+"""Single ends of every player beside the published figures (`asobiba curling ends`): points, steals, blanks."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MANY = 30
 
 
 def tried_of(count: int, simulations: int, name: str) -> int:
-    """How many of `count` candidates a search of so many simulations tries. Warns where many are left out."""
+    """The number of candidates, of `count`, that a search with this many simulations can try. Warns if many are left out."""
     tried = min(count, max(simulations // LEAST, 2))
     if count - tried >= MANY:
         warnings.warn(  # one text for all positions: Python shows it once

@@ -209,7 +209,7 @@ class Grids(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What is written over: a shot's end, its beginning, the position that a reply is thrown in; `worths`: the replies', and
+    """Scratch arrays: a shot's end, its beginning, the position that a reply is thrown in; `worths`: the replies', and
     their means. `chance`: as of `chances`, of the shots' grid and of the replies'."""
 
     board: np.ndarray
@@ -292,7 +292,7 @@ def expected(raw, stride, chance, out):
 
 @kernel
 def reply_worth(p, after, after_in, shot, grids, judge, scratch):
-    """What the opponent's best reply, shot number `shot`, leaves of a position to the team that threw first in the end."""
+    """The worth of a position for the team that threw first in the end, after the opponent's best reply (shot `shot`)."""
     worths = scratch.worths
     sweep(p, after, after_in, shot, grids.replies, judge, scratch, worths[0])
     expected(worths[0], grids.replies, scratch.chance[1], worths[1])

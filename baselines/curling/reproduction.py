@@ -98,7 +98,7 @@ def with_budget(player: str, budget: str) -> str:
 
 
 class Usage(NamedTuple):
-    """What a player that searches spent: searched shots, seconds, playouts."""
+    """The cost of a searching player: searched shots, seconds, playouts."""
 
     shots: int = 0
     seconds: float = 0.0

@@ -11,8 +11,9 @@ A drawing module has functions in plain kernel style, marked with `@drawing`. Py
   Without places, actions are typed or chosen from a list.
 * `tell(s, p, d, what, number, out)`: words for an action (`ACTION`; the game's notation), a spot (`SPOT`) or the reason
   of the end (`ENDING`), written with `word` and `number` after `begin_words`.
-* `answer(s, p, d, out)`, where actions are continuous or steps follow in real time: `out[1 + k, 0]` is the value of the k-th field of
-  `page_controls(ruleset)`, or else `controls(ruleset)` (the number of a choice), and is replaced by the action's numbers, how many in `out[0, 0]`.
+* `answer(s, p, d, out)`, where actions are continuous or steps follow in real time: the action of the page's controls.
+  `out[1 + k, 0]` is the value of the k-th field of `page_controls(ruleset)`, or else of `controls(ruleset)`; for a choice,
+  its number. The function writes the action's numbers in their place, and their count into `out[0, 0]`.
 
 Their texts, styles (SVG attributes) and symbols (SVG elements) stand in tables of the module, `TEXTS`, `STYLES` and
 `SYMBOLS`, of the class `Table`: an entry is known to kernels by its number. `texts(ruleset)` and `symbols(ruleset)`
