@@ -18,8 +18,9 @@ from jinja2 import Environment
 from asobiba.api.render import film_fps
 from asobiba.arena.browse import PIECE, packed
 from asobiba.arena.history import chart, history
+from asobiba.arena.records_file import NAME
 from asobiba.arena.results import Result, Results
-from asobiba.arena.show import headline, pictures
+from asobiba.arena.show import headline, pictures, record_json
 from asobiba.arena.standings import Standing, Standings, columns
 from asobiba.arena.store import Store
 from asobiba.core.answers import printable
@@ -63,6 +64,7 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
         history=chart(history(found, store.times(table.ruleset, found.number))),
         samples=[_sample(result, store) for result in _chosen(table, found)],
         version=version("asobiba"),
+        place=path.parent.as_posix() if (path.parent / NAME).is_file() else table.ruleset.game.name,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -174,6 +176,7 @@ def _sample(result: Result, store: Store) -> dict[str, Any]:
         "first": "data:image/svg+xml;base64," + base64.b64encode(frames[0].encode()).decode(),
         "seconds": round(seconds / len(frames), 4),
         "count": len(frames),
+        "match": "data:application/json;base64," + base64.b64encode(json.dumps(record_json(record)).encode()).decode(),
         "frames": pack_frames(frames),
     }
 
