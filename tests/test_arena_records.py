@@ -189,7 +189,7 @@ def test_the_command_takes_a_folder(published, tmp_path):
             ("league", "verify", str(broken)),
             ("replay", str(folder), "3"),
             ("replay", str(folder), "21"),
-            ("replay", str(folder / NAME), "3", "-o", "match.json"),
+            ("replay", str(folder / NAME), "3", "-o", str(tmp_path / "match.json")),
         ],
         tmp_path,
     )
