@@ -321,8 +321,14 @@ def play_person(
 
 
 def result_text(record: MatchRecord) -> str:
-    """Winners: all of a team."""
-    names = list(dict.fromkeys(record.match.seats[seat] for seat in record.winners))
+    """Winners: all of a team; by their seats where the others have the same name."""
+    seats = record.match.seats
+    won = [seats[seat] for seat in record.winners]
+    others = {name for seat, name in enumerate(seats) if seat not in record.winners}
+    names = list(dict.fromkeys(won))
+    if others & set(won):
+        players = record.match.ruleset().players
+        names = [f"{seats[seat]} ({players[seat]})" for seat in record.winners]
     return f"{', '.join(names)} win{'s' if len(names) == 1 else ''}" if names else "drawn"
 
 
