@@ -460,7 +460,7 @@ function log(view) {
   heard = text;
   const box = byId("log");
   const end = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
-  box.replaceChildren(...days.flatMap(([heading, ...lines]) => [make("h3", heading), ...lines.map((line) => make("p", line))]));
+  box.replaceChildren(...days.flatMap(([heading, ...lines]) => [make("h2", heading), ...lines.map((line) => make("p", line))]));
   if (end) box.scrollTop = box.scrollHeight;
 }
 
