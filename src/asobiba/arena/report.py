@@ -64,10 +64,17 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
         history=_history(table, chart(history(found, store.times(table.ruleset, found.number)))),
         samples=[_sample(result, store) for result in _chosen(table, found)],
         version=version("asobiba"),
-        place=path.parent.as_posix() if (path.parent / NAME).is_file() else table.ruleset.game.name,
+        place=_place(path.parent, table.ruleset.game.name),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def _place(folder: Path, game: str) -> str:
+    """What a reader gives to `asobiba replay`: the folder of a published league (nothing above it), or the game."""
+    if not (folder / NAME).is_file():
+        return game
+    return f"leaderboards/{folder.name}" if folder.resolve().parent.name == "leaderboards" else f"./{folder.name}"
 
 
 def _history(table: Standings, drawn: dict[str, Any] | None) -> dict[str, Any] | None:
