@@ -193,7 +193,7 @@ def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
 
 
 def setting_text(ruleset: Ruleset) -> str:
-    """What is played on, if the game's notation names it (`setting_text`): maps, say; else an empty text."""
+    """The setting, such as a map, if the game's notation names it (`setting_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "setting_text")
     return str(ruleset.notation.setting_text(ruleset)) if known else ""
 

@@ -136,7 +136,7 @@ def _split(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _about(one: Game) -> dict[str, Any]:
-    """What the page says about a game, from its documentation."""
+    """The page's text about a game, from its documentation."""
     from markdown_it import MarkdownIt
 
     told = sections(one)
