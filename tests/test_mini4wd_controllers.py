@@ -20,6 +20,7 @@ from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import DISCRETE, GAME, POSITION, RACE
 from asobiba.envs.mini4wd.course import CURVE, KINDS, THETA
 from asobiba.envs.mini4wd.layout import LEVELS
+from asobiba.envs.mini4wd.physics import CAUSES
 from asobiba.envs.mini4wd.simulate import simulate
 
 NAMES = tuple(declaration.name for declaration in AGENTS["mini4wd"])
@@ -39,7 +40,10 @@ def drive(agent, ruleset, seed=1):
     return np.array(actions), state
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("localise", "ppo")])
+WITHIN_A_STEP = "sequence:on=0.0065,off=0.0035"
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("localise", "ppo", "sequence")] + [WITHIN_A_STEP])
 def test_every_controller_finishes_the_junior_circuit(name):
     actions, state = drive(make_agent(GAME, name), rules())
     assert state["finish_time"][0] > 0
@@ -57,7 +61,11 @@ def test_constant_and_sequence_keep_their_pattern():
 
 def test_five_seconds_on_and_five_off():
     # Kozu's first test: the car gains speed for five seconds and runs at its top, then it slows down and comes to a stop.
-    actions, _state = drive(make_agent(GAME, "sequence:on=5,off=5"), rules(laps=10))
+    actions, state = drive(make_agent(GAME, "sequence"), rules(laps=10))
+    assert CAUSES[state["cause"][0]] == "stopped"  # within its 5 s, after the rules' 3
+    actions, state = drive(make_agent(GAME, "sequence"), rules(laps=10, stand_seconds=10))
+    assert CAUSES[state["cause"][0]] == "running"
+    assert np.all(actions[500:750, 0] == 1)
     assert np.all(actions[:250, 0] == 1)
     off = slice(251, min(500, len(actions)))
     assert np.all(actions[off, 0] == 0)

@@ -16,9 +16,10 @@ def constant(duty: float = 0.65) -> Controller:
     return Controller(policies.CONSTANT, [require_range("duty", duty, -1, 1)], "constant")
 
 
-def sequence(duty: float = 1.0, on: float = 0.0065, off: float = 0.0035) -> Controller:
+def sequence(duty: float = 1.0, on: float = 5.0, off: float = 5.0) -> Controller:
     """On for `on` seconds, off for `off` seconds, and again: 5 and 5 in the paper's first test, 0.002 and 0.008 in its
-    second (its transistor is on while nothing is put out)."""
+    second (its transistor is on while nothing is put out). In the 5 s off the car comes to a stand, which ends a run
+    unless its `stand_seconds` are more."""
     return Controller(
         policies.SEQUENCE,
         [require_range("duty", duty, -1, 1), require_range("off", off, 0, 60), require_range("on", on, 0.0001, 60)],

@@ -21,7 +21,7 @@ from asobiba.envs.mini4wd.car import (
     TYRE,
 )  # fmt: skip
 from asobiba.envs.mini4wd.course import BASE, KAPPA, KIND, KINDS, LANE_CHANGER, LENGTH, START
-from asobiba.envs.mini4wd.profile import GYRO_RANGE, LATENCY, TACHOMETER_FILTER
+from asobiba.envs.mini4wd.profile import BRIDGE_R, GYRO_RANGE, LATENCY, TACHOMETER_FILTER
 
 GRAVITY = 9.80665
 WAVE = KINDS.index("wave")
@@ -80,7 +80,7 @@ def nominal_pull(s, p, k, speed):
     """Acceleration that the nominal motor gives on the flat at the last command and the measured voltage, m/s2."""
     constant = p.car[k, MOTOR_K] * 2.0 * p.car[k, GEAR] / p.car[k, TYRE]
     duty = s.actions[k, 0, 0] if s.actions[k, 0, 1] >= 0.0 else 0.0
-    current = (duty * s.voltage[k] - constant * speed) / p.car[k, MOTOR_R] - p.car[k, MOTOR_I0]
+    current = (duty * s.voltage[k] - constant * speed) / (p.car[k, MOTOR_R] + p.sensor[BRIDGE_R]) - p.car[k, MOTOR_I0]
     return constant * p.car[k, EFFICIENCY] * current / p.car[k, MASS] - p.car[k, ROLLING] * GRAVITY
 
 
@@ -90,7 +90,7 @@ def nominal_duty(s, p, k, speed):
     constant = p.car[k, MOTOR_K] * 2.0 * p.car[k, GEAR] / p.car[k, TYRE]
     force = p.car[k, ROLLING] * p.car[k, MASS] * GRAVITY
     current = p.car[k, MOTOR_I0] + force / (p.car[k, EFFICIENCY] * constant)
-    return (constant * speed + p.car[k, MOTOR_R] * current) / max(s.voltage[k], 0.5)
+    return (constant * speed + (p.car[k, MOTOR_R] + p.sensor[BRIDGE_R]) * current) / max(s.voltage[k], 0.5)
 
 
 @kernel
