@@ -64,7 +64,7 @@ def wide_rules(policy):
 def observations(policy):
     """The network's inputs in a run that it drives itself."""
     ruleset = wide_rules(policy)
-    driver = make_agent(GAME, "ppo")
+    driver = make_agent(GAME, "ppo_junior_hill")
     driver.reset(ruleset, 0, 0)
     state, rows, memory = states.new_state(ruleset, 3), [], policy.memory(ruleset, 1)
     while not states.is_over(state):
@@ -76,7 +76,7 @@ def observations(policy):
 
 
 def test_the_driver_does_what_the_network_says(policy, observations):
-    driver = make_agent(GAME, "ppo")
+    driver = make_agent(GAME, "ppo_junior_hill")
     wanted, _ = policy.predict(observations, deterministic=True)
     assert np.abs(np.array([driver.drive(row) for row in observations]) - wanted).max() < 1e-5
 
@@ -85,7 +85,7 @@ def test_the_driver_keeps_its_own_window(policy):
     # Four samples and two actions in the observation, or all that the network reads: the same after the window is full.
     ruleset, wide = GAME.ruleset(**LEAGUE), wide_rules(policy)
     samples_kept, actions_kept = policy.channels["imu"][0], policy.channels["actions"][0]
-    driver = make_agent(GAME, "ppo")
+    driver = make_agent(GAME, "ppo_junior_hill")
     driver.reset(ruleset, 0, 0)
     state, samples, actions = states.new_state(ruleset, 5), [], []
     for k in range(60):
@@ -105,7 +105,10 @@ def test_the_driver_keeps_its_own_window(policy):
 
 def test_the_driver_finishes_on_both_sides():
     setting = Setting(laps=1)
-    first, second = simulated("ppo", setting, 3, 9_003), through_the_link("ppo", setting, 3, 9_003)
+    first, second = (
+        simulated("ppo_junior_hill", setting, 3, 9_003),
+        through_the_link("ppo_junior_hill", setting, 3, 9_003),
+    )
     assert first.finished == second.finished == 3
     assert second.seconds == pytest.approx(first.seconds, rel=0.15)
 
@@ -296,7 +299,7 @@ def test_a_policy_with_a_memory_plays_one_game_and_many(policy):
     ruleset = wide_rules(policy)
     player = PolicyAgent(policy)
     many = [game.gain for (game,) in play_groups(ruleset, player, None, 4, 11)]
-    driver, returns = make_agent(GAME, "ppo"), []
+    driver, returns = make_agent(GAME, "ppo_junior_hill"), []
     for i in range(4):
         driver.reset(ruleset, 0, 0)
         player.reset(ruleset, 0, 0)
