@@ -30,6 +30,7 @@ from asobiba.baselines.mini4wd.table import drive_all, points
 from asobiba.cli import app
 from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import GAME
+from asobiba.envs.mini4wd.car import load_car
 from asobiba.envs.mini4wd.course import KAPPA, KINDS
 from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
@@ -113,6 +114,12 @@ def test_the_driver_finishes_on_both_sides():
     assert second.seconds == pytest.approx(first.seconds, rel=0.15)
 
 
+def strong():
+    """The league's car with a motor that makes up for the bridge: at full duty it leaves the course."""
+    car = load_car("dash")
+    return car.with_values(resistance=car.values["resistance"] - 0.28).as_data()
+
+
 def remembered(driver, ruleset, seed):
     """A run's states and what a memory holds of each, by name."""
     driver.reset(ruleset, 0, seed)
@@ -127,13 +134,13 @@ def remembered(driver, ruleset, seed):
 
 
 def test_a_car_remembers_its_way_its_heading_and_its_lane():
-    # Against the simulator's own state, under the honest sensors: way within 4 %, heading within 15 degrees a run.
+    # Against the simulator's own state, under the honest sensors: way within 4 %, heading within the gyro's 3 % of scale.
     ruleset = GAME.ruleset(**LEAGUE, lane=0, randomise="default")
     course = load_course("junior_hill")
     for seed in (2, 5):
-        passed, told = remembered(make_agent(GAME, "constant:duty=0.6"), ruleset, seed)
+        passed, told = remembered(make_agent(GAME, "constant:duty=0.8"), ruleset, seed)
         assert told["way"][-1] == pytest.approx(passed["progress"][-1, 0], rel=0.04)
-        assert told["heading"][-1] == pytest.approx(3 * 2 * np.pi, abs=0.26)
+        assert told["heading"][-1] == pytest.approx(3 * 2 * np.pi, rel=0.03)
         in_curve = passed["kind"][:, 0] == KINDS.index("corner")
         ends = np.flatnonzero(in_curve[:-1] & ~in_curve[1:])
         assert len(ends) == 6  # two corners a lap
@@ -158,7 +165,7 @@ def test_a_memory_begins_anew_with_each_run():
         assert np.array_equal(alone[i].look(seen[i : i + 1, : ruleset.observation_size])[0], seen[i])
     ended = 0
     generator = np.random.Generator(np.random.Philox(1))
-    for _ in range(500):
+    for _ in range(800):
         seen, _, dones, infos = env.step(
             np.column_stack([0.9 + 0.1 * generator.random(3), np.ones(3)]).astype(np.float32)
         )
@@ -176,7 +183,7 @@ def test_a_memory_begins_anew_with_each_run():
 
 def test_shaped_rewards_sum_up_to_the_return_less_what_the_start_promises():
     # A run that finishes, and one that leaves the course: the promise itself never changes what a run is worth.
-    ruleset = GAME.ruleset(**LEAGUE, lane=0)
+    ruleset = GAME.ruleset(**{**LEAGUE, "car": strong()}, lane=0)
     env = ShapedVecEnv(ruleset, 4, Promise, seed=4, threads=1)
     plain = SB3VecEnv(ruleset, 4, seed=4, threads=1)
     env.reset(), plain.reset()

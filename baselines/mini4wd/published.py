@@ -254,7 +254,7 @@ def controllers_at_work() -> Iterator[Figure]:
     source, says = f"{_GAT}: Satose", "slows down on upward slopes"
     for car in ("stock", "dash"):
         duties, passed = driven("slope", "junior_hill", car)
-        kinds, slow = passed["kind"][:, 0], _begins(duties < 0.6)
+        kinds, slow = passed["kind"][:, 0], _begins(duties < 0.75)
         hills = _begins(kinds == KINDS.index("slope_up"))
         seen = [bool(np.any((slow >= at) & (slow < at + 25))) for at in hills]  # on it, or in the half second after
         yield Figure(
@@ -264,7 +264,7 @@ def controllers_at_work() -> Iterator[Figure]:
         duties, _ = driven("slope", "home_oval", car)
         yield Figure(
             f"slope control, {car}: share of the time that it is slow on a course without slopes", "", says, 0.0, 0.25,
-            float(np.mean(duties < 0.6)), source, OBSERVED,
+            float(np.mean(duties < 0.75)), source, OBSERVED,
         )  # fmt: skip
 
 

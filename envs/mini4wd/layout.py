@@ -184,7 +184,6 @@ def common_layout(
     sample_ms = int(_SAMPLE.check(electronics.sample_ms if sample_ms is None else sample_ms, where))
     window, history = int(_WINDOW.check(window, where)), int(_HISTORY.check(history, where))
     control_ms = electronics.control_ms if control_ms is None else control_ms
-    max_seconds = _SECONDS.check(max_seconds, where)
     if control_ms not in CONTROL_MS:
         raise GameParameterError(f"{where}: control_ms is {control_ms!r}, but must be one of 10, 20, 50")
     lane = int(
@@ -209,7 +208,7 @@ def common_layout(
         observation_dtype=np.float32,
         observation_low=-BOUND,
         observation_high=BOUND,
-        max_steps=round(max_seconds * 1000 / control_ms),
+        max_steps=round(_SECONDS.check(max_seconds, where) * 1000 / control_ms),
         players=players,
         info={**INFO, **terms},
         parameters={
