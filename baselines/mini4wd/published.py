@@ -281,9 +281,9 @@ def on_and_off(car: Any) -> Iterator[Figure]:
         max_seconds=60.0,
         profile=_FREE_OF_LIMITS,
     )
-    speed = np.zeros(500 * _PULSES + 1)  # a car that has left the course stands
-    speed[: len(log["v"])] = log["v"]
-    speed = speed[1:].reshape(_PULSES, 500)
+    whole = np.zeros(500 * _PULSES + 1)  # a car that has left the course stands
+    whole[: len(log["v"])] = log["v"]
+    speed = whole[1:].reshape(_PULSES, 500)
     at_top = speed[:, 200:250].mean(1) / np.maximum(speed[:, 150:200].mean(1), 0.01)
     rolls = [
         float(np.argmax(np.append(off, 0.0) < 0.1 * on) * 0.02)

@@ -69,7 +69,8 @@ def held_out(path: Path = SET) -> HeldOut:
     """
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     try:
-        return HeldOut(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return HeldOut(**fields)
     except TypeError as error:
         raise GameParameterError(f"{path} is no held-out set: {error}") from None
 
@@ -206,5 +207,5 @@ def measure(
 
 def runs_of(agents: Sequence[str], sides: Sequence[str], path: Path = SET) -> int:
     """How many runs `measure` makes."""
-    held: Any = held_out(path)
+    held = held_out(path)
     return len(agents) * len(sides) * len(held.names) * len(held.cars) * held.runs

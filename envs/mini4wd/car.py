@@ -144,8 +144,8 @@ def load_car(source: str | Path | Mapping[str, Any] | Car) -> Car:
         given = data.pop(part)
         if isinstance(given, Mapping):
             own = dict(given)
-            base = known[choice(own.pop("base"), tuple(known), part, where)] if "base" in own else {}
-            values |= read_fields({**base, **own}, fields, f"{where}, {part}")
+            shipped = known[choice(own.pop("base"), tuple(known), part, where)] if "base" in own else {}
+            values |= read_fields({**shipped, **own}, fields, f"{where}, {part}")
         else:
             values |= known[choice(given, tuple(known), part, where)]
     body = read_fields(data, BODY_FIELDS, where)
