@@ -423,6 +423,7 @@ def test_the_text_picture_marks_what_matters():
 
 
 def test_the_picture_marks_what_matters():
+    from asobiba.api.scene import SPOT, Pen
     from asobiba.envs.animal_shogi import draw
 
     state = played("B3B2 B1B2")
@@ -430,9 +431,10 @@ def test_the_picture_marks_what_matters():
     assert "the first player to move" in picture
     assert picture.count("#ffd98a") == 2
     assert "data-name='hand-first-C'" in picture
-    targets = {path[-1] for path in draw.clicks(RULES, state).values()}
+    pen = Pen(RULES)
+    targets = {pen.spots(state, action)[-1] for action in states.legal_actions(RULES, state).tolist()}
     assert picture.count("fill='#2e8b57'") == len(targets)
-    assert draw.clicks(RULES, state)[96 + 8] == ["hand-first-C", "C2"]
+    assert [pen.tell(state, SPOT, spot) for spot in pen.spots(state, 96 + 8)] == ["hand-first-C", "C2"]
 
 
 @pytest.mark.parametrize("parameters", [{}, {"legal_check": True, "try_rule": "next_move"}], ids=str)

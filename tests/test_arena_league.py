@@ -29,7 +29,7 @@ from asobiba.arena.publish import publish
 from asobiba.arena.replay import check_record
 from asobiba.arena.results import Results
 from asobiba.arena.schedule import gauntlet, meetings, pairings, round_robin
-from asobiba.arena.show import pictures
+from asobiba.arena.show import pictures, record_json
 from asobiba.arena.standings import standings
 from asobiba.arena.store import Store, StoreError
 from asobiba.arena.trust import EVERYBODY
@@ -109,12 +109,17 @@ def test_the_page_holds_every_picture_of_its_games(tmp_path):
         assert shown
         records = [json.dumps(list(pictures(store.record(result.number)))).encode() for result in results]
         assert set(shown) <= set(records)
-        figures = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
+        figures = re.findall(r"<figure id=.*?</figure>", page, re.DOTALL)
         assert len(figures) == len(shown)
         for figure, text in zip(figures, shown):
-            first = base64.b64decode(re.search('src="data:image/svg[+]xml;base64,(.*?)"', figure)[1])
-            assert json.loads(text)[0] == first.decode(), "a game is shown from its first position"
-            assert 'value="0"' in figure
+            still = base64.b64decode(re.search('src="data:image/svg[+]xml;base64,(.*?)"', figure)[1])
+            frames = json.loads(text)
+            assert frames[-1] == still.decode(), "a game is shown by its last position"
+            assert f'max="{len(frames) - 1}" value="{len(frames) - 1}"' in figure
+            number, at = re.search(r'class="here" href="#match-(\d+)-(\d+)"', figure).groups()
+            assert int(at) == len(frames) - 1
+            match = base64.b64decode(re.search('href="data:application/json;base64,(.*?)"', figure)[1])
+            assert json.loads(match) == record_json(store.record(number))
             assert float(re.search('data-seconds="(.*?)"', figure)[1]) == 0.25
             assert all(word in figure for word in (">play<", "speed", ">enlarge<"))
 

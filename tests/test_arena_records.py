@@ -181,12 +181,15 @@ def test_the_command_takes_a_folder(published, tmp_path):
     folder = published[0]
     broken = tmp_path / NAME
     broken.write_bytes(b"no XZ")
-    sound, missing, both, damaged = asobiba_each(
+    sound, missing, both, damaged, replayed, none, written = asobiba_each(
         [
             ("league", "verify", str(folder), "-j", "1"),
             ("league", "verify", f"{folder}/nothing"),
             ("league", "verify", str(folder), "--store", "a.sqlite"),
             ("league", "verify", str(broken)),
+            ("replay", str(folder), "3"),
+            ("replay", str(folder), "21"),
+            ("replay", str(folder / NAME), "3", "-o", str(tmp_path / "match.json")),
         ],
         tmp_path,
     )
@@ -197,6 +200,10 @@ def test_the_command_takes_a_folder(published, tmp_path):
     assert "says itself what was played" in both.stderr
     assert damaged.returncode == 2
     assert "is not a file of records, or damaged" in damaged.stderr
+    assert f"{' - '.join(published[1][2].match.seats)}, deal " in replayed.stdout
+    assert "has no match '21'; there are 20" in none.stderr
+    assert written.returncode == 0
+    assert json.loads((tmp_path / "match.json").read_text())["digest"] == published[1][2].digest
 
 
 def test_every_published_league_verifies():

@@ -1,7 +1,8 @@
-"""The page in the browser, through HTTP as a browser speaks it."""
+"""`asobiba play --browser`: the agents behind the page, through HTTP as a browser speaks it, and a game in Chromium."""
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -16,21 +17,26 @@ import urllib.request
 import numpy as np
 import pytest
 from arena_tools import ENVIRONMENT
+from playground_tools import Visitor, chromium
 
-from asobiba.arena import browser
-from asobiba.arena.browser import PageGame, PageServer, _Handler
-from asobiba.core import Agent, GameParameterError, IllegalAction, game
-from asobiba.core.states import action_mask
+from asobiba.api.scene import SPOT, Pen
+from asobiba.arena.match import agent_seed
+from asobiba.core import Agent, AsobibaError, GameParameterError, Ruleset, game, make_agent
+from asobiba.core.states import action_mask, agent_views, is_over, legal_actions, new_state, step
+from asobiba.targets.playground import local
+from asobiba.targets.playground.local import LocalServer, Opponents, _Handler, known_agents
 
 RULES = game("animal_shogi").ruleset()
+PAGE = {"page": "a"}
 
 
 @pytest.fixture
-def served():
+def served(tmp_path):
     servers = []
+    (tmp_path / "index.html").write_text("<!doctype html>")
 
-    def start(*args, **kwargs):
-        server = PageServer(PageGame(*args, **kwargs))
+    def start(ruleset, agent="random", **more):
+        server = LocalServer(tmp_path, Opponents(ruleset, known_agents(ruleset, agent), **more))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         return server
@@ -39,7 +45,7 @@ def served():
     for server in servers:
         server.shutdown()
         server.server_close()
-        server.table.close()
+        server.opponents.close()
 
 
 def ask(server, path, body=None, **headers):
@@ -56,58 +62,64 @@ def refused(server, path, body=None, **headers):
         return answer.code, json.loads(answer.read())["error"]
 
 
-def test_a_game_is_played_on_the_page(served):
-    server = served(RULES, "alpha_beta:depth=3", 0)
-    assert "<svg" not in ask(server, "")
-    shown = json.loads(ask(server, "state"))
-    assert shown["svg"].startswith("<svg")
-    assert {move["text"] for move in shown["moves"]} == {"B3B2", "B4A3", "B4C3", "C4C3"}
-    assert next(m["path"] for m in shown["moves"] if m["text"] == "B3B2") == ["B3", "B2"]
-    plies = 0
-    while not shown["over"] and plies < 20:
-        ask(server, "play", {"action": shown["moves"][0]["action"], "ply": shown["ply"]})
-        server.table.wait()
-        shown = json.loads(ask(server, "state"))
-        plies += 1
-        assert len(shown["record"]) == shown["ply"]
-    assert shown["ply"] >= 2
-    back = json.loads(ask(server, "undo", {}))
-    assert back["ply"] < shown["ply"]
-    assert json.loads(ask(server, "new", {}))["ply"] == 0
+def begin(server, seats, seed=0):
+    return ask(server, "python/begin", {**PAGE, "seats": seats, "seed": str(seed)})
 
 
-def test_what_the_page_asks_wrongly_is_refused(served):
-    server = served(RULES, "random", 0)
-    assert "may not play" in refused(server, "play", {"action": 0})[1]
-    assert "move 1, the page showed move 4" in refused(server, "play", {"action": 16, "ply": 3})[1]
-    assert refused(server, "play", {})[0] == 400
-    assert refused(server, "play", [1])[0] == 400
-    assert refused(server, "elsewhere")[0] == 404
-    assert refused(server, "elsewhere", {})[0] == 404
-    assert refused(server, "state", Origin="http://elsewhere.example")[0] == 403
-    assert refused(server, "state", Host="elsewhere.example")[0] == 403
+def asked(state, *seats):
+    return {**PAGE, "seats": list(seats), "state": base64.b64encode(state.tobytes()).decode()}
 
 
-def test_the_agent_may_begin_and_ponders_meanwhile(served):
-    server = served(RULES, "alpha_beta:depth=4", 1)
-    server.table.wait()
-    shown = json.loads(ask(server, "state"))
-    assert shown["ply"] == 1
-    assert "your move" in shown["status"]
-    agent = server.table._agents[0]
-    server.table.close()
+def answers(server, state, *seats):
+    return json.loads(ask(server, "python/act", asked(state, *seats)))["actions"]
+
+
+def test_an_agent_plays_what_it_plays_elsewhere(served):
+    server, text = served(RULES, "alpha_beta:depth=3"), "alpha_beta:depth=3"
+    assert "<!doctype html>" in ask(server, "")
+    begin(server, {"1": text}, 3)
+    agent = make_agent(RULES.game, text)
+    agent.begin(RULES, (1,), (agent_seed(3, 1),))
+    state = new_state(RULES, 3)
+    while not is_over(state := step(RULES, state, legal_actions(RULES, state)[-1])):
+        view = agent_views(RULES, np.array([state]), np.array([1]))[0]
+        wanted = int(agent.act(view, action_mask(RULES, state)))
+        assert answers(server, state, 1) == [[1, wanted]]
+        if is_over(state := step(RULES, state, wanted)):
+            break
+    assert int(state["steps"]) > 2
+
+
+def test_what_a_page_asks_wrongly_is_refused(served):
+    server, state = served(RULES), new_state(RULES, 0)
+    assert "begin a new game" in refused(server, "python/act", asked(state, 0))[1]
+    assert (
+        "not among the agents" in refused(server, "python/begin", {**PAGE, "seats": {"0": "file:x.py"}, "seed": "0"})[1]
+    )
+    assert "no seat 2" in refused(server, "python/begin", {**PAGE, "seats": {"2": "random"}, "seed": "0"})[1]
+    assert "a seed is" in refused(server, "python/begin", {**PAGE, "seats": {"0": "random"}, "seed": "-1"})[1]
+    begin(server, {"1": "random"})
+    assert "seat 1 is not asked" in refused(server, "python/act", asked(state, 1))[1]
+    assert "seat 0 is not asked" in refused(server, "python/act", asked(state, 0))[1]
+    broken = np.frombuffer(b"\xff" * len(state.tobytes()), RULES.dtype)[0]
+    assert "not a state" in refused(server, "python/act", asked(broken, 1))[1]
+    assert "bytes, not 3" in refused(server, "python/act", {**asked(state, 1), "state": "AAAA"})[1]
+    assert refused(server, "python/act", {**asked(state, 1), "state": "?"})[0] == 400
+    assert refused(server, "python/act", {**asked(state), "seats": [True]})[0] == 400
+    assert refused(server, "python/begin", {})[0] == 400
+    assert refused(server, "python/elsewhere", PAGE)[0] == 404
+    for headers in ({"Origin": "http://elsewhere.example"}, {"Host": "elsewhere.example"}):
+        assert refused(server, "python/begin", PAGE, **headers)[0] == 403
+        assert refused(server, "", **headers)[0] == 403
+
+
+def test_an_agent_ponders_while_the_person_thinks(served):
+    server = served(RULES, "alpha_beta:depth=4")
+    begin(server, {"0": "alpha_beta:depth=4"})
+    answers(server, new_state(RULES, 0), 0)
+    agent = server.opponents._parties["a"].agents[0]
+    server.opponents.close()
     assert agent.pondered.nodes > 0
-
-
-def test_both_seats_and_a_position():
-    table = PageGame(RULES, "random", -1, position="2l/L2/3/3 b 2C2E2G")
-    moves = {move["text"]: move["action"] for move in table.describe()["moves"]}
-    table.play(moves["A2A1"])
-    shown = table.describe()
-    assert shown["over"]
-    assert shown["status"] == "The game is over: first +1, second -1"
-    with pytest.raises(IllegalAction, match="over"):
-        table.play(0)
 
 
 class Broken(Agent):
@@ -120,11 +132,10 @@ class Broken(Agent):
         raise RuntimeError("no idea")
 
 
-def test_an_agent_that_fails_is_named():
-    table = PageGame(RULES, Broken(), 0)
-    table.play(16)
-    table.wait()
-    assert table.describe()["note"] == "broken failed: RuntimeError: no idea"
+def test_an_agent_that_fails_is_told(served):
+    server = served(RULES, build=lambda game, text: Broken())
+    begin(server, {"0": "random"})
+    assert refused(server, "python/act", asked(new_state(RULES, 0), 0)) == (400, "RuntimeError: no idea")
 
 
 class Silent(Agent):
@@ -143,179 +154,59 @@ class Silent(Agent):
         return int(np.flatnonzero(legal)[0])
 
 
-def test_a_new_game_and_a_move_taken_back_do_not_wait_for_an_agent_that_never_answers(monkeypatch, served):
+def test_a_new_game_does_not_wait_for_an_agent_that_never_answers(monkeypatch, served):
     made = []
 
     def make(game, text):
         made.append(Silent())
         return made[-1]
 
-    monkeypatch.setattr(browser, "_PATIENCE", 0.1)
-    server = served(RULES, "silent", 0, build=make)
-    for path in ("undo", "new"):
-        ask(server, "play", {"action": 16})
-        assert json.loads(ask(server, "state"))["thinking"]
-        shown = json.loads(ask(server, path, {}))
-        assert (shown["ply"], shown["thinking"], len(shown["moves"]) > 0) == (0, False, True)
-    assert len(made) == 3
+    monkeypatch.setattr(local, "_PATIENCE", 0.1)
+    server, state = served(RULES, build=make), new_state(RULES, 0)
+    begin(server, {"0": "random"})
+    thread = threading.Thread(target=answers, args=(server, state, 0))
+    thread.start()
+    while not server.opponents._parties["a"].lock.locked():
+        pass
+    begin(server, {"0": "random"})
+    assert len(made) == 2
+    begin(server, {"0": "random"})  # who has answered goes on
+    assert len(made) == 2
     for agent in made:
         agent.released.set()
-    ask(server, "play", {"action": 16})
-    server.table.wait()
-    assert json.loads(ask(server, "state"))["ply"] == 2  # what the others chose too late is not played
+    thread.join()
+    assert answers(server, state, 0) == [[0, int(legal_actions(RULES, state)[0])]]
 
 
-def test_an_agent_given_as_such_is_not_left_alone(monkeypatch):
-    monkeypatch.setattr(browser, "_PATIENCE", 0.1)
-    agent = Silent()
-    table = PageGame(RULES, agent, 0)
-    table.play(16)
-    with pytest.raises(IllegalAction, match="silent is still thinking"):
-        table.undo()
-    agent.released.set()
-    table.wait()
-    table.undo()
-    assert table.describe()["ply"] == 0
+def test_only_the_agents_of_a_few_pages_are_kept():
+    closed = threading.Event()
+
+    class Closing(Silent):
+        def close(self):
+            closed.set()
+
+    opponents = Opponents(RULES, ["random"], lambda game, text: Closing())
+    for page in range(local._PAGES):
+        opponents.begin(str(page), {0: "random"}, 0)
+    assert not closed.is_set()
+    opponents.begin("one more", {0: "random"}, 0)
+    assert closed.wait(30)
+    with pytest.raises(AsobibaError, match="begin a new game"):
+        opponents.act("0", [0], new_state(RULES, 0).tobytes())
 
 
 @pytest.mark.parametrize("length", ["1_000", "-1", "+5", "\u0661", "99999999999999999999", "1e3", "10 10"])
 def test_a_content_length_that_is_no_number_is_refused(served, length):
-    server = served(RULES, "random", 0)
+    server = served(RULES)
     with socket.create_connection(server.server_address) as connection:
-        head = f"POST /new HTTP/1.1\r\nHost: 127.0.0.1:{server.server_address[1]}\r\nContent-Length: {length}\r\n\r\n"
+        head = f"POST /python/act HTTP/1.1\r\nHost: 127.0.0.1:{server.server_address[1]}\r\nContent-Length: {length}\r\n\r\n"
         connection.sendall(head.encode("latin-1", "replace"))
         connection.settimeout(10)
         answer = connection.makefile("rb").readline()
     assert b" 400 " in answer
 
 
-def test_play_serves_the_page_of_any_game(tmp_path):
-    command = "from asobiba.cli import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", command, "play", "toy_nim", "--browser", "--port", "0", "--seed", "3"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **ENVIRONMENT, "BROWSER": "true"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
-    )
-    try:
-        assert process.stdout is not None
-        url = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
-        assert url is not None
-        with urllib.request.urlopen(url[0] + "state") as answer:
-            shown = json.loads(answer.read())
-        assert shown["svg"].startswith("<svg")
-        assert shown["moves"]
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-
-
-def test_continuous_moves_are_written(served):
-    server = served(game("curling_end").ruleset(), "random", 0)
-    shown = json.loads(ask(server, "state"))
-    assert "3 numbers" in shown["write"]
-    assert [field["name"] for field in shown["controls"]["fields"]] == ["weight", "x, m", "y, m", "spin"]
-    assert shown["moves"] == []
-    assert shown["svg"].startswith("<svg")
-    code, error = refused(server, "play", {"text": "one two three", "ply": 0})
-    assert code == 400
-    assert "one two three" in error
-    assert refused(server, "play", {"text": "1 2", "ply": 0})[0] == 400
-    ask(server, "play", {"text": "0.05, -0.4 1", "ply": 0})
-    server.table.wait()
-    shown = json.loads(ask(server, "state"))
-    assert shown["ply"] == 2
-    assert shown["record"][0] == "vx 0.1550 vy 28.3130 ccw"
-    ask(server, "play", {"text": "draw 0.5 -0.25 cw", "ply": 2})
-    server.table.wait()
-    target = server.table.past[2][1]
-    assert json.loads(ask(server, "state"))["record"][2].endswith(" cw")
-    assert target[2] == -1
-
-
-def test_a_race_is_driven_with_actions_that_are_kept(served):
-    server = served(game("mini4wd_race").ruleset(), "constant:duty=0.5", 0)
-    shown = json.loads(ask(server, "state"))
-    assert shown["status"] == "You are first: your move"
-    assert shown["controls"]["seconds"] == 0.02
-    assert "class='car'" in shown["svg"]  # who drives sees the cars
-    ask(server, "play", {"text": "drive +0.60", "ply": 0, "times": 25})
-    server.table.wait()
-    shown = json.loads(ask(server, "state"))
-    assert shown["ply"] == 25
-    assert shown["record"] == ["drive +0.60, 25 times"]
-    for _, action in server.table.past:
-        assert action[:, 0] == pytest.approx([0.6, 0.5])
-    assert refused(server, "play", {"text": "drive +1.20", "ply": 25})[0] == 400
-    assert refused(server, "play", {"text": "brake", "ply": 25, "times": 0})[0] == 400
-    assert json.loads(ask(server, "undo", {}))["ply"] == 0
-
-
-def test_the_village_acts_beside_the_person(served):
-    ruleset = game("werewolf").ruleset(players=5)
-    server = served(ruleset, "random", 2, seed=4)
-    assert not json.loads(ask(server, "state"))["undo"]
-    assert "hidden information" in refused(server, "undo", {})[1]
-    table, steps = server.table, 0
-    while True:
-        table.wait()
-        shown = json.loads(ask(server, "state"))
-        if shown["over"]:
-            break
-        assert not shown["thinking"], shown["note"]
-        assert shown["moves"], "who is asked has a choice"
-        view = table._view(2)
-        for move in shown["moves"]:
-            assert ruleset.notation.text_to_action(ruleset, view, move["text"]) == move["action"]
-        steps += 1
-        ask(server, "play", {"text": shown["moves"][steps % len(shown["moves"])]["text"], "ply": shown["ply"]})
-    for before, action in table.past:
-        assert action.shape == ruleset.actions_shape
-        masks = action_mask(ruleset, before)
-        assert all(masks[k, action[k]] for k in ruleset.actors(before))
-    assert sum(2 in ruleset.actors(before) for before, _ in table.past) == steps
-    assert re.match(r"The game is over: the (villagers|werewolves) win; you, the \w+, (win|lose)", shown["status"])
-
-
-def test_an_agent_among_several_that_fails_is_named():
-    table = PageGame(game("mini4wd_race").ruleset(), Broken(), 1)
-    table.play("free")
-    table.wait()
-    shown = table.describe()
-    assert shown["note"] == "broken failed: RuntimeError: no idea"
-    assert (shown["ply"], shown["thinking"]) == (0, False)
-
-
-@pytest.mark.parametrize("name", ["bao", "battleship", "battleship_attack", "tactics", "tactics_steps"])
-def test_moves_are_clicked_on_the_picture(name):
-    ruleset = game(name).ruleset()
-    table = PageGame(ruleset, "random", -1, seed=1)
-    for _ in range(12):
-        shown = table.describe()
-        moves = [move for move in shown["moves"] if move["path"]]
-        assert len(moves) >= len(shown["moves"]) - 2  # `end` and `wait` have buttons alone
-        paths = [tuple(move["path"]) for move in moves]
-        assert len(set(paths)) == len(paths)
-        drawn = re.findall("data-name='([^']*)'", shown["svg"])
-        assert {name for path in paths for name in path} <= {*shown["targets"], *drawn}
-        longer = [(a, b) for a in paths for b in paths if a != b and b[: len(a)] == a]
-        assert not longer, "one move ends where another goes on"
-        table.play(moves[len(moves) // 2]["action"])
-
-
-def test_impossible_tables():
-    with pytest.raises(GameParameterError, match="played from one seat"):
-        PageGame(game("mini4wd_race").ruleset(), "random", -1)
-    with pytest.raises(GameParameterError, match="seat is from -1"):
-        PageGame(RULES, "random", 2)
-    server = PageServer(PageGame(RULES, "random"))
-    with pytest.raises(GameParameterError, match="port 0 takes a free one"):
-        PageServer(PageGame(RULES, "random"), server.server_address[1])
-    server.server_close()
-
-
-def raw(server, body, length=None, path="/play"):
+def raw(server, body, length=None, path="/python/act"):
     """The code and the JSON that a body gets, sent as it is."""
     with socket.create_connection(server.server_address, 30) as connection:
         head = f"POST {path} HTTP/1.0\r\nHost: 127.0.0.1:{server.server_address[1]}\r\n"
@@ -327,16 +218,15 @@ def raw(server, body, length=None, path="/play"):
     return int(head.split()[1]), json.loads(content)
 
 
-def test_bodies_that_are_too_large_too_deep_or_no_numbers_are_refused(served, capsys):
-    server = served(RULES, "random", -1)
+def test_bodies_that_are_too_large_too_deep_or_no_objects_are_refused(served, capsys):
+    server = served(RULES)
     for body, length in (
-        (b"[" * 9000, None),
-        (b'{"action": ' * 900, None),
-        (b'{"action": Infinity}', None),
-        (b'{"action": NaN, "ply": 0}', None),
-        (b'{"action": 1e400}', None),
-        (b'{"action": true}', None),
-        (b'{"action": "' + b"9" * 5000 + b'"}', None),
+        (b"[" * 4000, None),
+        (b'{"page": ' * 400, None),
+        (b'{"page": Infinity}', None),
+        (b'{"page": "a", "seats": NaN}', None),
+        (b'{"page": "a", "seats": [1e400], "state": ""}', None),
+        (b'{"page": "a", "seats": ["' + b"9" * 3000 + b'"], "state": ""}', None),
         (b"\xff\xfe", None),
         (b"{}", 10**9),
         (b"[1]", None),
@@ -346,27 +236,142 @@ def test_bodies_that_are_too_large_too_deep_or_no_numbers_are_refused(served, ca
         assert code == 400, body[:20]
         assert answer["error"]
     assert "Traceback" not in capsys.readouterr().err
-    assert json.loads(ask(server, "state"))["ply"] == 0
 
 
 def test_many_tabs_at_once_are_all_served(served):
-    server = served(RULES, "random", -1)
-    answers = []
+    server, found = served(RULES), []
 
-    def tab():
-        for path in ("/new", "/undo", "/new"):
-            answers.append(raw(server, b"{}", path=path)[0])
+    def tab(number):
+        body = json.dumps({"page": str(number), "seats": {"1": "random"}, "seed": "1"}).encode()
+        found.append(raw(server, body, path="/python/begin")[0])
 
-    threads = [threading.Thread(target=tab) for _ in range(60)]
+    threads = [threading.Thread(target=tab, args=(k,)) for k in range(60)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [200] * 180
+    assert found == [200] * 60
 
 
 def test_a_connection_that_says_nothing_is_closed(served, monkeypatch):
     monkeypatch.setattr(_Handler, "timeout", 0.2)
-    server = served(RULES, "random", -1)
+    server = served(RULES)
     with socket.create_connection(server.server_address, 30) as connection:
         assert connection.recv(10) == b""
+
+
+def test_a_port_that_is_taken_is_an_error(served, tmp_path):
+    server = served(RULES)
+    with pytest.raises(GameParameterError, match="port 0 takes a free one"):
+        LocalServer(tmp_path, server.opponents, server.server_address[1])
+
+
+def test_a_village_is_asked_at_once_and_each_sees_its_own_view(served):
+    ruleset = game("werewolf").ruleset(players=5)
+    server, state = served(ruleset, "basic"), new_state(ruleset, 4)
+    begin(server, {str(seat): "basic" for seat in range(1, 5)}, 4)
+    agents = {seat: make_agent(ruleset.game, "basic") for seat in range(1, 5)}
+    for seat, agent in agents.items():
+        agent.begin(ruleset, (seat,), (agent_seed(4, seat),))
+    for _ in range(12):
+        masks, actors = action_mask(ruleset, state), ruleset.actors(state).tolist()
+        action = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
+        others = [seat for seat in actors if seat > 0]
+        wanted = []
+        for seat in others:
+            view = agent_views(ruleset, np.array([state]), np.array([seat]))[0]
+            wanted.append([seat, int(agents[seat].act(view, masks[seat]))])
+        assert (answers(server, state, *others) if others else []) == wanted
+        for seat, answer in wanted:
+            action[seat] = answer
+        if 0 in actors:
+            action[0] = np.flatnonzero(masks[0])[0]
+        state = step(ruleset, state, action)
+
+
+@pytest.mark.parametrize("name", ["bao", "battleship", "battleship_attack", "tactics", "tactics_steps"])
+def test_moves_are_clicked_on_the_picture(name):
+    ruleset: Ruleset = game(name).ruleset()
+    pen, state = Pen(ruleset), new_state(ruleset, 1)
+    for _ in range(12):
+        legal = legal_actions(ruleset, state).tolist()
+        paths = [tuple(pen.spots(state, action)) for action in legal]
+        clicked = [path for path in paths if path]
+        assert len(clicked) >= len(legal) - 2  # `end` and `wait` have buttons alone
+        assert len(set(clicked)) == len(clicked)
+        drawn = re.findall("data-name='([^']*)'", pen.svg(state))
+        assert {pen.tell(state, SPOT, spot) for path in clicked for spot in path} <= {*drawn}
+        state = step(ruleset, state, legal[len(legal) // 2])
+
+
+def started(*arguments):
+    """The command, and the address of the page that it serves."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from asobiba.cli import main; main()", "play", *arguments, "--browser", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **ENVIRONMENT, "BROWSER": "true"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
+    assert process.stdout is not None
+    address = re.search(r"http://127\.0\.0\.1:\d+/#\S+", process.stdout.readline())
+    assert address is not None
+    return process, address[0]
+
+
+def test_play_serves_the_page():
+    process, address = started("animal_shogi", "--seed", "3", "--against", "alpha_beta:depth=2")
+    try:
+        base, _, link = address.partition("#")
+        assert link == "game=animal_shogi&variant=default&seat=0&agent=python%3Aalpha_beta%3Adepth%3D2&seed=3"
+        for name in ("index.html", "worker.js", "asobiba/games/animal_shogi/game.json"):
+            with urllib.request.urlopen(base + name) as answer:
+                assert answer.status == 200
+        with urllib.request.urlopen(base + "games.json") as answer:
+            (about,) = json.loads(answer.read())
+        assert [*about["python"]][:2] == ["alpha_beta:depth=2", "random"]
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["animal_shogi", "mini4wd_race"])
+def test_a_game_is_played_against_python_in_a_browser(name):
+    """The moves are those of the agent in Python: a learned policy, a controller."""
+    ruleset, text = game(name).ruleset(), {"animal_shogi": "ppo", "mini4wd_race": "constant:duty=0.5"}[name]
+    process, address = started(name, "--seed", "3", "--against", text)
+    try:
+        with chromium() as browser:
+            visitor = Visitor(browser, address.partition("/#")[0])
+            visitor.page.goto(address)
+            visitor.wait()
+            if name == "mini4wd_race":
+                visitor.page.click("#controls button")
+            while (
+                visitor.wait() == "asked" and name == "animal_shogi" and visitor.link().get("moves", "").count(".") < 20
+            ):
+                ply = visitor.page.get_attribute("body", "data-ply")
+                visitor.page.fill("#text", visitor.page.inner_text("#hint").removeprefix("for example "))
+                visitor.page.press("#text", "Enter")
+                visitor.page.wait_for_function(f"document.body.dataset.ply != '{ply}'")
+            if name == "mini4wd_race":
+                visitor.page.wait_for_selector("body[data-state='over']", timeout=120_000)
+            moves = visitor.link()["moves"]
+            assert not visitor.errors
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    agent, state = make_agent(ruleset.game, text), new_state(ruleset, 3)
+    agent.begin(ruleset, (1,), (agent_seed(3, 1),))
+    if ruleset.simultaneous:
+        content = base64.urlsafe_b64decode(moves + "=" * (-len(moves) % 4))
+        played = np.frombuffer(content, ruleset.action_dtype).reshape(-1, *ruleset.actions_shape)
+        assert np.allclose(played[:, 1, 0], 0.5)
+        return
+    for action in map(int, moves.split(".")):
+        if int(state["to_move"]) == 1:
+            view = agent_views(ruleset, np.array([state]), np.array([1]))[0]
+            assert int(agent.act(view, action_mask(ruleset, state))) == action
+        state = step(ruleset, state, action)
+    assert int(state["steps"]) > 10 or is_over(state)

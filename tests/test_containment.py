@@ -227,13 +227,13 @@ def test_only_the_sandbox_starts_processes():
 
 
 def test_a_page_contains_its_opponent(tmp_path, monkeypatch):
-    from asobiba.arena import browser, commands
+    from asobiba.targets.playground import local, play
 
     file, mark = tmp_path / "evil.py", tmp_path / "ran"
     file.write_text(f"open({str(mark)!r}, 'w')\nfrom asobiba_rogues import Raises as Mine\n")
     tables = []
     monkeypatch.setattr(
-        browser, "serve", lambda ruleset, agent, seat, **options: tables.append(options["build"](ruleset.game, agent))
+        local, "serve", lambda ruleset, agent, seat, **options: tables.append(options["build"](ruleset.game, agent))
     )
     ruleset = game("toy_nim").ruleset()
     for text, trust in (
@@ -242,6 +242,6 @@ def test_a_page_contains_its_opponent(tmp_path, monkeypatch):
         ("bouton", NOBODY),
         ("raises", Trust.of(["raises"])),
     ):
-        commands._play_in_browser(ruleset, 0, [text], 0, None, 0, trust)
+        play._play_in_browser(ruleset, 0, [text], 0, None, 0, trust, "default")
     assert [isinstance(agent, HostedAgent) for agent in tables] == [True, True, False, False]
     assert not mark.exists()

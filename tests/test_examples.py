@@ -11,7 +11,7 @@ import numpy as np
 from asobiba.arena.match import Match
 from asobiba.arena.playing import play_match
 from asobiba.arena.results import Result
-from asobiba.arena.standings import narrow_columns, shown_names, standings
+from asobiba.arena.standings import columns, narrow_columns, shown_names, standings
 from asobiba.arena.submit import agent_text
 from asobiba.core import game, make_agent
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
@@ -83,7 +83,9 @@ def test_submitted_files_are_named_as_they_declare(tmp_path):
     }  # fmt: skip
     assert shown_names([code, other])[other] == "fullest_kernel (00112233)"
     rows = [Result(1, (code, "random"), 1, (1.0, -1.0), 0, 9, "rules", None, (5, 4), (0.1, 0.1), None)]
-    assert narrow_columns(standings(BAO, rows))[1][0][1] == "fullest_kernel"
+    # Of a single game nothing is known but that it was played.
+    assert narrow_columns(standings(BAO, rows))[1][0][1:4] == ["fullest_kernel", "provisional", ""]
+    assert columns(standings(BAO, rows))[1][0][2:4] == ["provisional", ""]
 
 
 def test_a_contained_agent_has_its_kernels_before_its_first_move():

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import json
 import random
+import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import debian_program
+from firefox_tools import firefox
 from playground_tools import DESK, PHONE, Visitor, chromium, served
 
 from asobiba import game
-from asobiba.api.scene import ACTION, ENDING, SPOT, Pen, number_text
-from asobiba.arena.match import Match, agent_seed
+from asobiba.api.scene import ACTION, ASKED, ENDING, SPOT, Pen, number_text
+from asobiba.arena.match import Match, action_dtype, agent_seed
 from asobiba.arena.playing import play_match
 from asobiba.arena.show import record_json
 from asobiba.arena.store import Store
 from asobiba.core import Ruleset, make_agent
-from asobiba.core.states import agent_views, is_over, legal_actions, new_state, step, view_of
+from asobiba.core.states import action_mask, agent_views, is_over, legal_actions, new_state, step, view_of
 from asobiba.targets.playground.build import drawn_games, write_site
 
 QUICK, OPPONENT = "animal_shogi", "one_ply"
@@ -65,13 +71,13 @@ def positions(ruleset: Ruleset, count: int, seed: int):
     while not is_over(state):
         seat = rng.choice([None, *range(ruleset.num_players)]) if ruleset.hidden else None
         found.append((state if seat is None else view_of(ruleset, state, seat), seat, last, state))
-        if ruleset.simultaneous or not ruleset.discrete:
-            space = ruleset.action_space
-            last = (
-                np.array([space.sample() for _ in range(ruleset.num_players)])
-                if ruleset.simultaneous
-                else space.sample()
-            )
+        if ruleset.simultaneous:
+            last = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
+            for seat in ruleset.actors(state):
+                own = choices(ruleset, state, seat, 1000)
+                last[seat] = rng.choice(own) if own else ruleset.action_space.sample()
+        elif not ruleset.discrete:
+            last = ruleset.action_space.sample()
         else:
             last = int(rng.choice(legal_actions(ruleset, state)))
         state = step(ruleset, state, last, strict=False)
@@ -79,29 +85,39 @@ def positions(ruleset: Ruleset, count: int, seed: int):
     return [*chosen, (state, None, last, state)]
 
 
+def choices(ruleset: Ruleset, state: np.void, seat: int | None, most: int) -> list[int]:
+    """At most so many of the actions that a seat may choose from."""
+    if is_over(state) or not ruleset.discrete or (ruleset.simultaneous and seat is None):
+        return []
+    if seat is not None and seat not in ruleset.actors(state):
+        return []
+    masks = action_mask(ruleset, state)
+    return np.flatnonzero(masks[seat] if ruleset.simultaneous else masks)[:most].tolist()
+
+
 def same_drawing(site: Path, name: str, variant: str, ruleset: Ruleset, count: int = 25) -> None:
     """The page draws and names what Python does."""
-    pen, jobs, native = Pen(ruleset), [], []
-    for view, seat, last, state in positions(ruleset, count, 7):
-        plain = ruleset.discrete and not ruleset.simultaneous
-        actions = (
-            []
-            if is_over(state) or not plain or seat not in (None, int(state["to_move"]))
-            else legal_actions(ruleset, state)[:40].tolist()
-        )
+    jobs, native = [], []
+    pens = {name: Pen(ruleset, name) for name in ("en", *getattr(ruleset.draw, "LANGUAGES", {}))}
+    plain = ruleset.discrete and not ruleset.simultaneous
+    for k, (view, seat, last, state) in enumerate(positions(ruleset, count, 7)):
+        language = [*pens][k % len(pens)]
+        pen, actions = pens[language], choices(ruleset, state, seat, 40)
         single = last if isinstance(last, int) else None
-        jobs.append(
-            {"bytes": base64.b64encode(view.tobytes()).decode(), "seat": seat, "last": single, "actions": actions}
-        )
+        content = base64.b64encode(view.tobytes()).decode()
+        jobs.append({"bytes": content, "seat": seat, "last": single, "actions": actions, "language": language})
         native.append(
             {
                 "svg": pen.svg(view, seat, single),
                 "words": [pen.tell(view, ACTION, action) for action in actions],
                 "spots": [[pen.tell(view, SPOT, spot) for spot in pen.spots(view, action)] for action in actions],
                 "ending": pen.tell(view, ENDING, 0),
+                "asked": pen.tell(view, ASKED, -1 if seat is None else seat),
+                "log": pen.log(view),
             }
         )
-        assert native[-1]["words"] == [ruleset.notation.action_to_text(ruleset, view, action) for action in actions]
+        if plain:
+            assert native[-1]["words"] == [ruleset.notation.action_to_text(ruleset, view, action) for action in actions]
     done = subprocess.run(
         [debian_program("node", "nodejs"), str(Path(__file__).parent / "wasm" / "scenes.mjs")],
         input=json.dumps({"site": str(site), "game": name, "variant": variant, "positions": jobs}),
@@ -119,10 +135,10 @@ def test_the_page_draws_what_python_draws(site):
 def actions_of(ruleset: Ruleset, link: dict[str, str]) -> list:
     """The moves of a link: numbers, or rows of continuous actions."""
     text = link.get("moves", "")
-    if ruleset.discrete:
+    if ruleset.discrete and not ruleset.simultaneous:
         return [int(action) for action in text.split(".") if action]
     content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    return list(np.frombuffer(content, ruleset.action_dtype).reshape(-1, *ruleset.actions_shape))
+    return list(np.frombuffer(content, action_dtype(ruleset)).reshape(-1, *ruleset.actions_shape))
 
 
 def played_back(ruleset: Ruleset, link: dict[str, str]) -> np.void:
@@ -135,13 +151,13 @@ def played_back(ruleset: Ruleset, link: dict[str, str]) -> np.void:
             agents[k].begin(ruleset, (k,), (agent_seed(seed, k),))
     state = new_state(ruleset, seed)
     for action in actions_of(ruleset, link):
-        mover = int(state["to_move"])
-        if mover in agents:
-            view = agent_views(ruleset, np.array([state]), np.array([mover]))[0]
-            mask = np.zeros(ruleset.num_actions if ruleset.discrete else 0, np.int8)
-            if ruleset.discrete:
-                mask[legal_actions(ruleset, state)] = 1
-            assert np.array_equal(np.asarray(agents[mover].act(view, mask), ruleset.action_dtype), action)
+        masks = action_mask(ruleset, state) if ruleset.discrete else np.zeros(0, np.int8)
+        for mover in ruleset.actors(state).tolist():
+            if mover in agents:
+                view = agent_views(ruleset, np.array([state]), np.array([mover]))[0]
+                answer = agents[mover].act(view, masks[mover] if masks.ndim > 1 else masks)
+                played = action[mover] if ruleset.simultaneous else action
+                assert np.array_equal(np.asarray(answer, ruleset.action_dtype), played)
         state = step(ruleset, state, action)
     return state
 
@@ -179,7 +195,7 @@ def game_in_real_time(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
     fields = page.locator("#controls").locator("select, input")
     if ruleset.discrete:
         fields.nth(0).select_option(label="drive +0.50")
-        values = [ruleset.draw.page_controls(ruleset)["fields"][0]["choices"].index("drive +0.50")]
+        values = [ruleset.draw.controls(ruleset)["fields"][0]["choices"].index("drive +0.50")]
     else:
         fields.nth(0).fill("0.5")
         values = [0.5, 0]
@@ -193,6 +209,43 @@ def game_in_real_time(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
     for action in actions:
         state = step(ruleset, state, int(action) if ruleset.discrete else action)
     return state
+
+
+def game_by_sentences(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
+    """Plays a game in which all act at once by buttons, in two steps where there are many, the picture and text in turn;
+    its last state."""
+    rng, page, turn = random.Random(seed), visitor.page, 0
+    while visitor.wait() == "asked":
+        link = visitor.link()
+        seat, state, pen = int(link["seat"]), new_state(ruleset, seed), Pen(ruleset, "ja" if turn % 2 else "en")
+        page.select_option("#language", "ja" if turn % 2 else "en")
+        for action in actions_of(ruleset, link):
+            state = step(ruleset, state, action, strict=False)
+        view = view_of(ruleset, state, seat)
+        legal = np.flatnonzero(action_mask(ruleset, state)[seat])
+        chosen = int(rng.choice(legal))
+        assert visitor.said() == f"{ruleset.players[seat]}: {pen.tell(view, ASKED, seat)}"
+        heard = [line for line in page.inner_text("#log").split("\n") if line]
+        assert heard == [line for day in pen.log(view) for line in day]
+        path = [pen.tell(view, SPOT, spot) for spot in pen.spots(view, chosen)]
+        if turn % 5 == 4 or len(legal) <= 40:
+            page.fill("#text", pen.tell(view, ACTION, chosen))
+            page.press("#text", "Enter")
+        else:
+            for name in path:
+                spot = page.locator(f'.spot[data-name="{name}"]')
+                if turn % 3 and spot.count():
+                    spot.click()
+                else:
+                    button = page.locator("#moves button").get_by_text(name, exact=True)
+                    button.focus()
+                    button.press("Enter")
+        page.wait_for_function(f"Number(document.body.dataset.ply) > {int(state['steps'])}")
+        action = actions_of(ruleset, visitor.link())[int(state["steps"])]
+        assert action[seat] == chosen
+        turn += 1
+    page.select_option("#language", "en")
+    return played_back(ruleset, visitor.link())
 
 
 def game_by_clicks(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
@@ -296,35 +349,128 @@ def test_a_match_of_a_league_is_replayed_and_a_changed_one_is_not(browser, site,
     visitor.close()
 
 
+def accessible(visitor: Visitor, viewport: dict[str, int]) -> None:
+    """axe-core finds nothing on the page with everything unfolded, and nothing is wider than the window."""
+    visitor.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    found = Axe().run(visitor.page)
+    assert found.violations_count == 0, found.generate_report()
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
 @pytest.mark.slow
 def test_everybody_can_use_it(browser, address):
-    """axe-core finds nothing, in light and dark, on a desk and on a phone; nothing is wider than the phone."""
+    """In light and dark, on a desk and on a phone."""
     for viewport, dark in ((DESK, False), (PHONE, True)):
         visitor = Visitor(browser, address, viewport, dark)
         visitor.open(game=QUICK, seat=0, agent=OPPONENT)
-        visitor.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-        found = Axe().run(visitor.page)
-        assert found.violations_count == 0, found.generate_report()
-        assert visitor.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        accessible(visitor, viewport)
         visitor.close()
+
+
+@pytest.mark.slow
+def test_the_keyboard_alone_suffices(browser, address):
+    visitor = Visitor(browser, address)
+    visitor.open(game=QUICK, seat=0, agent=OPPONENT)
+    page = visitor.page
+
+    def tab_to(expression: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate(f"(here => {expression})(document.activeElement)"):
+                return
+        raise AssertionError(f"Tab does not lead to {expression}")
+
+    tab_to("here.classList.contains('spot')")  # B4, the first piece that can move
+    for goal in ("B3", "B2"):
+        page.keyboard.press("ArrowUp")
+        assert page.evaluate("document.activeElement.dataset.name") == goal
+        page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-ply='2'][data-state='asked']")
+    tab_to("here.id === 'text'")
+    page.keyboard.type(page.inner_text("#hint").removeprefix("for example "))
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-ply='4'][data-state='asked']")
+    tab_to("here.id === 'seat'")
+    page.keyboard.press("ArrowDown")
+    tab_to("here.textContent === 'New game'")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-ply='1'][data-state='asked']")
+    visitor.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", drawn_games())
-def test_every_game_is_played_to_its_end(name, browser, tmp_path):
-    write_site(tmp_path, [name])
+def test_no_game_weighs_too_much(name, tmp_path):
+    (size,) = write_site(tmp_path, [name]).values()
+    assert size < LIMIT
+
+
+@cache
+def built(name: str) -> Path:
+    """A playground with one game, all its variants and the agent that moves at random."""
+    folder = Path(tempfile.mkdtemp(prefix="playground-"))
+    atexit.register(shutil.rmtree, folder)
+    write_site(folder, [name], agents=["random"])
+    return folder
+
+
+def everything(found: list[str]) -> list[tuple[str, str]]:
+    return [(name, variant) for name in found for variant in ("default", *game(name).variants)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "variant"), everything(drawn_games()))
+def test_every_game_is_played_to_its_end(name, variant, browser):
     one = game(name)
-    for variant, parameters in {"default": {}, **one.variants}.items():
-        same_drawing(tmp_path, one.name, variant, one.ruleset(**parameters), 60)
-    with served(tmp_path) as url:
+    ruleset = one.ruleset(**one.variants.get(variant, {}))
+    same_drawing(built(name), one.name, variant, ruleset, 60)
+    with served(built(name)) as url:
+        link = {"game": one.name, "variant": variant, "seat": 0, "agent": "random", "seed": 11}
+        phone = Visitor(browser, url, PHONE, dark=True)
+        phone.open(**link)
+        accessible(phone, PHONE)
+        phone.close()
         visitor = Visitor(browser, url)
-        visitor.open(game=one.name, seat=0, agent="random", seed=11)
-        assert visitor.bytes < LIMIT
-        play = game_by_clicks if one.ruleset().discrete else game_by_controls
-        if hasattr(one.ruleset().draw, "steps_per_second"):
+        visitor.open(**link)
+        accessible(visitor, DESK)
+        play = game_by_clicks if ruleset.discrete else game_by_controls
+        if ruleset.simultaneous:
+            play = game_by_sentences
+        if hasattr(ruleset.draw, "steps_per_second"):
             play = game_in_real_time
-        state = play(visitor, one.ruleset(), 11)
+        state = play(visitor, ruleset, 11)
         assert is_over(state)
-        assert Pen(one.ruleset()).tell(state, ENDING, 0) in visitor.said()
+        assert Pen(ruleset).tell(state, ENDING, 0) in visitor.said()
         assert not visitor.errors
         visitor.close()
+
+
+MOVE = """(() => {
+  if (document.body.dataset.state !== "asked") return document.body.dataset.state;
+  const drive = document.querySelector("#controls button");
+  const buttons = [...document.querySelectorAll("#moves button")].filter((one) => one.textContent !== "Back");
+  if (!document.querySelector("#controls").hidden) { if (drive.textContent !== "Stop") drive.click(); }
+  else if (buttons.length) buttons[Math.floor(%f * buttons.length)].click();
+  return "asked";
+})()"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", drawn_games())
+def test_every_game_is_played_in_firefox(name, tmp_path):
+    rng, one = random.Random(5), game(name)
+    variants = {"default": one.ruleset()} | {label: one.ruleset(**given) for label, given in one.variants.items()}
+    fewest = min(variants, key=lambda label: variants[label].num_players)
+    with served(built(name)) as url, firefox(tmp_path) as page:
+        page.open(f"{url}/index.html#game={one.name}&variant={fewest}&seat=0&agent=random&seed=11")
+        page.wait("['asked', 'over'].includes(document.body.dataset.state)")
+        end = monotonic() + 900
+        while page.run(MOVE % rng.random()) != "over":
+            assert monotonic() < end
+            sleep(0.01)
+        page.run("document.getElementById('link').click()")
+        link = dict(part.split("=", 1) for part in page.run("location.hash.slice(1)").split("&"))
+        state = played_back(variants[fewest], link)
+        assert is_over(state)
+        assert Pen(variants[fewest]).tell(state, ENDING, 0) in page.run("document.getElementById('status').textContent")
+        assert not page.errors

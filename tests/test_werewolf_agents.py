@@ -110,12 +110,12 @@ def test_a_figure_that_is_off_names_the_reading_that_would_move_it():
 
 
 def test_a_day_is_told_in_plain_english_and_what_all_did_at_once_in_words():
+    from asobiba.api.scene import Pen
     from asobiba.arena.match import Match
     from asobiba.arena.person import move_text
     from asobiba.arena.playing import play_match
     from asobiba.arena.replay import replay
     from asobiba.core import game, make_agent
-    from asobiba.envs.werewolf.draw import svg
     from asobiba.envs.werewolf.notation import plain_story
 
     village = game("werewolf").ruleset(players=5, rules="0.6")
@@ -131,8 +131,14 @@ def test_a_day_is_told_in_plain_english_and_what_all_did_at_once_in_words():
         f"agent {victim} is killed in the night",
     ]
     assert any(line.endswith("I am the seer") for line in told)
-    picture = svg(village, final)
-    assert all(line in picture for line in told[-2:])
+    pen = Pen(village)
+    log = next(lines for lines in pen.log(final) if lines[0] == "Day 1")
+    count = int((ballot == gone).sum())
+    assert log[0] == "Day 1"
+    assert f"agent {gone} is executed (votes: {count})" in log
+    assert log[-1] == f"agent {victim} is killed in the night"
+    assert sum(": I am " in line for line in log) == sum(": I am " in line for line in told)
+    assert pen.svg(final).count("claims ") == (final["claimed"] > 0).sum()
     state, action = next((s, a) for s, a in steps if s["phase"] == 3)
     assert move_text(village, state, action).startswith("Agent[01] VOTE Agent[0")
     assert move_text(village, state, np.where(np.arange(len(action)) == 0, -1, action)).startswith(

@@ -147,6 +147,6 @@ def browser(
     ponder: Annotated[bool, typer.Option(help="The agent thinks while you do.")] = True,
 ) -> None:
     """Plays against an agent on a page of the local browser."""
-    from asobiba.arena.browser import serve
+    from asobiba.targets.playground.local import serve
 
     serve(_rules(), agent, seat, port=port, position=position or None, ponder=ponder)

@@ -141,7 +141,7 @@ class Played:
         ]
 
     def verdict(self) -> str:
-        """What the interval says of one half."""
+        """Whether the interval lies above, below or around one half."""
         low, high = self.result.interval()
         word = (
             "wins more than half"
@@ -323,7 +323,7 @@ def save(record: Record, path: Path) -> None:
 
 
 def load(path: Path, ends: int) -> Record:
-    """What was played so far; no matches where the file is missing or of games of another length."""
+    """The matches played so far; none if the file is missing or of games of another length."""
     record = Record(ends)
     if not path.exists():
         return record
@@ -433,7 +433,7 @@ PAPERS = {
 
 
 def _teacher() -> str:
-    """Who taught the stored network dis."""
+    """The teacher of the stored network dis."""
     record = json.loads(path_of("mean").with_suffix(".json").read_text(encoding="utf-8"))
     return f"{record['learned shots']:,} shots of `{record['teacher']}`"
 

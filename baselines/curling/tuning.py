@@ -1,4 +1,4 @@
-"""What is fitted in self-play: the searchers' win table, and the weights that Jiritsu-kun's paper does not give."""
+"""Values fitted in self-play: the searchers' win table, and the weights that Jiritsu-kun's paper does not give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the wrong sign does in play: units that stand still where the published M-UCT meets the published F-UCT."""
+"""The effect of the wrong sign in play: units stand still where the published M-UCT meets the published F-UCT."""
 
 from __future__ import annotations
 

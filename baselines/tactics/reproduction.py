@@ -481,7 +481,7 @@ def _sign_section(results: dict[Meeting, int]) -> list[str]:
 
 
 def _parking_section(games: Mapping[str, list[Watched]], picture: Path) -> list[str]:
-    """What the wrong sign does in play."""
+    """The section on the effect of the wrong sign in play."""
     rows = []
     for kind, what in KINDS.items():
         cells = []

@@ -178,7 +178,7 @@ class Speech:
         return read()
 
     def hear(self, speaker: int, text: str) -> list[Sentence]:
-        """What a speaker's utterance says, in the order of its sentences; nothing of what cannot be understood."""
+        """The statements in a speaker's utterance, in the order of its sentences; what cannot be understood is left out."""
         found = [self._sentence(speaker, piece, 0) for piece in _pieces(text)]
         return [sentence for sentence in found if sentence is not None]
 

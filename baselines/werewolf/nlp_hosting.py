@@ -38,7 +38,7 @@ from asobiba.protocols.reception import Reception
 from asobiba.protocols.websocket import accept_websocket
 
 _FIRST = {act: k for k, act in enumerate((DIVINED, IDENTIFIED, GUARDED, COMINGOUT, VOTING))}
-"""What counts of an utterance of several sentences, the most telling first."""
+"""The kinds of sentences, the most telling first: the first one found in an utterance counts."""
 _WITH_INFO_ALONE = ("VOTE", "DIVINE", "GUARD", "FINISH")
 
 

@@ -24,7 +24,6 @@ from asobiba.api.scene import (
 from asobiba.core import Ruleset
 from asobiba.envs.animal_shogi import rules
 from asobiba.envs.animal_shogi.board import DROPS, GOES, HANDS, OFFSETS, SQUARES, STEP
-from asobiba.envs.animal_shogi.notation import legal_now
 
 _CELL, _HAND, _TOP = 92, 120, 64
 _LEFT = _HAND + 20
@@ -268,15 +267,6 @@ def _hand(s, player, out):
             if kind < 3:
                 place(out, 12 + 3 * player + kind, x - 30, y - 30, 60, 60)
             row += 1
-
-
-def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the `data-name`s of the places to click."""
-    pen = Pen(ruleset)
-    return {
-        int(action): [pen.tell(state, SPOT, spot) for spot in pen.spots(state, int(action))]
-        for action in legal_now(ruleset, state)
-    }
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:

@@ -23,10 +23,9 @@ from asobiba.api.scene import (
     word,
 )  # fmt: skip
 from asobiba.core import Ruleset
-from asobiba.core.states import legal_actions
 from asobiba.envs.bao import rules
 from asobiba.envs.bao.layout import pack
-from asobiba.envs.bao.notation import LETTERS, action_to_text, counts_of
+from asobiba.envs.bao.notation import LETTERS, counts_of
 from asobiba.envs.bao.sowing import drops, sowings
 
 _PIT, _GAP, _SIDE, _TOP = 72, 10, 96, 58
@@ -209,11 +208,6 @@ def _pit(s, p, d, hole, out):
         text(out, _HELD, x, y + 6)
         word(out, _PLUS)
         number(out, d[_HAND])
-
-
-def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the hole to click."""
-    return {int(a): [action_to_text(ruleset, state, int(a))] for a in legal_actions(ruleset, state)}
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:

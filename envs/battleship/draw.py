@@ -24,7 +24,6 @@ from asobiba.api.scene import (
     word,
 )  # fmt: skip
 from asobiba.core import Ruleset
-from asobiba.core.states import legal_actions
 from asobiba.envs.battleship.notation import names_of
 from asobiba.envs.battleship.record import HIT, MISS, SUNK_ONLY
 
@@ -225,13 +224,6 @@ def scene(s, p, d, mask, seat, last, out):
         left = _EDGE if alone else _EDGE + owner * (wide + _GAP)
         _board(s, p, d, owner, left, seat, last if shooter == 1 - owner else -1, out)
         _afloat(s, p, d, 1 - owner, left, _TOP + tall + 24, wide, out)
-
-
-def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the cells to click: one of the other's sea, or the two ends of a ship of the own fleet."""
-    pen = Pen(ruleset)
-    legal = legal_actions(ruleset, state).tolist()
-    return {action: [pen.tell(state, SPOT, spot) for spot in pen.spots(state, action)] for action in legal}
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:

@@ -426,15 +426,11 @@ def controls(ruleset: Ruleset) -> dict[str, Any]:
         {"name": "x, m", "low": -2.2, "high": 2.2, "step": 0.05, "axis": "x"},
         {"name": "y, m", "low": -6.0, "high": 2.0, "step": 0.05, "axis": "y"},
     ]
-    if ruleset.discrete:
-        for place, values in zip(places, (TARGET_X, TARGET_Y), strict=True):
-            place["choices"] = [f"{value + 0.0:g}" for value in values]  # + 0.0: never -0
     (x, y), scale = (_right(0.0), _down(0.0)), (1 / _SCALE, -1 / _SCALE)
-    for place, zero, factor in zip(places, (x, y), scale, strict=True):
-        place.update(value=0, origin=-zero * factor, scale=factor)
+    for one, zero, factor in zip(places, (x, y), scale, strict=True):
+        one.update(value=0, origin=-zero * factor, scale=factor)
     return {
         "fields": [{"name": "weight", "choices": weights}, *places, {"name": "spin", "choices": ["ccw", "cw"]}],
-        "suggestions": ["concede"] if ruleset.parameters["concession"] else [],
         "hint": "Click where the stone shall go, from the tee. A draw stops there; soft, firm and hard go through it.",
     }
 

@@ -23,10 +23,8 @@ from asobiba.api.scene import (
     word,
 )  # fmt: skip
 from asobiba.core import Ruleset
-from asobiba.core.states import legal_actions
 from asobiba.envs.gogo import rules
 from asobiba.envs.gogo.board import EXEMPT, FIVES, TAKES, THREES
-from asobiba.envs.gogo.notation import point_name
 
 _CELL, _SIDE, _TOP, _BOTTOM = 36, 40, 56, 64
 _INK = "#33261a"
@@ -157,11 +155,6 @@ def _point(s, n, at, over, out):
     if not over and 2 <= s.planes[(THREES + mover) * area + at] < EXEMPT:
         symbol(out, _CROSS, x, y)
     place(out, at, x - _CELL / 2, y - _CELL / 2, _CELL, _CELL)
-
-
-def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the `data-name` of the square to click."""
-    return {int(action): [point_name(ruleset, int(action))] for action in legal_actions(ruleset, state)}
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:

@@ -442,20 +442,6 @@ def steps_per_second(ruleset: Ruleset) -> float:
 
 
 def controls(ruleset: Ruleset) -> dict[str, Any]:
-    """A slider for the duty, buttons for common commands, and the duration."""
-    kept = {"seconds": 1.0 / steps_per_second(ruleset), "hint": "Keep an action for longer than a step."}
-    if ruleset.discrete:
-        return kept
-    modes = [] if ruleset.parameters.get("actions") == "duty" else ["brake", "free"]
-    return {
-        "lead": "drive",
-        "fields": [{"name": "duty", "low": -1.0, "high": 1.0, "step": 0.05, "value": 0.5}],
-        "suggestions": [*(f"drive {duty:+.2f}" for duty in (0.3, 0.5, 0.7, 1.0, -0.5)), *modes],
-        **kept,
-    }
-
-
-def page_controls(ruleset: Ruleset) -> dict[str, Any]:
     """What a driver moves in the page; every step of `seconds` takes what it says."""
     if ruleset.discrete:
         levels = ["free" if w < -0.5 else "brake" if w < 0 else f"drive {duty:+.2f}" for duty, w in LEVELS]
@@ -483,7 +469,6 @@ __all__ = [
     "frames",
     "height_profile",
     "lanes_of_lap",
-    "page_controls",
     "plan_of",
     "steps_per_second",
     "svg",

@@ -26,11 +26,10 @@ from asobiba.api.scene import (
     word,
 )  # fmt: skip
 from asobiba.core import Ruleset
-from asobiba.core.states import legal_actions
 from asobiba.envs.tactics import layout
 from asobiba.envs.tactics.maps import SIDES
-from asobiba.envs.tactics.notation import LETTERS, cell_name, in_words, map_name
-from asobiba.envs.tactics.orders import board_size, end_of_turn, order_of
+from asobiba.envs.tactics.notation import LETTERS, in_words, map_name
+from asobiba.envs.tactics.orders import board_size
 from asobiba.envs.tactics.units import DIRECTIONS, MARKS, NAMES, OFFSETS, TERRAINS
 
 FPS = 3.0
@@ -332,25 +331,6 @@ def _scene_in_words(s, p, d, mask, seat, last, out):
             cell = int(s.goal) if k else int(s.cell[int(s.to_move), int(s.unit)])
             rectangle(out, _CHOSEN, _x(p, cell) - 27, _y(p, cell) - 27, 54, 54)
     _units(s, p, out)
-
-
-def clicks(ruleset: Ruleset, state: np.void) -> dict[int, list[str]]:
-    """For each legal action the cells to click: those of the unit, of its goal, and of its target.
-
-    A unit that might attack from its goal, but does not, is clicked once more there.
-    """
-    legal, cells = legal_actions(ruleset, state).tolist(), board_size(ruleset) ** 2
-    if in_words(ruleset):
-        return {action: [cell_name(ruleset, action)] for action in legal if action < cells}
-    orders = {action: order_of(ruleset, state, action) for action in legal if action < end_of_turn(ruleset, state)}
-    attacked_from = {(order.unit, order.goal) for order in orders.values() if order.target >= 0}
-    found = {}
-    for action, order in orders.items():
-        path = [int(state["cell"][int(state["to_move"]), order.unit]), order.goal]
-        if (order.unit, order.goal) in attacked_from:
-            path.append(order.target if order.target >= 0 else order.goal)
-        found[action] = [cell_name(ruleset, cell) for cell in path]
-    return found
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: int | None = None) -> str:

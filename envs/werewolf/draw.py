@@ -1,154 +1,239 @@
-"""The village as a picture, in SVG: the players in a circle, claims, votes as arrows, deaths by day, and a log in plain
-English of the day or, at the end, of the whole game."""
+"""The village as a picture: a row for each player with what is known of him and what he said last, votes as arrows."""
 
 from __future__ import annotations
 
-import math
-from html import escape
-
 import numpy as np
 
+from asobiba.api.scene import (
+    Pen,
+    Table,
+    begin,
+    circle,
+    drawing,
+    number,
+    path,
+    place,
+    point,
+    rectangle,
+    symbol,
+    text,
+    word,
+)  # fmt: skip
 from asobiba.core import Ruleset
-from asobiba.envs.werewolf.layout import PHASES, ROLES, WOLVES
-from asobiba.envs.werewolf.notation import plain_story
+from asobiba.envs.werewolf.layout import SKIP, WHISPER
+from asobiba.envs.werewolf.words import (
+    CLAIMS_TO_BE,
+    DOT,
+    ELLIPSIS,
+    EXECUTED_ON,
+    IS_AT,
+    JAPANESE,
+    KILLED_IN,
+    NIGHT_ENDS,
+    ROLES_AT,
+    TEXTS,
+    THE_DAY_ENDS,
+    VOTES_OF,
+    VOTES_OF_ENDS,
+    WHISPERED,
+    YOU_ARE,
+    YOU_END,
+    agent,
+    ending,
+    moment,
+    opening,
+    spots,
+    tell,
+)
 
-_WIDTH, _HEIGHT, _CENTRE, _RADIUS, _HEAD = 1060, 620, (340, 330), 190, 25
-_TIP = 5.6
-_LOG, _TOP, _HEADING = 700, 60, "# "
-_INK, _PAPER, _DEAD, _ARROW, _LINES = "#26323f", "#f7f5ef", "#b9b4a8", "#8d5a2b", 25
-_COLOURS = {
-    0: "#e6e2d6",
-    1: "#cfe3c4",
-    2: "#c9d8f0",
-    3: "#dccdf0",
-    4: "#f3e3b3",
-    5: "#f0cfa6",
-    6: "#e5a3a0",
-}
+LANGUAGES = {"ja": JAPANESE}
+_WIDTH, _TOP, _ROW, _BOTTOM, _HEAD, _LEFT = 400, 62, 42, 28, 15, 44
+_ARROWS, _BULGE, _POINTS = 344, 44, 8
+_INK = "#26323f"
+_COLOURS = ("#e6e2d6", "#cfe3c4", "#c9d8f0", "#dccdf0", "#f3e3b3", "#f0cfa6", "#e5a3a0")
+"""Of players whose role is not known, and of the roles."""
+STYLES, SYMBOLS = Table(), Table()
+_PAPER, _SEAT = STYLES("class='paper' fill='#f7f5ef'"), STYLES("fill='#8d8a5a' fill-opacity='0.22'")
+_HEADS_AT = STYLES(f"fill='{_COLOURS[0]}' stroke='{_INK}' stroke-width='1.5'")
+for _colour in _COLOURS[1:]:
+    STYLES(f"fill='{_colour}' stroke='{_INK}' stroke-width='1.5'")
+_DEAD_AT = STYLES(f"fill='{_COLOURS[0]}' stroke='#b9b4a8' stroke-width='1.5' opacity='0.6'")
+for _colour in _COLOURS[1:]:
+    STYLES(f"fill='{_colour}' stroke='#b9b4a8' stroke-width='1.5' opacity='0.6'")
+_NUMBER = STYLES("font-size='15' font-weight='bold' text-anchor='middle' fill='#26323f'")
+_TITLE = STYLES(f"class='ink' font-size='18' font-weight='bold' fill='{_INK}'")
+_WORDS = STYLES(f"class='ink' font-size='14' fill='{_INK}'")
+_ARC, _TIP = STYLES("stroke='#b0713a' stroke-width='1.6' fill='none'"), STYLES("fill='#b0713a'")
+_CROSS = SYMBOLS("<path d='M-11 -11L11 11M11 -11L-11 11' stroke='#857f72' stroke-width='2' fill='none'/>")
 
 
-def _place(k: int, players: int) -> tuple[float, float]:
-    angle = 2 * math.pi * k / players - math.pi / 2
-    return _CENTRE[0] + _RADIUS * math.cos(angle), _CENTRE[1] + _RADIUS * math.sin(angle)
+@drawing
+def _fate(s, k, out):
+    """When and how a player died; whether he did."""
+    for day in range(s.executed.shape[0]):
+        if s.executed[day] == k + 1:
+            word(out, EXECUTED_ON)
+            number(out, day)
+            word(out, THE_DAY_ENDS)
+            return True
+        if s.victim[day] == k + 1:
+            word(out, KILLED_IN)
+            number(out, day)
+            word(out, NIGHT_ENDS)
+            return True
+    return False
 
 
-def _arrow(a: tuple[float, float], b: tuple[float, float]) -> str:
-    length = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
-    dx, dy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
-    begin = (a[0] + dx * _HEAD, a[1] + dy * _HEAD)
-    end = (b[0] - dx * (_HEAD + 8), b[1] - dy * (_HEAD + 8))
-    tip = ((_TIP, 0), (-_TIP, _TIP), (-_TIP, -_TIP))
-    corners = " ".join(f"{end[0] + dx * u - dy * v:.1f},{end[1] + dy * u + dx * v:.1f}" for u, v in tip)
-    return (
-        f'<path d="M{begin[0]:.1f} {begin[1]:.1f}L{end[0]:.1f} {end[1]:.1f}" stroke="{_ARROW}" stroke-width="1.6" '
-        f'fill="none"/><polygon points="{corners}" fill="{_ARROW}"/>'
-    )
+@drawing
+def _found(s, k):
+    """What the seer or the medium was told of a player: 1 human, 2 werewolf, 0 nothing."""
+    for day in range(s.divine.shape[0]):
+        if s.divine[day] == k + 1:
+            return int(s.divine_result[day])
+        if s.executed[day] == k + 1 and s.medium_result[day] > 0:
+            return int(s.medium_result[day])
+    return 0
 
 
-def _fate(state: np.void, k: int) -> str:
-    for day, player in enumerate(state["executed"]):
-        if int(player) == k + 1:
-            return f"executed, day {day}"
-    for day, player in enumerate(state["victim"]):
-        if int(player) == k + 1:
-            return f"killed, night {day}"
-    return ""
+@drawing
+def _last_row(table, rows, day, k):
+    """The first row of a player's last utterance of the day, or -1."""
+    for row in range(rows - 1, -1, -1):
+        if table[row, 0] != day:
+            return -1
+        if table[row, 2] == k + 1:
+            while (
+                row > 0
+                and table[row - 1, 2] == k + 1
+                and table[row - 1, 1] == table[row, 1]
+                and table[row - 1, 0] == day
+            ):
+                row -= 1
+            return row
+    return -1
 
 
-def _label(x: float, y: float, lines: list[str]) -> str:
-    # Outside the circle of players, where no arrow goes.
-    dx, dy = (x - _CENTRE[0]) / _RADIUS, (y - _CENTRE[1]) / _RADIUS
-    anchor = "start" if dx > 0.3 else "end" if dx < -0.3 else "middle"
-    left = x + (_HEAD + 8) * (dx if anchor == "middle" else math.copysign(1, dx))
-    top = y + dy * (_HEAD + 8) + 4
-    if anchor == "middle":
-        top += 8 if dy > 0 else -12 * (len(lines) - 1) - 4
+@drawing
+def _said(table, row, out):
+    """An utterance in a line: of a sentence with operands only how it begins."""
+    opening(out, int(table[row, 3]), int(table[row, 4]) - 1, int(table[row, 5]))
+    if row + 1 < table.shape[0] and table[row, 3] > SKIP:
+        if (
+            table[row + 1, 0] == table[row, 0]
+            and table[row + 1, 1] == table[row, 1]
+            and table[row + 1, 2] == table[row, 2]
+        ):
+            word(out, ELLIPSIS)
+
+
+@drawing
+def _about(s, k, y, seat, out):
+    """Two lines about a player: who he is or claims to be, and what he said last today, or how he died."""
+    role, claim, found = int(s.role[k]), int(s.claimed[k]), _found(s, k)
+    text(out, _WORDS, _LEFT, y + 17)
+    begun = False
+    if role > 0:
+        word(out, ROLES_AT + role - 1)
+        begun = True
+    elif found > 0:
+        word(out, IS_AT + found - 1)
+        begun = True
+    if claim > 0:
+        if begun:
+            word(out, DOT)
+        word(out, CLAIMS_TO_BE)
+        word(out, ROLES_AT + claim - 1)
+    text(out, _WORDS, _LEFT, y + 35)
+    if _fate(s, k, out):
+        return
+    if s.phase == WHISPER:
+        row = _last_row(s.whispers, int(s.whisper_rows), s.day, k)
+        if row >= 0:
+            word(out, WHISPERED)
+            _said(s.whispers, row, out)
+            return
+    row = _last_row(s.talk, int(s.talk_rows), s.day, k)
+    if row >= 0:
+        _said(s.talk, row, out)
+
+
+@drawing
+def _ballot(s):
+    """The latest ballot that shows a vote: twice its day, plus 1 for the second of a day; or -1."""
+    for day in range(min(int(s.day), s.votes.shape[0] - 1), -1, -1):
+        for ballot in range(1, -1, -1):
+            for k in range(s.left.shape[0]):
+                if s.votes[day, ballot, k] > 0:
+                    return 2 * day + ballot
+    return -1
+
+
+@drawing
+def _arrow(voter, target, players, out):
+    """From a voter's row to another, the further the rows the wider."""
+    y, to = _TOP + (voter + 0.5) * _ROW, _TOP + (target + 0.5) * _ROW
+    wide = 6 + _BULGE * abs(target - voter) / max(players - 1, 1)
+    path(out, _ARC)
+    for k in range(_POINTS + 1):
+        t = k / _POINTS
+        point(out, _ARROWS + 4 * wide * t * (1 - t) + 5 * t, y + (to - y) * t)
+    path(out, _TIP, closed=1)
+    point(out, _ARROWS - 2, to)
+    point(out, _ARROWS + 7, to - 4)
+    point(out, _ARROWS + 7, to + 4)
+
+
+@drawing
+def scene(s, p, d, mask, seat, last, out):
+    """The players, each with two lines; arrows lead from voters to whom they voted for in the latest ballot."""
+    players = int(p.players)
+    height = _TOP + players * _ROW + _BOTTOM
+    begin(out, _WIDTH, height)
+    rectangle(out, _PAPER, 0, 0, _WIDTH, height)
+    text(out, _TITLE, 12, 26)
+    if s.terminated:
+        ending(s, out)
     else:
-        top -= 6 * (len(lines) - 1)
-    return "".join(
-        f'<text x="{left:.1f}" y="{top + 12 * row:.1f}" text-anchor="{anchor}" font-size="11">{text}</text>'
-        for row, text in enumerate(lines)
-    )
-
-
-def _story(state: np.void, days: range) -> list[str]:
-    """The log: a heading for each day, then utterances and deaths; if it does not fit, only its end."""
-    lines = []
-    for day in days:
-        if told := plain_story(state, day):
-            lines += [f"{_HEADING}Day {day}", *told]
-    return lines if len(lines) <= _LINES else ["...", *lines[1 - _LINES :]]
-
-
-def _written(lines: list[str]) -> str:
-    out = []
-    for k, line in enumerate(lines):
-        heading = line.startswith(_HEADING)
-        style = 'font-weight="bold"' if heading else ""
-        out.append(
-            f'<text x="{_LOG if heading else _LOG + 12}" y="{_TOP + 22 * k}" font-size="12" {style}>'
-            f"{escape(line.removeprefix(_HEADING)[:58])}</text>"
-        )
-    return "".join(out)
-
-
-def last_ballot(state: np.void) -> tuple[int, np.ndarray] | None:
-    """The latest ballot that shows a vote: its day and each seat's vote (from 1), or `None`."""
-    for day in range(min(int(state["day"]), len(state["votes"]) - 1), -1, -1):
-        for ballot in (1, 0):
-            if state["votes"][day, ballot].any():
-                return day, state["votes"][day, ballot]
-    return None
+        moment(s, p, out)
+    if seat >= 0 and s.role[seat] > 0:
+        text(out, _WORDS, 12, 48)
+        word(out, YOU_ARE)
+        agent(out, seat)
+        word(out, DOT)
+        word(out, ROLES_AT + int(s.role[seat]) - 1)
+        word(out, YOU_END)
+    for k in range(players):
+        y = _TOP + k * _ROW
+        if k == seat:
+            rectangle(out, _SEAT, 4, y, _WIDTH - 8, _ROW, 8)
+        circle(out, (_DEAD_AT if s.left[k] else _HEADS_AT) + int(s.role[k]), 24, y + _ROW / 2, _HEAD)
+        if s.left[k]:
+            symbol(out, _CROSS, 24, y + _ROW / 2)
+        text(out, _NUMBER, 24, y + _ROW / 2 + 5)
+        number(out, k + 1)
+        _about(s, k, y, seat, out)
+    ballot = _ballot(s)
+    if ballot >= 0:
+        for k in range(players):
+            target = int(s.votes[ballot // 2, ballot % 2, k])
+            if target > 0:
+                _arrow(k, target - 1, players, out)
+        text(out, _WORDS, 12, height - 10)
+        word(out, VOTES_OF)
+        number(out, ballot // 2)
+        word(out, VOTES_OF_ENDS)
+    for k in range(players):
+        place(out, k, 2, _TOP + k * _ROW, _WIDTH - 4, _ROW)
 
 
 def svg(ruleset: Ruleset, state: np.void, *, seat: int | None = None, last_action: object = None) -> str:
     """A picture of the village.
 
     Args:
-        seat: the state is drawn as this seat's view; roles that it does not know are not drawn.
-        last_action: not used; utterances stand in the log.
+        seat: the state is drawn as this seat's view.
+        last_action: not used; utterances stand beside who said them.
     """
-    players = ruleset.num_players
-    known = state["role"]
-    if seat is not None and not state["terminated"]:
-        wolf = int(known[seat]) == len(ROLES)
-        known = np.array([r if k == seat or (wolf and r == len(ROLES)) else 0 for k, r in enumerate(known)])
-    out = []
-    ballot = last_ballot(state)
-    if ballot is not None:
-        secret = not int(ruleset.params["contest"][0]) and ballot[0] == int(state["day"]) and not state["terminated"]
-        for k, target in enumerate(ballot[1][:players]):
-            if target and (seat is None or seat == k or not secret):
-                out.append(_arrow(_place(k, players), _place(int(target) - 1, players)))
-    for k in range(players):
-        x, y = _place(k, players)
-        dead = bool(state["left"][k])
-        out.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_HEAD}" fill="{_COLOURS[int(known[k])]}" '
-            f'stroke="{_DEAD if dead else _INK}" stroke-width="{3 if k == seat else 1.5}" opacity="{0.45 if dead else 1}"/>'
-        )
-        if dead:
-            out.append(
-                f'<path d="M{x - 17:.1f} {y - 17:.1f}l34 34m0 -34l-34 34" stroke="{_DEAD}" stroke-width="2" fill="none" '
-                'opacity="0.6"/>'
-            )
-        out.append(f'<text x="{x:.1f}" y="{y + 5:.1f}" text-anchor="middle" font-weight="bold">{k + 1}</text>')
-        role = ROLES[int(known[k]) - 1].lower() if known[k] else ""
-        claim = f"claims {ROLES[int(state['claimed'][k]) - 1].lower()}" if state["claimed"][k] else ""
-        out.append(_label(x, y, [text for text in (role, claim, _fate(state, k)) if text]))
-    day = int(state["day"])
-    over = bool(state["terminated"])
-    title = PHASES[int(state["phase"])]
-    if over:
-        won = {int(state["team"][k]) for k in range(players) if state["win_reward"][k] > 0}
-        title = f"the {'wolves' if WOLVES in won else 'villagers'} have won"
-    log = _written(_story(state, range(day + 1) if over else range(day, day + 1)))
-    votes = f"arrows: the votes of day {ballot[0]}" if ballot is not None else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="14" fill="{_INK}">'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}"/>'
-        f'<text x="24" y="36" font-size="20" font-weight="bold">Day {day} - {title}</text>'
-        f'<text x="24" y="58" font-size="12">{votes}</text>'
-        f"{''.join(out)}{log}</svg>"
-    )
+    return Pen(ruleset).svg(state, seat, last_action)
+
+
+__all__ = ["LANGUAGES", "STYLES", "SYMBOLS", "TEXTS", "scene", "spots", "svg", "tell"]

@@ -33,6 +33,7 @@ _LATE = {
     "enjoy": ("asobiba.learn.enjoy_command", "enjoy"),
     "hub": ("asobiba.learn.hub_command", "app"),
     "wasm": ("asobiba.targets.wasm.commands", "wasm"),
+    "play": ("asobiba.targets.playground.play", "play"),
     "playground": ("asobiba.targets.playground.commands", "playground"),
 }
 
@@ -327,7 +328,6 @@ def _add_arena() -> None:
     assert contest.league is commands.league  # which it adds commands to
     app.command("match")(commands.match)
     app.add_typer(commands.league, name="league")
-    app.command("play")(commands.play)
     app.command("replay")(commands.replay)
 
 

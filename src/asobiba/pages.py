@@ -77,7 +77,7 @@ def in_hours(seconds: float) -> str:
 
 
 def verdict_table(rows: Sequence[tuple[str, str, str]]) -> TextTable:
-    """What a paper claims, the result here, and the differences with their reasons: the opening of a reproduction."""
+    """The opening of a reproduction: a paper's claims, the results here, and the reasons for differences."""
     return TextTable(("the paper says", "here", "where it differs, and why"), rows, "Verdict")
 
 

@@ -9,15 +9,22 @@ A drawing module has functions in plain kernel style, marked with `@drawing`. Py
 * `spots(s, p, d, action, out)`: the places that one clicks for an action, in order: `out[0, 0]` is their number, then
   `out[k, 0]` are spots. Where one action ends and another goes on, the last place is clicked again for the shorter one.
   Without places, actions are typed or chosen from a list.
-* `tell(s, p, d, what, number, out)`: words for an action (`ACTION`; the game's notation), a spot (`SPOT`) or the reason
-  of the end (`ENDING`), written with `word` and `number` after `begin_words`.
+* `tell(s, p, d, what, number, out)`: words for an action (`ACTION`; in games in turns the game's notation), a spot
+  (`SPOT`), the reason of the end (`ENDING`), and, in games that answer these questions, what a seat is asked (`ASKED`)
+  and what was said and done on a day (`LOG`: in `LOG_PARTS` parts, lines of which the first is a heading; nothing after
+  the last day). They are written with `word` and
+  `number` after `begin_words`.
 * `answer(s, p, d, out)`, where actions are continuous or steps follow in real time: the action of the page's controls.
-  `out[1 + k, 0]` is the value of the k-th field of `page_controls(ruleset)`, or else of `controls(ruleset)`; for a choice,
-  its number. The function writes the action's numbers in their place, and their count into `out[0, 0]`.
+  `out[1 + k, 0]` is the value of the k-th field of `controls(ruleset)`; for a choice, its number. The function writes the action's numbers in their place, and their count into `out[0, 0]`.
 
 Their texts, styles (SVG attributes) and symbols (SVG elements) stand in tables of the module, `TEXTS`, `STYLES` and
 `SYMBOLS`, of the class `Table`: an entry is known to kernels by its number. `texts(ruleset)` and `symbols(ruleset)`
-replace a table where it depends on the parameters, and `scenes(ruleset)` gives the functions where it does for them. `src/asobiba/targets/playground/page/scene.js` is the other writer.
+replace a table where it depends on the parameters, and `scenes(ruleset)` gives the functions where it does for them.
+`controls(ruleset)` tells the input fields of actions that are not chosen one by one: `fields`, each with a `name` and
+either `choices` or `low`, `high`, `step`, and `value`, where it begins; where a click on the picture sets it, `axis` ("x"
+or "y"), `origin` and `scale`, by which a place in the picture becomes a value. `hint` is a line of help.
+`LANGUAGES` may hold the texts in other languages, under the same numbers: `{"ja": texts}`.
+`src/asobiba/targets/playground/page/scene.js` is the other writer.
 """
 
 from __future__ import annotations
@@ -36,8 +43,10 @@ from asobiba.core.states import action_mask, is_over
 ROWS, COLUMNS = 4096, 8
 """The size of a scene: rows of (kind, style, x, y, a, b, number of a text or symbol, spot)."""
 RECTANGLE, CIRCLE, LINE, TEXT, WORD, NUMBER, SYMBOL, PATH, POINT, PLACE = range(1, 11)
-ACTION, SPOT, ENDING = range(3)
+ACTION, SPOT, ENDING, ASKED, LOG = range(5)
 """Questions to `tell`."""
+LOG_PARTS = 3
+"""Parts of a day's log, so that each fits in a scene's rows: `tell(..., LOG, LOG_PARTS * day + part, out)`."""
 _FONT = "font-family='DejaVu Sans,Verdana,sans-serif'"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -170,12 +179,17 @@ def data(ruleset: Ruleset) -> np.ndarray:
 
 
 class Pen:
-    """The drawing of a ruleset: what its kernels are called with, and its tables."""
+    """The drawing of a ruleset: what its kernels are called with, and its tables.
 
-    def __init__(self, ruleset: Ruleset):
+    Args:
+        language: of the texts: "en", or another one that the drawing has.
+    """
+
+    def __init__(self, ruleset: Ruleset, language: str = "en"):
         self.ruleset, self.functions = ruleset, functions(ruleset)
         self.params, self.data = _plain(ruleset.params[0]), data(ruleset)
         self.texts, self.styles, self.symbols = (table(ruleset, name) for name in ("texts", "styles", "symbols"))
+        self.texts = self.texts if language == "en" else ruleset.draw.LANGUAGES[language]
 
     def scene(self, state: np.void, seat: int | None = None, last_action: Any = None) -> np.ndarray:
         """The picture's rows. `state` is the view of `seat`, where one is given."""
@@ -208,6 +222,13 @@ class Pen:
         out = np.zeros((ROWS, COLUMNS))
         self.functions.tell(_plain(state), self.params, self.data, what, about, out)
         return "".join(self._piece(row) for row in out[1 : int(out[0, 0])])
+
+    def log(self, state: np.void) -> list[list[str]]:
+        """What was said and done: for each day its lines, the first a heading."""
+        days: list[list[str]] = []
+        while (parts := [self.tell(state, LOG, LOG_PARTS * len(days) + part) for part in range(LOG_PARTS)])[0]:
+            days.append([line for part in parts for line in part.split("\n") if line])
+        return [lines for lines in days if len(lines) > 1]
 
     def _piece(self, row: np.ndarray) -> str:
         return self.texts[int(row[6])] if row[0] == WORD else number_text(row[2], int(row[3]), bool(row[4]))

@@ -1,4 +1,4 @@
-"""`asobiba match`, `asobiba league`, `asobiba play`, `asobiba replay`. They import their dependencies when they run."""
+"""`asobiba match`, `asobiba league`, `asobiba replay`. They import their dependencies when they run."""
 
 from __future__ import annotations
 
@@ -357,6 +357,11 @@ def league_close(game: GameName, param: Parameters = None, store: StorePlace = N
         print(seeds_note(kept.secrets(ruleset)))
 
 
+def _is_published(text: str) -> bool:
+    """Whether a text names the folder or `records.xz` of a published league, and not a game."""
+    return Path(text).exists() and ("/" in text or "\\" in text or text.endswith(".xz"))
+
+
 @league.command("verify")
 def league_verify(
     league: Annotated[
@@ -378,8 +383,7 @@ def league_verify(
     from asobiba.core import AsobibaError
     from asobiba.progress import progress_bar
 
-    path = Path(league)
-    published = path.exists() and ("/" in league or "\\" in league or path.suffix == ".xz")
+    path, published = Path(league), _is_published(league)
     if published and (store is not None or param):
         raise AsobibaError(f"{path} says itself what was played: give it without --store and --param")
     with contextlib.ExitStack() as stack:
@@ -437,98 +441,11 @@ def league_report(
     print(f"Report: {page.resolve()}")
 
 
-def play(
-    game: GameName,
-    against: Annotated[
-        list[str] | None, typer.Option("--against", help="Opponent; repeat the option for games of more seats.")
-    ] = None,
-    seat: Annotated[str, typer.Option(help="Your seat: first, second, ..., a number from 1, or random.")] = "first",
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the game.  [default: a new game every time]")] = None,
-    param: Parameters = None,
-    store: Annotated[str | None, typer.Option(help="Save the game in this league store.")] = None,
-    name: Annotated[str, typer.Option(help="Your name in the record.")] = "me",
-    trust: Trusted = None,
-    browser: Annotated[bool, typer.Option("--browser", help="Play on a page in your browser, with pictures.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of that page; 0 takes a free one.")] = 8000,
-) -> None:
-    """Play against agents in the terminal (type ? for help) or, with --browser, in your browser."""
-    from asobiba.arena.person import Person, Quit, play_person
-    from asobiba.arena.secret import Secret
-    from asobiba.arena.trust import Trust, make_player
-    from asobiba.core import AsobibaError
-    from asobiba.protocols.sandbox import Sandbox
-
-    ruleset = ruleset_of(game, param)
-    seats = ruleset.num_players
-    place = _seat(ruleset, seat)
-    texts = list(against or ()) or ["random"]
-    if len(texts) == 1:
-        texts *= seats - 1
-    if len(texts) != seats - 1:
-        raise AsobibaError(f"{game} needs {seats - 1} opponents, {len(texts)} were given")
-    trusted = Trust.of(trust)
-    say_containment(ruleset, texts, trusted, Sandbox())
-    if browser:
-        _play_in_browser(ruleset, place, texts, seed, store, port, trusted)
-        return
-    opponents = [make_player(ruleset.game, text, trusted) for text in texts]
-    kept = open_store(ruleset, store, create=True) if store else None
-    names = [*texts[:place], f"person:{name}", *texts[place:]]
-    try:
-        given = None if seed is None else Secret.of_seed(seed)
-        chosen = kept.secret(ruleset, given) if kept else given or Secret.draw()
-        record = play_person(ruleset, Person(), place, opponents, chosen, names)
-        if kept:
-            kept.write([record], chosen)
-            print(f"On record in {kept.place}")
-    except Quit:
-        print("\nGame ended; nothing was put on record.")
-    finally:
-        for opponent in opponents:
-            opponent.close()
-        if kept:
-            kept.close()
-
-
-def _play_in_browser(
-    ruleset: Ruleset, seat: int, texts: list[str], seed: int | None, store: str | None, port: int, trust: Trust
-) -> None:
-    import secrets
-
-    from asobiba.arena.browser import serve
-    from asobiba.arena.trust import make_player
-    from asobiba.core import AsobibaError
-
-    if store is not None:
-        raise AsobibaError("games on the page are not put on record: give --browser or --store, not both")
-    if len(set(texts)) > 1:
-        raise AsobibaError(f"on the page all others are one agent, not {', '.join(texts)}")
-    agent = texts[0] if texts else "random"
-    chosen = secrets.randbelow(2**62) if seed is None else seed
-    serve(ruleset, agent, seat, port=port, seed=chosen, build=lambda game, text: make_player(game, text, trust))
-
-
-def _seat(ruleset: Ruleset, text: str) -> int:
-    import secrets
-
-    from asobiba.core import AsobibaError
-
-    seats = ruleset.num_players
-    if text == "random":
-        return secrets.randbelow(seats)
-    words = ["first", "second", "third", "fourth"]
-    if text in ruleset.players:
-        return ruleset.players.index(text)
-    if text in words[:seats]:
-        return words.index(text)
-    if text.isdecimal() and len(text) < 4 and 1 <= int(text) <= seats:
-        return int(text) - 1
-    raise AsobibaError(f"no seat {text!r}: choose {', '.join(ruleset.players)}, a number from 1 to {seats}, or random")
-
-
 def replay(
-    game: GameName,
-    number: Annotated[str, typer.Argument(help="Number of the match in the store, or its key.")],
+    game: Annotated[
+        str, typer.Argument(metavar="GAME|FOLDER", help="A game, or the folder or records.xz of a published league.")
+    ],
+    number: Annotated[str, typer.Argument(help="Number of the match in the store or folder, or its key in the store.")],
     store: StorePlace = None,
     output: Annotated[
         Path | None,
@@ -544,19 +461,25 @@ def replay(
     """Replays a recorded match as text, film or picture, or writes it as JSON for the JavaScript package."""
     import json
 
+    from asobiba.arena.records_file import published_match
     from asobiba.arena.show import record_json, replay_text, save_film
     from asobiba.arena.store import Store, chosen_store
     from asobiba.core import AsobibaError
     from asobiba.core import game as find
 
-    found = find(game)
-    with Store(chosen_store(found, store), create=False) as kept:
-        record = kept.record(number)
-    if record.match.game != found.name:
-        raise AsobibaError(f"match {number} is one of {record.match.game}, not of {found.name}")
+    if _is_published(game):
+        if store is not None:
+            raise AsobibaError(f"{game} holds the matches itself: give it without --store")
+        record = published_match(Path(game), number)
+    else:
+        found = find(game)
+        with Store(chosen_store(found, store), create=False) as kept:
+            record = kept.record(number)
+        if record.match.game != found.name:
+            raise AsobibaError(f"match {number} is one of {record.match.game}, not of {found.name}")
     seats = len(record.match.seats)
     if seat is not None and seat > seats:
-        raise AsobibaError(f"{found.name} has {seats} seats, there is no seat {seat}")
+        raise AsobibaError(f"{record.match.game} has {seats} seats, there is no seat {seat}")
     viewer = None if seat is None else seat - 1
     if output is None:
         print(replay_text(record, viewer))

@@ -106,9 +106,18 @@ def chart(candles: list[Candle], width: int = 900, height: int = 320) -> dict[st
             {
                 "x": min(place + shift, right), "top": ends[0], "height": max(round(ends[1] - ends[0], 1), 1.0),
                 "high": y(candle.highest), "low": y(candle.lowest), "fell": candle.last < candle.first,
+                "agent": candle.agent,
                 "title": f"{candle.agent}: {candle.first:.3g} at first, {candle.last:.3g} now, "
                 f"{candle.lowest:.3g} to {candle.highest:.3g}",
             }
         )  # fmt: skip
     ticks = [(y(v), f"{v:.3g}") for v in np.linspace(low, high, 5)]
-    return {"boxes": boxes, "ticks": ticks, "width": width, "height": height, "left": left, "right": right}
+    return {
+        "boxes": boxes,
+        "ticks": ticks,
+        "width": width,
+        "height": height,
+        "left": left,
+        "right": right,
+        "bottom": bottom,
+    }

@@ -22,9 +22,9 @@ from asobiba.core.game import OPENING
 
 
 def console() -> Console:
-    """A console for tables: as wide as the terminal; without a terminal, wide enough for a whole table."""
+    """A console for tables: as wide as the terminal, or as COLUMNS says; without either, wide enough for a whole table."""
     found = Console()
-    if not found.is_terminal:
+    if not found.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
         found.width = 220
     return found
 

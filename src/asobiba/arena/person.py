@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import os
+import re
 import secrets
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,14 +21,53 @@ from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.playing import play_match
 from asobiba.arena.replay import replay
 from asobiba.arena.secret import Secret
-from asobiba.core import Agent, AsobibaError, NotationError, Ruleset
+from asobiba.core import Agent, AsobibaError, Game, NotationError, Ruleset
 from asobiba.protocols.process import EngineError
 
 _HELP = """Commands:
-  ?       this help
+  ?       the rules, and this help
   moves   the legal moves
   board   the position again
   quit    end the game; nothing is put on record"""
+
+
+_SECTIONS = ("Description", "Rewards", "Episode End", "References")
+"""The sections of a game's documentation that a player reads."""
+
+
+def sections(game: Game) -> dict[str, str]:
+    """What a player reads of a game's documentation, in Markdown, by headings; under "" what the game is, in a line."""
+    text = inspect.cleandoc(importlib.import_module(game.package).__doc__ or "")
+    parts = dict(re.findall(r"^## ([^\n]+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S))
+    return {"": text.partition("\n")[0], **{name: parts[name].strip() for name in _SECTIONS if name in parts}}
+
+
+def rules_text(game: Game) -> str:
+    """The rules for a terminal."""
+    told = sections(game)
+    parts = [f"{name.upper()}\n{_flowing(text)}" for name, text in told.items() if name not in ("", "References")]
+    return "\n\n".join([told[""], *parts])
+
+
+def _flowing(text: str) -> str:
+    """Markdown whose paragraphs and points are a line each."""
+    return re.sub(r"(?<=[^\n])\n(?: *)(?=[^\s*|\-#])", " ", text)
+
+
+def say_wrapped(text: str) -> None:
+    """Prints a text whose lines break between words, where a terminal (or COLUMNS) tells the width."""
+    width = shutil.get_terminal_size().columns
+    if not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()):
+        print(text)
+        return
+    for line in text.split("\n"):
+        begin = line[: len(line) - len(line.lstrip())]
+        indent = begin + "  " if begin or line.startswith("* ") else ""
+        parts = textwrap.wrap(
+            line, width, subsequent_indent=indent, replace_whitespace=False, break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+        print("\n".join(parts) if len(line) > width and len(indent) < width // 2 else line)
 
 
 class Quit(BaseException):
@@ -36,16 +82,22 @@ class Person(Agent):
         say: shows a text.
     """
 
-    def __init__(self, ask: Callable[[str], str] = input, say: Callable[[str], None] = print, name: str = "person"):
+    def __init__(
+        self, ask: Callable[[str], str] = input, say: Callable[[str], None] = say_wrapped, name: str = "person"
+    ):
         self.ask, self.say, self.name = ask, say, name
+        self._begun = False
         self.opponents: Sequence[Agent] = ()
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
-        self._ruleset, self._seat = ruleset, seat
-        self.say(f"You are {ruleset.players[seat]} (seat {seat + 1} of {ruleset.num_players}). Type ? for help.")
+        self._ruleset, self._seat, self._begun = ruleset, seat, False
+        self.say(f"{ruleset.game.title}: you are {ruleset.players[seat]} (seat {seat + 1} of {ruleset.num_players}).")
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         self.say("\n" + ansi(self._ruleset, view, self._seat))
+        if not self._begun:
+            self.say(f"Type a move and Enter; ? tells the rules. {self._how(view, legal)}")
+            self._begun = True
         for opponent in self.opponents:
             opponent.ponder(view)
         try:
@@ -67,7 +119,7 @@ class Person(Agent):
             if command in ("quit", "exit"):
                 raise Quit
             if command in ("?", "help"):
-                self.say(f"{_HELP}\n{self._how(view, legal)}")
+                self.say(f"{rules_text(self._ruleset.game)}\n\n{_HELP}\n{self._how(view, legal)}")
             elif command == "moves":
                 self.say(self._moves(view, legal))
             elif command == "board":
@@ -141,7 +193,7 @@ def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
 
 
 def setting_text(ruleset: Ruleset) -> str:
-    """What is played on, if the game's notation names it (`setting_text`): maps, say; else an empty text."""
+    """The setting, such as a map, if the game's notation names it (`setting_text`); else an empty text."""
     known = ruleset.game.notation is not None and hasattr(ruleset.notation, "setting_text")
     return str(ruleset.notation.setting_text(ruleset)) if known else ""
 
@@ -269,8 +321,14 @@ def play_person(
 
 
 def result_text(record: MatchRecord) -> str:
-    """Winners: all of a team."""
-    names = list(dict.fromkeys(record.match.seats[seat] for seat in record.winners))
+    """Winners: all of a team; by their seats where the others have the same name."""
+    seats = record.match.seats
+    won = [seats[seat] for seat in record.winners]
+    others = {name for seat, name in enumerate(seats) if seat not in record.winners}
+    names = list(dict.fromkeys(won))
+    if others & set(won):
+        players = record.match.ruleset().players
+        names = [f"{seats[seat]} ({players[seat]})" for seat in record.winners]
     return f"{', '.join(names)} win{'s' if len(names) == 1 else ''}" if names else "drawn"
 
 

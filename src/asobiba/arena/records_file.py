@@ -224,6 +224,22 @@ class RecordsFile:
         return Results.of([_result(one) for one in self.listed()])
 
 
+def published_match(folder: Path, number: str) -> MatchRecord:
+    """A match of a published league, by its number.
+
+    Args:
+        folder: with `records.xz`; or the file itself.
+
+    Raises:
+        RecordsError: if the records cannot be read, or have no match of this number.
+    """
+    file = RecordsFile(folder / NAME if folder.is_dir() else folder)
+    for one in file.listed():
+        if str(one.number) == number:
+            return one.record
+    raise RecordsError(f"{file.path} has no match {number!r}; there are {len(file)}, from 1")
+
+
 def _result(one: Listed) -> Result:
     r = one.record
     return Result(

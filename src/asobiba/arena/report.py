@@ -18,9 +18,10 @@ from jinja2 import Environment
 from asobiba.api.render import film_fps
 from asobiba.arena.browse import PIECE, packed
 from asobiba.arena.history import chart, history
+from asobiba.arena.records_file import NAME
 from asobiba.arena.results import Result, Results
-from asobiba.arena.show import headline, pictures
-from asobiba.arena.standings import Standing, Standings, columns
+from asobiba.arena.show import headline, pictures, record_json
+from asobiba.arena.standings import Standing, Standings, columns, shown_names
 from asobiba.arena.store import Store
 from asobiba.core.answers import printable
 
@@ -60,12 +61,31 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
         times=_times(table),
         matches=packed(found),
         piece_size=PIECE,
-        history=chart(history(found, store.times(table.ruleset, found.number))),
+        history=_history(table, chart(history(found, store.times(table.ruleset, found.number)))),
         samples=[_sample(result, store) for result in _chosen(table, found)],
         version=version("asobiba"),
+        place=_place(path.parent, table.ruleset.game.name),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def _place(folder: Path, game: str) -> str:
+    """What a reader gives to `asobiba replay`: the folder of a published league (nothing above it), or the game."""
+    if not (folder / NAME).is_file():
+        return game
+    return f"leaderboards/{folder.name}" if folder.resolve().parent.name == "leaderboards" else f"./{folder.name}"
+
+
+def _history(table: Standings, drawn: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The drawing of the history, with the names that tables show, and its axis."""
+    if drawn is None:
+        return None
+    names = shown_names([line.agent for line in table.lines])
+    boxes = [{**box, "agent": names.get(box["agent"], box["agent"])} for box in drawn["boxes"]]
+    seats = table.ruleset.num_players
+    axis = "mean return" if seats == 1 else "weighted winning degree" if seats == 2 else "Elo points"
+    return {**drawn, "boxes": boxes, "axis": f"Up: {axis}"}
 
 
 def _intervals(table: Standings) -> dict[str, Any]:
@@ -171,9 +191,10 @@ def _sample(result: Result, store: Store) -> dict[str, Any]:
     return {
         "number": result.number,
         "title": headline(record),
-        "first": "data:image/svg+xml;base64," + base64.b64encode(frames[0].encode()).decode(),
+        "still": "data:image/svg+xml;base64," + base64.b64encode(frames[-1].encode()).decode(),
         "seconds": round(seconds / len(frames), 4),
         "count": len(frames),
+        "match": "data:application/json;base64," + base64.b64encode(json.dumps(record_json(record)).encode()).decode(),
         "frames": pack_frames(frames),
     }
 

@@ -21,6 +21,8 @@ from asobiba.core.answers import printable
 
 PROVISIONAL = 50
 """With fewer games a rating is marked as provisional."""
+_WIDEST = 400
+"""Elo points: a provisional rating that is known less exactly is not printed."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,14 @@ def provisional(table: Standings) -> bool:
     return any(line.games < PROVISIONAL for line in table.lines)
 
 
+def _says_nothing(line: Standing, digits: int) -> bool:
+    """Whether an Elo rating has so wide an interval that only "provisional" can be said."""
+    return digits == 0 and line.games < PROVISIONAL and not line.high - line.low < 2 * _WIDEST
+
+
 def _rating(line: Standing, digits: int) -> str:
+    if _says_nothing(line, digits):
+        return "provisional"
     return f"{line.rating:.{digits}f}" + ("?" if line.games < PROVISIONAL else "")
 
 
@@ -253,7 +262,7 @@ def columns(table: Standings) -> tuple[list[str], list[list[str]]]:
             str(line.rank),
             names[line.agent],
             _rating(line, digits),
-            f"{line.low:.{digits}f} to {line.high:.{digits}f}",
+            "" if _says_nothing(line, digits) else f"{line.low:.{digits}f} to {line.high:.{digits}f}",
             ", ".join(f"#{ranks[name]}" for name in line.tied_with),
         ]
         if two:
@@ -275,7 +284,8 @@ def narrow_columns(table: Standings) -> tuple[list[str], list[list[str]]]:
     names = shown_names([line.agent for line in table.lines])
     rows = [
         [
-            str(line.rank), names[line.agent], _rating(line, digits), f"{(line.high - line.low) / 2:.{digits}f}",
+            str(line.rank), names[line.agent], _rating(line, digits),
+            "" if _says_nothing(line, digits) else f"{(line.high - line.low) / 2:.{digits}f}",
             *([] if alone else [_percent(line.score)]), str(line.games),
         ]
         for line in table.lines

@@ -18,7 +18,7 @@ NEEDED = (POLICY, "README.md", "config.yml", "run.json")
 FILES = (
     *NEEDED, "curve.csv", "practice.csv", "pool.csv", "imitation.csv", "curve.svg", "payoff.svg",
 )  # fmt: skip
-"""What a run on the hub consists of."""
+"""The files of a run on the hub."""
 _PICKLES = {".zip", ".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib", ".npy", ".npz"}
 
 
@@ -35,7 +35,7 @@ def _library() -> Any:
 
 
 def _failures(library: Any) -> tuple[type[Exception], ...]:
-    """What the library raises for a refusal, for a wrong name, and for a network that is not there."""
+    """The library's errors for a refusal, a wrong name and a missing network."""
     from huggingface_hub.utils import get_session
 
     transport = importlib.import_module(type(get_session()).__module__.partition(".")[0])  # requests, httpx, httpx2

@@ -1,4 +1,4 @@
-"""What a learner scored against the members of its pool, as a picture. Needs the extra `render`."""
+"""A picture of a learner's scores against the members of its pool. Needs the extra `render`."""
 
 from __future__ import annotations
 

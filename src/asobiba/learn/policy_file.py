@@ -453,7 +453,7 @@ def _to_plain(name: str, value: Any) -> Any:
 
 
 def plain_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """What `arguments_of` gave, as the constructor takes it."""
+    """The constructor's arguments from the result of `arguments_of`."""
     return {key: _from_plain(key, value) for key, value in arguments.items()}
 
 

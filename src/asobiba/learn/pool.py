@@ -31,7 +31,7 @@ _FADING = 0.995
 
 
 WAYS = ("latest", "uniform", "prioritised", "anchors", "exploiters")
-"""How an opponent may be drawn; anchors and exploiters by the prioritised weights among themselves."""
+"""Ways of drawing an opponent. Anchors, and exploiters, are drawn by the prioritised weights among themselves."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Pool(Agent):
         self.ruleset, self.keep, self.power = ruleset, keep, power
         self.weights = np.array([_ends(weights.get(way, 0.0)) for way in WAYS], float)
         self.progress = 0.0
-        """How much of the training is over, 0 to 1."""
+        """The share of the training that is over, 0 to 1."""
         self.members: list[Member] = []
         self.exploiters: list[Member] = []
         self.anchors = [Member(0, None, name=text) for text in anchors]

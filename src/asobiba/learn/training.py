@@ -57,7 +57,7 @@ POLICY = "policy.safetensors"
 _EXPLOITER_GAMES = 200
 """Games that say whether an exploiter wins: its interval lies above one half."""
 _SET_UP_ANEW = ("replay_buffer", "_last_lstm_states")
-"""What a learner of SB3 holds but begins anew when it is loaded."""
+"""Attributes of SB3's learners that are made anew on loading."""
 
 
 class RunFolderError(AsobibaError, ValueError):
@@ -352,7 +352,7 @@ class _Snapshots(BaseCallback):
                 snapshot.refresh(self.model.policy, self.num_timesteps)
 
     def _tell(self, pool: Pool) -> None:
-        """What the learner scored against the members: as rows, as numbers and as a picture in TensorBoard."""
+        """Writes the learner's scores against the members: rows, numbers and a picture in TensorBoard."""
         if not pool.members:
             return
         with self._file.open("a", encoding="utf-8", newline="") as file:

@@ -130,7 +130,7 @@ def _fitting(run: dict[str, Any], base: dict[str, Any]) -> int:
 
 
 def value_of(results: Sequence[Evaluation]) -> float:
-    """What a study maximises: the mean score, or the mean return of one player."""
+    """The objective of a study: the mean score, or the mean return of one player."""
     return float(np.mean([r.mean_return if r.opponent == "-" else r.score for r in results]))
 
 

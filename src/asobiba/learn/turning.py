@@ -69,5 +69,5 @@ class Turning:
         return np.take_along_axis(masks, self.turns.actions[self.rows], 1)
 
     def meant(self, actions: np.ndarray) -> np.ndarray:
-        """What the learner's actions `(n,)` are in the games themselves."""
+        """The learner's actions `(n,)` as actions of the games themselves."""
         return self.turns.actions[self.rows, actions]

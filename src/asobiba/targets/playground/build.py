@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import inspect
 import json
-import re
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from asobiba.core import AsobibaError, Game, game, game_names
+from asobiba.arena.person import sections
+from asobiba.core import AsobibaError, Game, Ruleset, game, game_names
 from asobiba.targets.wasm.commands import named_variants
 from asobiba.targets.wasm.package import Variant, kernel_agents, write_game, write_package
 
 PAGE = ("index.html", "page.css", "app.js", "table.js", "scene.js", "worker.js")
-_SECTIONS = ("Description", "Rewards", "Episode End", "References")
-"""The sections of a game's documentation that a player reads."""
 _LARGE = 2000
 """Characters from which an agent's content has a file of its own, fetched when the agent is chosen."""
 
@@ -55,32 +51,70 @@ def write_site(
     """
     wanted = list(names) if names is not None else drawn_games()
     for name in wanted:
-        if not is_drawn(game(name)):
-            raise AsobibaError(f"{name} cannot be drawn in a page; games that can: {', '.join(drawn_games())}")
-    package = folder / "asobiba"
-    write_package(package)
-    place = files("asobiba.targets.playground") / "page"
-    for name in PAGE:
-        (folder / name).write_text((place / name).read_text(encoding="utf-8"), encoding="utf-8")
+        require_drawn(game(name))
     about, sizes = [], {}
     for name in wanted:
         one = game(name)
         rulesets = {"default": one.ruleset(), **(named_variants(one) if variants else {})}
-        chosen: list[Variant] = []
-        missing: dict[str, str] = {}
-        for label, ruleset in rulesets.items():
-            here, without = kernel_agents(ruleset, agents)
-            chosen.append(Variant(label, ruleset, here))
-            missing |= without
-        where = package / "games" / one.name
-        manifest = write_game(where, chosen, missing, report, pictures=True)
-        _split(where, manifest)
+        sizes[name] = _write_one(folder, rulesets, agents, report)
         about.append(_about(one))
-        module = manifest["rulesets"][0]["module"]
-        sizes[name] = sum((where / each).stat().st_size for each in ("game.json", module))
-    (folder / "games.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    own = sum((folder / name).stat().st_size for name in (*PAGE, "games.json", "asobiba/index.js"))
+    own = _write_page(folder, about)
     return {name: size + own for name, size in sizes.items()}
+
+
+def write_local(
+    folder: Path,
+    ruleset: Ruleset,
+    label: str,
+    agents: Mapping[str, tuple[str, str]],
+    report: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Writes a site with one ruleset, whose opponents think in Python (see `asobiba.targets.playground.local`).
+
+    Args:
+        label: the name of the ruleset in the page's menu.
+        agents: the opponents' texts, with a description and a source each.
+
+    Raises:
+        AsobibaError: for a game without a scene.
+    """
+    require_drawn(ruleset.game)
+    _write_one(folder, {label: ruleset}, [], report)
+    python = {text: {"description": told, "source": source} for text, (told, source) in agents.items()}
+    _write_page(folder, [{**_about(ruleset.game), "python": python}])
+
+
+def require_drawn(one: Game) -> None:
+    """Raises `AsobibaError` for a game whose drawing is not a scene."""
+    if not is_drawn(one):
+        raise AsobibaError(f"{one.name} cannot be drawn in a page; games that can: {', '.join(drawn_games())}")
+
+
+def _write_page(folder: Path, about: Sequence[dict[str, Any]]) -> int:
+    """Writes the page and what it says about its games; the bytes that are fetched of it."""
+    write_package(folder / "asobiba")
+    place = files("asobiba.targets.playground") / "page"
+    for name in PAGE:
+        (folder / name).write_text((place / name).read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "games.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    return sum((folder / name).stat().st_size for name in (*PAGE, "games.json", "asobiba/index.js"))
+
+
+def _write_one(
+    folder: Path, rulesets: Mapping[str, Ruleset], agents: Sequence[str] | None, report: Callable[[str], None]
+) -> int:
+    """Writes a game with these rulesets by name; the bytes that are fetched of it before the first move."""
+    chosen: list[Variant] = []
+    missing: dict[str, str] = {}
+    for label, ruleset in rulesets.items():
+        here, without = kernel_agents(ruleset, agents)
+        chosen.append(Variant(label, ruleset, here))
+        missing |= without
+    where = folder / "asobiba" / "games" / chosen[0].ruleset.game.name
+    manifest = write_game(where, chosen, missing, report, pictures=True)
+    _split(where, manifest)
+    module = manifest["rulesets"][0]["module"]
+    return sum((where / each).stat().st_size for each in ("game.json", module))
 
 
 def _split(folder: Path, manifest: dict[str, Any]) -> None:
@@ -102,15 +136,14 @@ def _split(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _about(one: Game) -> dict[str, Any]:
-    """What the page says about a game, from its documentation."""
+    """The page's text about a game, from its documentation."""
     from markdown_it import MarkdownIt
 
-    text = inspect.cleandoc(importlib.import_module(one.package).__doc__ or "")
-    parts = dict(re.findall(r"^## ([^\n]+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S))
+    told = sections(one)
     written = MarkdownIt("commonmark", {"html": False})
     return {
         "name": one.name,
         "title": one.title,
-        "summary": text.partition("\n")[0],
-        "rules": [[name, written.render(parts[name])] for name in _SECTIONS if name in parts],
+        "summary": told.pop(""),
+        "rules": [[name, written.render(text)] for name, text in told.items()],
     }

@@ -59,9 +59,8 @@ def picture_exports(ruleset: Ruleset) -> tuple[Export, ...]:
 
 def _controls(ruleset: Ruleset) -> Callable[[Ruleset], dict[str, Any]] | None:
     """The function that tells the controls of the page, where actions are not chosen one by one."""
-    if hasattr(ruleset.draw, "page_controls"):
-        return ruleset.draw.page_controls
-    return None if ruleset.discrete else getattr(ruleset.draw, "controls", None)
+    wanted = not ruleset.discrete or hasattr(ruleset.draw, "steps_per_second")
+    return getattr(ruleset.draw, "controls", None) if wanted else None
 
 
 def picture_tables(ruleset: Ruleset) -> dict[str, Any]:
@@ -74,6 +73,7 @@ def picture_tables(ruleset: Ruleset) -> dict[str, Any]:
         "rows": ROWS,
         "columns": COLUMNS,
         **{name: list(table(ruleset, name)) for name in ("texts", "styles", "symbols")},
+        "languages": {name: list(texts) for name, texts in getattr(ruleset.draw, "LANGUAGES", {}).items()},
         "spectator": getattr(ruleset.draw, "SPECTATOR", False),
         "data": base64.b64encode(data(ruleset).tobytes()).decode(),
     }

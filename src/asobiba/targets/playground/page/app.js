@@ -5,6 +5,7 @@ import { Pen } from "./scene.js";
 import { Table, readLink } from "./table.js";
 
 const byId = (name) => document.getElementById(name);
+const PYTHON = "python:"; // so begin the names of agents that think in the Python which serves the page
 const FEW = 40; // So many moves are shown as buttons at once.
 const FINGER = 28; // px that a place is wide at least: on a phone, wide boards scroll
 const PAUSE = 350; // ms between the moves of two agents
@@ -23,6 +24,8 @@ let paused = false;
 let failed = "";
 let told = []; // the record's texts
 let driving = false; // whether the clock of a game in real time runs for a person
+let language = navigator.language.slice(0, 2); // that the game's texts are in, where it has it
+let heard = ""; // the log that is shown
 let filming = false; // whether a game that is over is shown from position to position
 
 function make(tag, text, more = {}) {
@@ -42,6 +45,16 @@ async function manifestOf(name) {
   return manifests.get(name);
 }
 
+/** The agents that think in the Python which serves the page; none on a static site. */
+function pythonOf(name) {
+  return games.find((one) => one.name === name)?.python ?? {};
+}
+
+function called(name) {
+  const local = name.startsWith(PYTHON);
+  return local ? `${name.slice(PYTHON.length)} (in Python)` : name.replaceAll("_", " ");
+}
+
 // ---- choosing a game
 
 async function offer(wanted = {}) {
@@ -51,12 +64,12 @@ async function offer(wanted = {}) {
   const spec = manifest.rulesets.find((one) => one.name === byId("variant").value);
   const seats = spec.players.map((player, seat) => [seat, spec.players.length > 1 ? player : "yourself"]);
   if (manifest.turns === "sequential" && spec.players.length > 1) seats.push([-1, "everybody"]);
-  const names = Object.keys(spec.agents);
+  const names = [...Object.keys(spec.agents), ...Object.keys(pythonOf(name)).map((each) => PYTHON + each)];
   if (names.length) seats.push(["watch", "nobody: watch"]);
   fill(byId("seat"), seats, wanted.seat ?? byId("seat").value);
-  const usual = names.length > 1 ? names[1] : names[0];
+  const usual = names.find((each) => each !== "random") ?? names[0];
   for (const [id, value] of [["agent", wanted.agent], ["other", wanted.other]]) {
-    fill(byId(id), names.map((each) => [each, each.replaceAll("_", " ")]), names.includes(value) ? value : names.includes(byId(id).value) ? byId(id).value : usual);
+    fill(byId(id), names.map((each) => [each, called(each)]), names.includes(value) ? value : names.includes(byId(id).value) ? byId(id).value : usual);
   }
   asks(manifest, spec);
 }
@@ -68,7 +81,8 @@ function asks(manifest, spec) {
   byId("agent").closest("label").hidden = seat === "-1" || (alone && !watch);
   byId("second-agent").hidden = !watch || alone;
   byId("versus").textContent = watch ? "Watch" : "Against";
-  const about = manifest.agents[byId("agent").value];
+  const wanted = byId("agent").value;
+  const about = manifest.agents[wanted] ?? pythonOf(manifest.game)[wanted.slice(PYTHON.length)];
   const described = byId("agent").closest("label").hidden || !about ? "" : about.description;
   byId("about").textContent = described + (described && about.source ? ` (${about.source})` : "");
 }
@@ -110,6 +124,11 @@ async function begin(wanted, moves = "") {
 function sit(opened, seat) {
   table = opened;
   pen = new Pen(table.rules);
+  const names = ["en", ...pen.languages];
+  fill(byId("language"), names.map((name) => [name, new Intl.DisplayNames([name], { type: "language" }).of(name)]), language);
+  byId("tongue").hidden = names.length < 2;
+  pen.language = byId("language").value;
+  heard = "";
   person = seat;
   [chosen, shown, paused, failed, told] = [[], null, false, "", []];
   [driving, filming] = [false, false];
@@ -244,7 +263,7 @@ function fitting() {
   return open.filter(({ path }) => path.length && chosen.every((name, k) => path[k] === name));
 }
 
-function choose(name) {
+function choose(name, listed = false) {
   if (!open.length) return;
   // Where one move ends and others go on, its last place is clicked once more.
   const ended = chosen.at(-1) === name && fitting().find(({ path }) => path.length === chosen.length);
@@ -262,6 +281,7 @@ function choose(name) {
   const done = left.find(({ path }) => path.length === chosen.length);
   if (done && left.length === 1) play(done.action);
   else mark();
+  if (listed && chosen.length) ahead();
 }
 
 function typed(text) {
@@ -296,11 +316,12 @@ function situation() {
   if (driving) return "Driving";
   if (asked()) {
     const who = players.length > 1 ? `${players[mover()]}: ` : "";
-    return `${who}your move`;
+    return `${who}${pen.asked(table.rules.view(table.state, mover()), mover()) || "your move"}`;
   }
   if (paused) return "Paused";
   const seat = table.rules.joint ? null : table.state.toMove;
-  return seat === null ? "The others act …" : `${players[seat]}: ${(table.seats[seat] ?? "").replaceAll("_", " ")} is thinking …`;
+  if (seat === null) return pen.asked(sight(table.state)[0], -1) || "The others act …";
+  return `${players[seat]}: ${called(table.seats[seat] ?? "")} is thinking …`;
 }
 
 function update() {
@@ -323,8 +344,8 @@ function update() {
   }
   mark(focus);
   controls();
-  list();
   record();
+  log(view);
   const hidden = table.game.manifest.information !== "perfect" && person !== null && person >= 0;
   byId("undo").hidden = person === null || (hidden && !table.over) || Boolean(seconds());
   byId("undo").disabled = !table.actions.length;
@@ -404,17 +425,43 @@ function mark(focus) {
   const entry = first ?? spots.find((spot) => names.has(spot.dataset.name)) ?? spots[0];
   if (entry) entry.tabIndex = 0;
   if (focus && first) first.focus();
+  list();
 }
 
+/** The moves as buttons; where there are many, what one could click next, which may be words that no picture shows. */
 function list() {
   byId("list").hidden = !open.length;
   byId("hint").textContent = open.length ? `for example ${open[0].text}` : "";
-  const clicked = open.some(({ path }) => path.length);
-  if (!clicked && open.length) byId("list").open = true;
   byId("list").querySelector("summary").textContent = `Legal moves (${open.length})`;
-  const ordered = [...open].sort((a, b) => Math.sign(a.path.length) - Math.sign(b.path.length));
-  const buttons = ordered.slice(0, clicked ? FEW : open.length).map((one) => make("button", one.text, { type: "button", onclick: () => play(one.action) }));
-  byId("moves").replaceChildren(...buttons, ...(buttons.length < open.length ? [make("span", `and ${open.length - buttons.length} more: click on the board, or type`)] : []));
+  const parts = open.length > FEW ? [...new Set(fitting().map(({ path }) => path[chosen.length] ?? chosen.at(-1)))] : [];
+  const drawn = new Set([...byId("picture").querySelectorAll(".spot")].map((spot) => spot.dataset.name));
+  if (parts.length ? !parts.every((name) => drawn.has(name)) : open.length && !open.some(({ path }) => path.length)) byId("list").open = true;
+  const moves = parts.length ? open.filter(({ path }) => !path.length) : open;
+  const button = (text, onclick) => make("button", text, { type: "button", onclick });
+  const buttons = [...moves.map((one) => button(one.text, () => play(one.action))), ...parts.map((name) => button(name, () => choose(name, true)))];
+  const shown = parts.length ? buttons.slice(0, FEW) : buttons;
+  if (shown.length < buttons.length) shown.push(make("span", `and ${buttons.length - shown.length} more: click on the board, or type`));
+  if (parts.length && chosen.length) shown.unshift(make("strong", chosen.join(" ")), button("Back", () => { chosen = []; mark(); ahead(); }));
+  byId("moves").replaceChildren(...shown);
+}
+
+/** The keyboard goes on in the list. */
+function ahead() {
+  const buttons = byId("moves").querySelectorAll("button");
+  (buttons[chosen.length ? 1 : 0] ?? byId("text")).focus();
+}
+
+/** What was said and done, where the game tells it. */
+function log(view) {
+  const days = pen.log(view);
+  byId("said").hidden = !days.length;
+  const text = JSON.stringify(days);
+  if (text === heard) return;
+  heard = text;
+  const box = byId("log");
+  const end = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
+  box.replaceChildren(...days.flatMap(([heading, ...lines]) => [make("h2", heading), ...lines.map((line) => make("p", line))]));
+  if (end) box.scrollTop = box.scrollHeight;
 }
 
 function record() {
@@ -427,7 +474,7 @@ function record() {
   while (told.length < table.actions.length) {
     const k = told.length;
     const state = table.states[k];
-    if (!single) told.push(`step ${k + 1}`);
+    if (!single) told.push(pen.asked(sight(state)[0], -1) || `step ${k + 1}`);
     else if (secret && state.toMove !== person) told.push("…");
     else told.push(pen.action(state, table.actions[k]));
   }
@@ -458,6 +505,7 @@ function link(ply) {
   const wanted = settings();
   const kept = { game: table.game.name, variant: table.variant, seat: wanted.seat, agent: wanted.agent, seed: String(table.seed) };
   if (wanted.seat === "watch") kept.other = wanted.other;
+  if (table.from) kept.start = table.from;
   const actions = table.actions;
   const all = table.actions;
   try {
@@ -526,6 +574,12 @@ byId("setup").onsubmit = (event) => {
 };
 byId("game").onchange = () => offer({}).catch((error) => report(error.message));
 for (const id of ["variant", "seat", "agent", "other"]) byId(id).onchange = () => offer(settings());
+byId("language").onchange = () => {
+  language = pen.language = byId("language").value;
+  for (const name of ["picture", "log", "moves"]) byId(name).lang = language;
+  [told, chosen] = [[], []];
+  update();
+};
 byId("undo").onclick = () => {
   if (!table.undo()) return;
   const mine = ++round;
@@ -598,7 +652,7 @@ async function arrive() {
     if (place.origin !== location.origin) throw new Error("a match is read from this site only");
     return show(await (await fetch(place)).json());
   }
-  return begin(settings(), wanted.moves);
+  return begin({ ...settings(), start: wanted.start }, wanted.moves);
 }
 
 async function main() {

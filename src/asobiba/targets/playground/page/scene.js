@@ -1,7 +1,8 @@
 // Writes a game's scene as SVG: the other writer is src/asobiba/api/scene.py, and a test holds their text equal.
 
 const [RECTANGLE, CIRCLE, LINE, TEXT, WORD, NUMBER, SYMBOL, PATH, POINT] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-const [ACTION, SPOT, ENDING] = [0, 1, 2];
+const [ACTION, SPOT, ENDING, ASKED, LOG] = [0, 1, 2, 3, 4];
+const LOG_PARTS = 3;
 const FONT = "font-family='DejaVu Sans,Verdana,sans-serif'";
 
 function escaped(text) {
@@ -30,6 +31,7 @@ export class Pen {
     const { heap, spec, about } = rules._inner;
     this.rules = rules;
     this.tables = spec.picture;
+    this.language = "en";
     const data = Uint8Array.from(atob(this.tables.data), (letter) => letter.charCodeAt(0));
     this.count = data.length / 8;
     this.width = this.tables.columns;
@@ -91,13 +93,28 @@ export class Pen {
     return this.#rows("tell", state, BigInt(what), BigInt(about)).slice(1).map((row) => this.#piece(row)).join("");
   }
 
+  /** The languages of the game's texts beside English. */
+  get languages() { return Object.keys(this.tables.languages); }
+  get #texts() { return this.tables.languages[this.language] ?? this.tables.texts; }
+
   #piece(row) {
-    return row[0] === WORD ? this.tables.texts[row[6]] : numberText(row[2], row[3], row[4] !== 0);
+    return row[0] === WORD ? this.#texts[row[6]] : numberText(row[2], row[3], row[4] !== 0);
   }
 
   action(state, action) { return this.#tell(state, ACTION, action); }
   spot(state, spot) { return this.#tell(state, SPOT, spot); }
   ending(state) { return this.#tell(state, ENDING, 0); }
+  /** What a seat (-1: nobody) is asked; empty where the game does not say. */
+  asked(state, seat) { return this.#tell(state, ASKED, seat); }
+  /** What was said and done: for each day its lines, the first a heading. */
+  log(state) {
+    const days = [];
+    for (let at = 0; ; at += LOG_PARTS) {
+      const parts = Array.from({ length: LOG_PARTS }, (_, part) => this.#tell(state, LOG, at + part));
+      if (!parts[0]) return days.filter((lines) => lines.length > 1);
+      days.push(parts.flatMap((part) => part.split("\n")).filter(Boolean));
+    }
+  }
 
   svg(state, seat = null, last = null) {
     const rows = this.scene(state, seat, last);

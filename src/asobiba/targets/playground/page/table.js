@@ -1,11 +1,20 @@
 // A game in progress: its positions, who moves for which seat, and its link. It knows nothing of the page.
 
-import { openGame } from "./asobiba/index.js";
+import { State, openGame } from "./asobiba/index.js";
 
 const TYPES = { int8: Int8Array, uint8: Uint8Array, int16: Int16Array, uint16: Uint16Array, int32: Int32Array, int64: BigInt64Array, float32: Float32Array, float64: Float64Array };
 
-function toBase64(bytes) {
+export function toBase64(bytes) {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+}
+
+/** Base64 as it stands in links. */
+function toLink(bytes) {
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+function fromLink(text) {
+  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
 }
 
 /** Fetches what an agent brings (its weights) and puts it where the package looks for it. */
@@ -27,20 +36,21 @@ export function readLink(fragment) {
 }
 
 export class Table {
-  static async open({ game, variant = "default", seed = 0 }) {
+  static async open({ game, variant = "default", seed = 0, start = "" }) {
     const opened = await openGame(game);
-    return new Table(opened, await opened.make(variant), variant, String(seed));
+    return new Table(opened, await opened.make(variant), variant, String(seed), start);
   }
 
-  constructor(game, rules, variant, seed) {
-    Object.assign(this, { game, rules, variant });
+  /** `from`: a position to begin with, as its bytes stand in a link; empty: a starting position. */
+  constructor(game, rules, variant, seed, from = "") {
+    Object.assign(this, { game, rules, variant, from });
     this.seats = {};
     this.begin(seed);
   }
 
   begin(seed) {
     this.seed = seed;
-    this.states = [this.rules.newState(seed)];
+    this.states = [this.from ? this.rules.valid(new State(this.rules, fromLink(this.from))) : this.rules.newState(seed)];
     this.actions = [];
     this.start = 0;
   }
@@ -127,7 +137,7 @@ export class Table {
     if (this.rules.discrete && !this.rules.joint) return this.actions.join(".");
     const type = TYPES[this.rules._inner.spec.recordType];
     const values = this.actions.flat().map((value) => (type === BigInt64Array ? BigInt(value) : value));
-    return toBase64(new Uint8Array(new type(values).buffer)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+    return toLink(new Uint8Array(new type(values).buffer));
   }
 
   /** Plays the actions of a link. */
@@ -139,8 +149,7 @@ export class Table {
       return;
     }
     const { actions, recordType } = rules._inner.spec;
-    const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
-    const values = Array.from(new TYPES[recordType](bytes.buffer), Number);
+    const values = Array.from(new TYPES[recordType](fromLink(text).buffer), Number);
     const size = actions.reduce((product, length) => product * length, 1);
     for (let k = 0; k + size <= values.length; k += size) this.play(values.slice(k, k + size));
   }

@@ -121,6 +121,8 @@ export class Ruleset {
   /** A state as the bytes that `asobiba.core.states.state_bytes` writes. */
   toBytes(state: State): Uint8Array;
   fromBytes(bytes: ArrayLike<number>): State;
+  /** The state itself, if the rules can have produced it. */
+  valid(state: State): State;
   /** A compiled agent; `random` is always there. */
   agent(name?: string): Agent;
   /** The seed of the agent at a seat of a match that has no other seeds than this one. */

@@ -471,7 +471,10 @@ export class Ruleset {
     if (body.length !== this._inner.about.state.size) {
       throw new StateBytesError(`a state of ${this.game.name} has ${this._inner.about.state.size} bytes after its header, these are ${body.length}`);
     }
-    const state = new State(this, body);
+    return this.valid(new State(this, body));
+  }
+
+  valid(state) {
     const one = this.#put(state);
     one.valid();
     if (!one.found[0]) throw new StateBytesError(`this record is not a state of ${this.game.name}: the rules cannot have produced it`);
