@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from asobiba import game, game_names
 from asobiba.arena.commands import ruleset_of
 from asobiba.arena.person import move_text
-from asobiba.baselines.curling import dc3
+from asobiba.baselines.curling import dc3, dc4
 from asobiba.baselines.gogo.rule_table import read_strategy
 from asobiba.baselines.werewolf import joining
 from asobiba.core import Agent, AsobibaError, states
@@ -162,6 +162,13 @@ AIWOLF = [
 MOVE = {"cmd": "move", "move": {"type": "shot", "velocity": {"x": 0.13, "y": 2.4}, "rotation": "ccw"}}
 SETTING = {"max_end": 2, "sheet_width": 4.75, "five_rock_rule": True, "thinking_time": {"team0": 60, "team1": 60}}
 PLAYERS = {"team0": [{"type": "normal_dist", "stddev_speed": 0.01, "stddev_angle": 0.002}]}
+SHOT = {"translational_velocity": 2.3, "angular_velocity": 1.57, "shot_angle": 1.57}
+EVENT = {
+    "winner_team": None, "end_number": 0, "shot_number": 1, "total_shot_number": 2, "next_shot_team": "team0",
+    "first_team_remaining_time": 219.0, "second_team_remaining_time": 200.5, "mix_doubles_settings": None, "last_move": SHOT,
+    "stone_coordinate": {"data": {team: [{"x": 0.1, "y": 38.0}, *[{"x": 0.0, "y": 0.0}] * 7] for team in dc3.TEAMS}},
+    "score": {team: [0] * 8 for team in dc3.TEAMS},
+}  # fmt: skip
 PLACES = {team: [{"position": {"x": 0.1, "y": 38.0}, "angle": 0}, *[None] * 7] for team in dc3.TEAMS}
 STATE = {
     "end": 0, "shot": 2, "hammer": "team1", "stones": PLACES, "scores": {team: [None] * 2 for team in dc3.TEAMS},
@@ -224,6 +231,8 @@ def other_parsers(folder):
         of_json(lambda found: dc3.ruleset_of(found, {"type": "fcv1"}, PLAYERS, "team0")),
         [json.dumps(SETTING)],
     )
+    yield "shots of dc4", of_json(dc4.read_shot), [json.dumps(SHOT)]
+    yield "states of dc4", of_json(lambda found: dc4.view_of(fcv1, found, "team0")), [json.dumps(EVENT)]
     yield "states of dc3", of_json(lambda found: dc3.view_of_state(fcv1, found, "team0")), [json.dumps(STATE)]
     yield "replies of AIWolf", aiwolf.read_target, ['{"agentIdx":3}', ""]
     yield "sentences of AIWolf", aiwolf.is_sentence, ["BECAUSE (DAY 1 (VOTE ANY)) (REQUEST Agent[02] (VOTE Agent[03]))"]

@@ -330,6 +330,39 @@ def play_cs2(
     typer.echo(play((host, port), make_agent(game("curling"), agent), ruleset, name, seed=seed))
 
 
+Noise = Annotated[tuple[float, float], typer.Option(help="Standard deviations of speed (m/s) and angle (rad).")]
+_NOISE = (0.0076, 0.0018)  # dc4.NOISE: the organisers' standard player
+
+
+@app.command("play-dc4")
+def play_dc4(
+    agent: Player,
+    match: Annotated[str, typer.Argument(help="The id of the match.")],
+    team: Annotated[str, typer.Option(help="The wanted team, team0 or team1.")] = "team0",
+    host: Annotated[str, typer.Option(help="The server.")] = "127.0.0.1",
+    port: int = 5000,
+    user: str = "asobiba",
+    password_file: Annotated[
+        Path | None, typer.Option(help="A file that holds the password.  [default: $ASOBIBA_DC4_PASSWORD]")
+    ] = None,
+    name: str = "asobiba",
+    noise: Noise = _NOISE,
+    seed: int = 0,
+) -> None:
+    """Plays a game on a Digital Curling 4 server."""
+    import os
+
+    from asobiba.baselines.curling.dc4 import play
+    from asobiba.core import game, make_agent
+
+    password = os.environ.get("ASOBIBA_DC4_PASSWORD", "")
+    if password_file is not None:
+        password = password_file.read_text(encoding="utf-8").strip()
+    player = make_agent(game("curling"), agent)
+    winner = play((host, port), player, match, team, user=user, password=password, name=name, seed=seed, noise=noise)
+    typer.echo(f"winner: {winner or 'nobody, a draw'}")
+
+
 HostSeed = Annotated[
     int | None,
     typer.Option(min=0, help="Play with noise that clients may foresee.  [default: a secret that is told at the end]"),
@@ -368,6 +401,34 @@ def host_dc3(
     if against:
         seats.append(AgentSeat(make_agent(game("curling"), against), against))
     _report(host(ruleset, seats, secret.number("game"), seconds, extra_seconds), log)
+    typer.echo(secret.told)
+
+
+@app.command("host-dc4")
+def host_dc4(
+    against: Against = "",
+    port: int = 5000,
+    ends: Annotated[int, typer.Option(min=1, max=10)] = 10,
+    seconds: Annotated[float, typer.Option(min=0, help="Of each player; 0: unlimited.")] = 219.0,
+    extra_seconds: Annotated[float, typer.Option(min=0, help="For an extra end.")] = 21.9,
+    noise: Noise = _NOISE,
+    address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    log: Log = None,
+    seed: HostSeed = None,
+) -> None:
+    """Hosts a game for Digital Curling 4 clients, each with a user name of its own."""
+    from asobiba.arena.secret import Secret
+    from asobiba.baselines.curling.dc4 import Dc4Server, host
+    from asobiba.baselines.curling.hosting import AgentSeat
+    from asobiba.core import game, make_agent
+
+    secret = Secret.chosen(seed)
+    typer.echo(secret.announced)
+    ruleset = game("curling").ruleset(simulator="fcv1", ends=ends, extra_ends=1, noise=noise, thinking_time=seconds)
+    own = AgentSeat(make_agent(game("curling"), against), against) if against else None
+    server = Dc4Server(address, port, 1 if against else 2, typer.echo)
+    typer.echo(f"waiting on port {server.address[1]} for the clients of match {server.match_id}")
+    _report(host(ruleset, server, own, secret.number("game"), seconds, extra_seconds), log)
     typer.echo(secret.told)
 
 
