@@ -314,7 +314,7 @@ def started(*arguments):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     assert process.stdout is not None
-    address = re.search(r"http://127\.0\.0\.1:\d+/#\S+", process.stdout.readline())
+    address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
     assert address is not None
     return process, address[0]
 
@@ -322,13 +322,12 @@ def started(*arguments):
 def test_play_serves_the_page():
     process, address = started("animal_shogi", "--seed", "3", "--against", "alpha_beta:depth=2")
     try:
-        base, _, link = address.partition("#")
-        assert link == "game=animal_shogi&variant=default&seat=0&agent=python%3Aalpha_beta%3Adepth%3D2&seed=3"
         for name in ("index.html", "worker.js", "asobiba/games/animal_shogi/game.json"):
-            with urllib.request.urlopen(base + name) as answer:
+            with urllib.request.urlopen(f"{address}/{name}") as answer:
                 assert answer.status == 200
-        with urllib.request.urlopen(base + "games.json") as answer:
+        with urllib.request.urlopen(f"{address}/games.json") as answer:
             (about,) = json.loads(answer.read())
+        assert about["link"] == "game=animal_shogi&variant=default&seat=0&agent=python%3Aalpha_beta%3Adepth%3D2&seed=3"
         assert [*about["python"]][:2] == ["alpha_beta:depth=2", "random"]
     finally:
         process.send_signal(signal.SIGINT)
@@ -343,7 +342,7 @@ def test_a_game_is_played_against_python_in_a_browser(name):
     process, address = started(name, "--seed", "3", "--against", text)
     try:
         with chromium() as browser:
-            visitor = Visitor(browser, address.partition("/#")[0])
+            visitor = Visitor(browser, address)
             visitor.page.goto(address)
             visitor.wait()
             if name == "mini4wd_race":

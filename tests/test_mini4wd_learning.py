@@ -30,6 +30,7 @@ from asobiba.baselines.mini4wd.table import drive_all, points
 from asobiba.cli import app
 from asobiba.core import GameParameterError, make_agent, states
 from asobiba.envs.mini4wd import GAME
+from asobiba.envs.mini4wd.car import load_car
 from asobiba.envs.mini4wd.course import KAPPA, KINDS
 from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
@@ -64,7 +65,7 @@ def wide_rules(policy):
 def observations(policy):
     """The network's inputs in a run that it drives itself."""
     ruleset = wide_rules(policy)
-    driver = make_agent(GAME, "ppo")
+    driver = make_agent(GAME, "ppo_junior_hill")
     driver.reset(ruleset, 0, 0)
     state, rows, memory = states.new_state(ruleset, 3), [], policy.memory(ruleset, 1)
     while not states.is_over(state):
@@ -76,7 +77,7 @@ def observations(policy):
 
 
 def test_the_driver_does_what_the_network_says(policy, observations):
-    driver = make_agent(GAME, "ppo")
+    driver = make_agent(GAME, "ppo_junior_hill")
     wanted, _ = policy.predict(observations, deterministic=True)
     assert np.abs(np.array([driver.drive(row) for row in observations]) - wanted).max() < 1e-5
 
@@ -85,7 +86,7 @@ def test_the_driver_keeps_its_own_window(policy):
     # Four samples and two actions in the observation, or all that the network reads: the same after the window is full.
     ruleset, wide = GAME.ruleset(**LEAGUE), wide_rules(policy)
     samples_kept, actions_kept = policy.channels["imu"][0], policy.channels["actions"][0]
-    driver = make_agent(GAME, "ppo")
+    driver = make_agent(GAME, "ppo_junior_hill")
     driver.reset(ruleset, 0, 0)
     state, samples, actions = states.new_state(ruleset, 5), [], []
     for k in range(60):
@@ -105,9 +106,18 @@ def test_the_driver_keeps_its_own_window(policy):
 
 def test_the_driver_finishes_on_both_sides():
     setting = Setting(laps=1)
-    first, second = simulated("ppo", setting, 3, 9_003), through_the_link("ppo", setting, 3, 9_003)
+    first, second = (
+        simulated("ppo_junior_hill", setting, 3, 9_003),
+        through_the_link("ppo_junior_hill", setting, 3, 9_003),
+    )
     assert first.finished == second.finished == 3
     assert second.seconds == pytest.approx(first.seconds, rel=0.15)
+
+
+def strong():
+    """The league's car with a motor that makes up for the bridge: at full duty it leaves the course."""
+    car = load_car("dash")
+    return car.with_values(resistance=car.values["resistance"] - 0.28).as_data()
 
 
 def remembered(driver, ruleset, seed):
@@ -124,13 +134,13 @@ def remembered(driver, ruleset, seed):
 
 
 def test_a_car_remembers_its_way_its_heading_and_its_lane():
-    # Against the simulator's own state, under the honest sensors: way within 4 %, heading within 15 degrees a run.
+    # Against the simulator's own state, under the honest sensors: way within 4 %, heading within the gyro's 3 % of scale.
     ruleset = GAME.ruleset(**LEAGUE, lane=0, randomise="default")
     course = load_course("junior_hill")
     for seed in (2, 5):
-        passed, told = remembered(make_agent(GAME, "constant:duty=0.6"), ruleset, seed)
+        passed, told = remembered(make_agent(GAME, "constant:duty=0.8"), ruleset, seed)
         assert told["way"][-1] == pytest.approx(passed["progress"][-1, 0], rel=0.04)
-        assert told["heading"][-1] == pytest.approx(3 * 2 * np.pi, abs=0.26)
+        assert told["heading"][-1] == pytest.approx(3 * 2 * np.pi, rel=0.03)
         in_curve = passed["kind"][:, 0] == KINDS.index("corner")
         ends = np.flatnonzero(in_curve[:-1] & ~in_curve[1:])
         assert len(ends) == 6  # two corners a lap
@@ -155,7 +165,7 @@ def test_a_memory_begins_anew_with_each_run():
         assert np.array_equal(alone[i].look(seen[i : i + 1, : ruleset.observation_size])[0], seen[i])
     ended = 0
     generator = np.random.Generator(np.random.Philox(1))
-    for _ in range(500):
+    for _ in range(800):
         seen, _, dones, infos = env.step(
             np.column_stack([0.9 + 0.1 * generator.random(3), np.ones(3)]).astype(np.float32)
         )
@@ -173,7 +183,7 @@ def test_a_memory_begins_anew_with_each_run():
 
 def test_shaped_rewards_sum_up_to_the_return_less_what_the_start_promises():
     # A run that finishes, and one that leaves the course: the promise itself never changes what a run is worth.
-    ruleset = GAME.ruleset(**LEAGUE, lane=0)
+    ruleset = GAME.ruleset(**{**LEAGUE, "car": strong()}, lane=0)
     env = ShapedVecEnv(ruleset, 4, Promise, seed=4, threads=1)
     plain = SB3VecEnv(ruleset, 4, seed=4, threads=1)
     env.reset(), plain.reset()
@@ -296,7 +306,7 @@ def test_a_policy_with_a_memory_plays_one_game_and_many(policy):
     ruleset = wide_rules(policy)
     player = PolicyAgent(policy)
     many = [game.gain for (game,) in play_groups(ruleset, player, None, 4, 11)]
-    driver, returns = make_agent(GAME, "ppo"), []
+    driver, returns = make_agent(GAME, "ppo_junior_hill"), []
     for i in range(4):
         driver.reset(ruleset, 0, 0)
         player.reset(ruleset, 0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from pathlib import Path
@@ -9,7 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from asobiba.envs.mini4wd.car import batteries, motors
+from asobiba.envs.mini4wd.car import batteries, load_car, motors
+from asobiba.envs.mini4wd.profile import load_profile
+from asobiba.envs.mini4wd.simulate import lap_run
 
 ROOT = Path(__file__).parents[1]
 DOCS, FIRMWARE = ROOT / "docs" / "mini4wd", ROOT / "firmware" / "mini4wd"
@@ -94,7 +97,7 @@ def tables(text: str) -> list[list[str]]:
 
 def test_both_languages_of_the_guide_say_the_same():
     english, japanese = sections("build.md"), sections("build.ja.md")
-    assert len(english) == len(japanese) == 7
+    assert len(english) == len(japanese) == 8
     for one, other in zip(english[1:], japanese[1:], strict=True):
         figures, theirs = (set(re.findall(r"\d+(?:\.\d+)?", text)) for text in (one, other))
         assert figures == theirs
@@ -118,6 +121,33 @@ def test_currents_are_those_of_the_motors():
             # 2.8 V through cells, bridge and winding.
             amperes = 2.8 / (batteries()["nimh"]["battery_resistance"] + ohms + motor["resistance"])
             assert float(cell.removesuffix(" A")) == pytest.approx(amperes, abs=0.051), (title, bridge)
+
+
+def test_the_leagues_car_is_the_one_of_the_guide():
+    car, electronics, guide = load_car("dash").values, load_profile("atmega328p").values, sections("build.md")[2]
+    weights = [int(row[2].removesuffix(" g")) for row in tables(guide) if row[2].endswith(" g")]
+    assert sum(weights) == pytest.approx(1000 * car["mass"], abs=1)
+    stall = car["voltage"] / (
+        car["resistance"] + electronics["bridge_resistance"] + car["battery_resistance"] + car["wiring_resistance"]
+    )
+    for text in (
+        f"has {electronics['bridge_resistance']:g} Ω, the cells {car['battery_resistance']:g} Ω",
+        f"wires {car['wiring_resistance']:g} Ω: at the start the motor draws {stall:.1f} A",
+        f"balance {1000 * car['cg_rear']:.0f} mm ahead",
+        f"centre is {1000 * car['cg_height']:.0f} mm high",
+    ):
+        assert text in re.sub(r"\s+", " ", guide)
+    tips = math.degrees(math.atan(car["tread"] / 2 / car["cg_height"]))
+    assert 60 <= tips < 61
+    assert math.degrees(math.atan(car["tread"] / 2 / 0.022)) == pytest.approx(55, abs=1)
+    three_laps = [
+        lap_run("dash", "junior_hill", 0.6, lane=1, profile=profile).finish_time
+        for profile in (
+            "atmega328p",
+            {"base": "atmega328p", "bridge_resistance": 0, "brake_resistance": 0, "dead_time": 0},
+        )
+    ]
+    assert three_laps == pytest.approx([12.3, 9.5], abs=0.06)
 
 
 def test_the_wiring_is_the_programs():

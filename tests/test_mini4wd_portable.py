@@ -178,12 +178,33 @@ def test_it_is_the_program_in_python(library, tmp_path):
 
 def test_a_low_battery_brakes_for_good(board):
     board.tick(1, board.codec.hello(5))
-    for k in range(100):
-        board.inputs(1500 if k >= 20 else 2900)
+    for k in range(300):
+        board.inputs(1500)
         sent = board.tick(10, board.codec.command(Command(5, k + 1, 10 * k, Drive(DriveMode.FORWARD, 0.5))))
         low = board.codec.read(sent)[-1].battery_low
-        assert low == (k >= 20 + 50), k  # half a second of frames
+        assert low == (k >= 200 + 50), k  # two seconds of a standing start, then half a second of frames
         assert board.drive[0] == (DriveMode.BRAKE if low else DriveMode.FORWARD)
+
+
+def test_a_motor_that_starts_its_car_may_pull_the_battery_down(board):
+    board.tick(1, board.codec.hello(5))
+    number = 0
+
+    def drive(steps, duty, millivolts):
+        nonlocal number
+        board.inputs(millivolts)
+        for _ in range(steps):
+            number += 1
+            sent = board.tick(10, board.codec.command(Command(5, number, 10 * number, Drive(DriveMode.FORWARD, duty))))
+        return board.codec.read(sent)[-1].battery_low
+
+    assert not drive(180, 1.0, 1200)  # stalled, on healthy cells
+    assert not drive(300, 1.0, 2200)
+    assert not drive(40, 1.0, 1200)
+    assert not drive(110, 0.0, 2900)  # a stand: the grace begins anew
+    assert not drive(180, 1.0, 1200)
+    assert not drive(60, 0.0, 2900)  # a pause does not
+    assert drive(90, 1.0, 1200)
 
 
 def test_a_pulse_is_reported_with_its_age(board):

@@ -24,7 +24,7 @@ from asobiba.envs.mini4wd.car import load_car
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
 from asobiba.envs.mini4wd.hardware.transport import VirtualClock
-from asobiba.envs.mini4wd.profile import load_profile
+from asobiba.envs.mini4wd.profile import BATTERY_LOW, load_profile
 from asobiba.envs.mini4wd.simulate import simulate
 
 
@@ -131,11 +131,77 @@ def test_limits_in_the_car_hold_in_the_simulator_too():
         driven[:4] < -1.0
     ).all()  # five steps of 20 ms in reverse, then short-brake, whose current is small at low speed
     assert np.abs(driven[12:]).max() < np.abs(driven[:4]).max()
-    flat = {"base": "atmega328p", "battery_limit": 2.7}
+    flat = {"base": "atmega328p", "battery_limit": 2.7, "battery_grace": 0.0}
     weak = simulate("stock+sprint_dash", "junior", np.ones(120), profile=flat)
     assert weak["v"][20] > 0.5
     assert weak["v"][-1] < 0.1  # below 2.7 V for half a second: braked for good
     assert weak["low"][-1] >= 0.5
+
+
+def test_a_healthy_battery_starts_its_car_and_a_flat_one_brakes_it():
+    # Stalled, the motor takes three times its running current: the alkaline cells of some cars sag below the limit.
+    sagged = 0
+    for seed in range(12):
+        log = simulate("alkaline+atomic_tuned", "junior", np.ones(200), randomise="default", seed=seed, lane=1)
+        sagged += log["bus"][1:].min() < 1.6
+        assert log["low"].max() < BATTERY_LOW
+        assert log["v"][-1] > 1.0
+    assert sagged > 0
+    flat = load_car("alkaline+atomic_tuned").with_values(voltage=2.0, battery_resistance=0.9)
+    log = simulate(flat, "junior", np.ones(250), lane=1)
+    braked = int(np.argmax(log["low"] >= BATTERY_LOW))
+    assert braked * 0.02 == pytest.approx(2.0 + BATTERY_LOW, abs=0.05)  # the grace is over, and half a second more
+    assert log["v"][braked] > 0.5
+    assert log["v"][-1] < 0.1
+
+
+def test_pauses_do_not_begin_the_grace_anew_and_a_stand_does():
+    flat = load_car("alkaline+atomic_tuned").with_values(voltage=2.0, battery_resistance=0.9)
+    for pause, brakes in ((0.5, True), (1.5, False)):
+        cycle = [1.0] * 75 + [0.0] * round(pause / 0.02)
+        log = simulate(flat, "junior", np.array(cycle * 4), lane=1, laps=100)
+        assert (log["low"].max() >= BATTERY_LOW) == brakes
+
+
+def test_behind_the_link_too_a_healthy_start_goes_on_and_a_flat_battery_ends_the_run():
+    flat = load_car("alkaline+atomic_tuned").with_values(voltage=2.0, battery_resistance=0.9).as_data()
+    for car, cause in (("alkaline+atomic_tuned", None), (flat, "braked for good")):
+        env = HardwareEnv("sim", clock=VirtualClock(), randomise="none", lane=1, car=car)
+        env.reset(seed=3)
+        info = {}
+        for _ in range(150):
+            *_, info = env.step([1.0, 0.0])
+            if "cause" in info:
+                break
+        env.close()
+        assert (cause in info["cause"] and info["failed"]) if cause else "cause" not in info
+
+
+def test_the_motor_sees_bridge_wiring_and_battery():
+    car = load_car("dash")
+    values = car.values
+    source = values["battery_resistance"] + values["wiring_resistance"]
+    for bridge in (0.0, 0.28):
+        profile = {
+            "base": "atmega328p",
+            "bridge_resistance": bridge,
+            "brake_resistance": 2 * bridge,
+            "action_delay": 0.0,
+        }
+        push = simulate(car, "junior", np.array([1.0] * 50), lane=1, control_ms=10, profile=profile)
+        stall = values["voltage"] / (values["resistance"] + bridge + source)
+        assert push["current"][1] == pytest.approx(stall, rel=0.03)
+        assert push["bus"][1] == pytest.approx(values["voltage"] - source * push["current"][1], rel=1e-3)
+        commands = np.array([[1.0, 0.5]] * 50 + [[0.0, -0.25]])
+        brake = simulate(car, "junior", commands, lane=1, control_ms=10, profile=profile)
+        emf = values["torque_constant"] * values["gear_ratio"] / (values["tyre_diameter"] / 2) * brake["w"][-1]
+        assert brake["current"][-1] == pytest.approx(-emf / (values["resistance"] + 2 * bridge), rel=0.03)
+    slower = [
+        simulate(car, "junior", np.full(100, duty), lane=1, profile={"base": "atmega328p", "dead_time": dead})["v"][-1]
+        for duty, dead in ((0.5, 0.0), (0.5, 5e-6), (0.4, 0.0), (1.0, 0.0), (1.0, 5e-6))
+    ]
+    assert slower[1] == pytest.approx(slower[2], rel=1e-3)  # 5 us of 50 us: a tenth of the time
+    assert slower[3] == slower[4]  # at full duty nothing switches
 
 
 def test_lost_commands_leave_the_last_one_and_then_the_car_brakes():

@@ -389,7 +389,7 @@ def test_the_keyboard_alone_suffices(browser, address):
     tab_to("here.id === 'text'")
     page.keyboard.type(page.inner_text("#hint").removeprefix("for example "))
     page.keyboard.press("Enter")
-    page.wait_for_selector("body[data-ply='4'][data-state='asked']")
+    page.wait_for_function("Number(document.body.dataset.ply) > 2")
     tab_to("here.id === 'seat'")
     page.keyboard.press("ArrowDown")
     tab_to("here.textContent === 'New game'")

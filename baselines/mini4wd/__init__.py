@@ -11,14 +11,15 @@ from asobiba.core import AgentDeclaration
 _GAT = "GAT 2016 (Game AI Tournaments), abstracts of mini 4WD AI cars"
 
 
-def constant(duty: float = 0.65) -> Controller:
+def constant(duty: float = 0.95) -> Controller:
     """The same duty all the time."""
     return Controller(policies.CONSTANT, [require_range("duty", duty, -1, 1)], "constant")
 
 
-def sequence(duty: float = 1.0, on: float = 0.0065, off: float = 0.0035) -> Controller:
+def sequence(duty: float = 1.0, on: float = 5.0, off: float = 5.0) -> Controller:
     """On for `on` seconds, off for `off` seconds, and again: 5 and 5 in the paper's first test, 0.002 and 0.008 in its
-    second (its transistor is on while nothing is put out)."""
+    second (its transistor is on while nothing is put out). In the 5 s off the car comes to a stand, which ends a run
+    unless its `stand_seconds` are more."""
     return Controller(
         policies.SEQUENCE,
         [require_range("duty", duty, -1, 1), require_range("off", off, 0, 60), require_range("on", on, 0.0001, 60)],
@@ -27,7 +28,7 @@ def sequence(duty: float = 1.0, on: float = 0.0065, off: float = 0.0035) -> Cont
 
 
 def slope(
-    duty: float = 0.65, slow: float = 0.5, tilt: float = 0.12, smooth: float = 0.15, hold: float = 0.5
+    duty: float = 0.85, slow: float = 0.65, tilt: float = 0.12, smooth: float = 0.15, hold: float = 0.5
 ) -> Controller:
     """`duty`, and `slow` for `hold` seconds after the smoothed tilt has passed `tilt` rad."""
     settings = [
@@ -45,7 +46,7 @@ def playback(path: str | None = None, teacher: str = "shape", correct: bool = Tr
     return Playback(path, teacher, bool(correct))
 
 
-def pseudo_speed(duty: float = 0.65, threshold: float = 2.4, pulse: float = 0.06, keep: float = 0.98) -> Controller:
+def pseudo_speed(duty: float = 0.75, threshold: float = 2.4, pulse: float = 0.06, keep: float = 0.98) -> Controller:
     """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s.
 
     `keep` is the share of the pseudo-speed that is kept every 100 ms: with 1 a sensor mounted askew makes it drift away in the
@@ -61,7 +62,7 @@ def pseudo_speed(duty: float = 0.65, threshold: float = 2.4, pulse: float = 0.06
 
 
 def gyro_pitch(
-    duty: float = 0.7, slow: float = 0.5, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
+    duty: float = 1.0, slow: float = 0.7, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
 ) -> Controller:
     """A pitch rate above `rate` rad/s: reverse for `pulse` s, then `slow` for `hold` s; `slow` above `pull` g too."""
     settings = [
@@ -76,9 +77,9 @@ def gyro_pitch(
 
 
 def shape(
-    straight: float = 0.75,
-    corner: float = 0.7,
-    slope: float = 0.5,
+    straight: float = 1.0,
+    corner: float = 0.9,
+    slope: float = 0.65,
     yaw: float = 2.0,
     tilt: float = 0.2,
     smooth: float = 0.06,

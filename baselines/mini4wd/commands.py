@@ -297,7 +297,8 @@ def ranges(
 @app.command()
 def compare(
     agents: Annotated[
-        list[str], typer.Argument(help="Agents, such as ppo:path=FOLDER/policy.safetensors ppo predict.")
+        list[str],
+        typer.Argument(help="Agents, such as ppo_junior_hill:path=FOLDER/policy.safetensors ppo_junior_hill predict."),
     ],
     cars: Annotated[int, typer.Option(min=2, help="Cars; every agent drives the same ones.")] = 1600,
     first: Annotated[int, typer.Option(min=0, help="Seed of the first car.")] = 30_000,
@@ -328,6 +329,44 @@ def compare(
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(markdown(rows, parameters, cars, first), encoding="utf-8")
+
+
+@app.command()
+def unseen(
+    ctx: typer.Context,
+    agents: Annotated[list[str], typer.Argument(help="Agents, such as ppo_junior_hill constant predict.")],
+    side: Annotated[
+        list[str] | None, typer.Option(help="simulator or link; both, if it is not given. Give it twice for both.")
+    ] = None,
+    held: Annotated[Path | None, typer.Option("--set", help="Another file than baselines/mini4wd/unseen.yml.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the page as Markdown to this file, too.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Where finished courses are kept; a run that was broken off goes on from there.")
+    ] = None,
+) -> None:
+    """Agents on the held-out courses and cars, course by course, each compared with the last one."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.baselines.mini4wd.unseen import SET, SIDES, SUMMARY, measure, page, runs_of, summary
+    from asobiba.envs.mini4wd.fields import choice
+
+    sides = [choice(name, SIDES, "side", "mini4wd unseen") for name in side or SIDES]
+    path = held or SET
+    for each in (output, keep):
+        if each is not None:
+            each.parent.mkdir(parents=True, exist_ok=True)
+    with progress_bar() as bar:
+        task = bar.add_task("driving", total=runs_of(agents, sides, path))
+        measured = measure(agents, sides, keep, partial(bar.advance, task), path)
+    table = Table(title="courses that nobody has seen")
+    for column in SUMMARY:
+        table.add_column(column)
+    for cells in summary(measured, agents, sides):
+        table.add_row(*cells)
+    Console(width=140).print(table)
+    if output is not None:
+        output.write_text(page(measured, agents, sides, _given(ctx)), encoding="utf-8")
 
 
 @app.command()

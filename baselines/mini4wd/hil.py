@@ -19,6 +19,13 @@ CodecName = Annotated[
 ProfileName = Annotated[
     str, typer.Option(help="The car's electronics; by default those of the shipped car with this codec.")
 ]
+Held = Annotated[
+    bool | None,
+    typer.Option(
+        "--dead-man/--no-dead-man",
+        help="Drive only while the space bar is held down (by keyboard: any key). By default with every car but 'sim'.",
+    ),
+]
 Placed = Annotated[bool, typer.Option(help="The car stands on the start already: ask nobody.")]
 Baud = Annotated[int | None, typer.Option(help="Bits per second; by default the profile's.", min=1)]
 Course = Annotated[str, typer.Option(help="The course, as the simulator names it or as a file.")]
@@ -119,8 +126,10 @@ def record(
     tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
     profile: ProfileName = "",
     placed: Placed = False,
+    held: Held = None,
 ) -> None:
-    """Drives the identification run (accelerate, roll, brake, for 20 s) and records it. Any key stops the car."""
+    """Drives the identification run (accelerate, roll, brake, for 20 s) and records it. Any key stops the car; with a dead-man
+    key, so does letting go of it. Exit status 1 if the car or its link fails."""
     from asobiba.core import AsobibaError
     from asobiba.envs.mini4wd.hardware.env import HardwareEnv
     from asobiba.envs.mini4wd.hardware.identify import excitation
@@ -128,11 +137,14 @@ def record(
 
     try:
         with Keys() as key:
+            dead_man = _dead_man(port, key, held)
             env = HardwareEnv(
-                port, codec=codec, baudrate=baud, log=str(log), stop_key=key, course=course, laps=100, tachometer=tachometer,
-                place=_placing(port, placed, key), **_profile(profile),
+                port, codec=codec, baudrate=baud, log=str(log), stop_key=dead_man or key, course=course, laps=100, tachometer=tachometer,
+                place=_placing(port, placed, key, dead_man), **_profile(profile),
             )  # fmt: skip
             try:
+                if port == "sim" and dead_man is not None:
+                    _wait_for(dead_man)
                 env.reset()
                 steps, period = 0, float(env.ruleset.params[0]["control_step"])
                 info: dict[str, Any] = {}
@@ -146,12 +158,39 @@ def record(
     typer.echo(
         f"{steps} steps of {period * 1e3:.0f} ms in {log}" + (f"; ended: {info['cause']}" if "cause" in info else "")
     )
+    raise typer.Exit(int(info.get("failed", False)))
 
 
-def _placing(port: str, placed: bool, key: Any) -> Any:
+def _dead_man(port: str, keys: Any, wanted: bool | None, only: str | None = " ") -> Any:
+    from asobiba.envs.mini4wd.hardware.env import CarNotReady
+    from asobiba.envs.mini4wd.hardware.keys import DeadMan
+
+    if not (port != "sim" if wanted is None else wanted):
+        return None
+    if not keys.there:
+        raise CarNotReady("nobody is at the terminal to hold the dead-man key; --no-dead-man drives without one")
+    return DeadMan(keys.read, only=only)
+
+
+def _wait_for(dead_man: Any) -> None:
+    from asobiba.envs.mini4wd.hardware.keys import HOLD
+
+    typer.echo(HOLD)
+    dead_man.wait()
+
+
+def _placing(port: str, placed: bool, key: Any, dead_man: Any) -> Any:
     if port == "sim":
         return None
-    return (lambda message: None) if placed else _ask(key)
+    if dead_man is None:
+        return (lambda message: None) if placed else _ask(key)
+
+    def place(message: str) -> None:
+        if not placed:
+            typer.echo(message)
+        _wait_for(dead_man)
+
+    return place
 
 
 def _ask(key: Any) -> Any:
@@ -184,12 +223,14 @@ def drive(
     tachometer: Annotated[bool, typer.Option(help="The car has a tachometer.")] = False,
     profile: ProfileName = "",
     placed: Placed = False,
+    held: Held = None,
     log: Annotated[Path | None, typer.Option(help="Write a log to this file.")] = None,
     tape: Annotated[
         Path | None, typer.Option(help="Save the run to this file; play it with playback:path=FILE.")
     ] = None,
 ) -> None:
-    """Lets a controller drive the car, or a person by keyboard. Any key (by keyboard: any other) stops the car."""
+    """Lets a controller drive the car, or a person by keyboard. Any key (by keyboard: any other) stops the car; with a dead-man
+    key, so does letting go of it. Exit status 1 if the car or its link fails."""
     from asobiba.baselines.mini4wd.driving import controller_for, drive_car
     from asobiba.baselines.mini4wd.keyboard import HELP, KeyDriver
     from asobiba.core import AsobibaError
@@ -198,13 +239,15 @@ def drive(
 
     try:
         with Keys() as keys:
-            person = KeyDriver(keys.read) if driver == "keyboard" else None
-            if person is not None and not keys.there:
+            by_hand = driver == "keyboard"
+            if by_hand and not keys.there:
                 raise CarNotReady("driving by keyboard needs a terminal; name a controller instead")
+            dead_man = _dead_man(port, keys, held, None if by_hand else " ")
+            person = KeyDriver((dead_man or keys).read) if by_hand else None
             env = HardwareEnv(
                 port, codec=codec, baudrate=baud, max_duty=most, log=str(log) if log else None, course=course, car=car,
-                laps=laps, max_seconds=seconds, tachometer=tachometer, place=_placing(port, placed, keys), **_profile(profile),
-                stop_key=keys if person is None else lambda: person.stopped,
+                laps=laps, max_seconds=seconds, tachometer=tachometer, place=_placing(port, placed, keys, dead_man), **_profile(profile),
+                stop_key=(dead_man or keys) if person is None else lambda: person.stopped or bool(dead_man and dead_man.released),
             )  # fmt: skip
             try:
                 if person is None:
@@ -212,6 +255,8 @@ def drive(
                 else:
                     typer.echo(f"{HELP} Any other key stops the car.")
                     act = lambda view: person.command()  # noqa: E731
+                if port == "sim" and dead_man is not None:
+                    _wait_for(dead_man)
                 recorded, info = drive_car(env, act, driver)
             finally:
                 env.close()
@@ -225,6 +270,7 @@ def drive(
     if tape is not None:
         recorded.save(tape)
         typer.echo(f"recorded in {tape}")
+    raise typer.Exit(int(info["failed"]))
 
 
 @app.command()
@@ -261,6 +307,7 @@ def identify(
     from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car
     from asobiba.envs.mini4wd.hardware.identify import PARAMETERS
     from asobiba.envs.mini4wd.hardware.identify import identify as find
+    from asobiba.envs.mini4wd.profile import SENSOR_FIELDS
 
     console = Console()
     try:
@@ -270,13 +317,13 @@ def identify(
             found = find(log, begin, names, None if lane < 0 else lane, console.print)
     except (AsobibaError, ValueError) as error:
         raise _fail(error) from None
-    units = {field.name: field.unit for field in CAR_FIELDS}
+    units = {field.name: field.unit for field in (*CAR_FIELDS, *SENSOR_FIELDS)}
     table = Table(title=f"{found.seconds:.1f} s, lane {found.lane}, gyro scale {found.gyro_scale:.3f}")
     for name in ("field", "before", "found", "95 % interval", "unit"):
         table.add_column(name, justify="left" if name in ("field", "unit") else "right")
     for name, value in found.values.items():
         low, high = found.intervals[name]
-        table.add_row(name, f"{begin.values[name]:.4g}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", units[name])
+        table.add_row(name, f"{found.began[name]:.4g}", f"{value:.4g}", f"{low:.4g} to {high:.4g}", units[name])
     console.print(table)
     for name, why in found.hidden.items():
         console.print(f"not revealed: {name}: {why}")
@@ -294,6 +341,9 @@ def identify(
     if out is not None:
         out.write_text(yaml.safe_dump(found.car.as_data(), sort_keys=False, allow_unicode=True), encoding="utf-8")
         console.print(f"written: {out}")
+    if found.electronics:
+        of_profile = ", ".join(f"{name}: {value:.4g}" for name, value in found.electronics.items())
+        console.print(f"for the profile: {of_profile}")
 
 
 @app.command("import")

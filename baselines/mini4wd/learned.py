@@ -28,7 +28,7 @@ class LearnedDriver(Agent):
         observed: the network's last input, `(size,)` float32.
     """
 
-    def __init__(self, policy: Any, name: str = "ppo"):
+    def __init__(self, policy: Any, name: str = "ppo_junior_hill"):
         from asobiba.baselines.mini4wd.export import actor_layers
 
         self.name = name
@@ -96,18 +96,18 @@ class LearnedDriver(Agent):
         return np.clip(values, -1.0, 1.0).astype(np.float32)
 
 
-def ppo(path: str | None = None) -> LearnedDriver:
-    """The policy in `policies/`, trained by `asobiba train mini4wd`, or the one at `path`. Needs the extra `sb3`, the
+def ppo_junior_hill(path: str | None = None) -> LearnedDriver:
+    """The policy in `policies/`, trained on one course by `asobiba train mini4wd`, or the one at `path`. Needs the extra `sb3`, the
     tachometer and a car of the profile `atmega328p`."""
     from asobiba.learn.agent import load_policy
 
-    return LearnedDriver(load_policy(path or POLICY), "ppo")
+    return LearnedDriver(load_policy(path or POLICY), "ppo_junior_hill")
 
 
 PPO = AgentDeclaration(
-    "ppo",
-    ppo,
-    "PPO, trained by `asobiba train mini4wd`; needs the extra sb3 and the tachometer",
+    "ppo_junior_hill",
+    ppo_junior_hill,
+    "PPO, trained on `junior_hill` alone by `asobiba train mini4wd`; needs the extra sb3 and the tachometer",
     "baselines/mini4wd/policies",
     deterministic=True,
     league=False,

@@ -113,7 +113,7 @@ def notes(plan: Plan) -> str:
         f"`{plan.randomise}`, seeds from {plan.seed}), three laps from rest, with tachometer. Points of a run, by which "
         f"the league ranks: {POINTS}; the mean of all runs and its standard error over the courses. Lap time and speed: "
         "runs that finished. Out: left the course, by cause, or stood still for 3 s. J/m: energy from the battery for "
-        "each metre, all runs. The defaults of the controllers were tuned on random:0 to random:19. `localise` practises "
+        "each metre, all runs. `sequence` is the paper's 5 s on and 5 s off: it stands within the 5 s. The defaults of the controllers were tuned on random:0 to random:19. `localise` practises "
         "on each course before, 24 rounds of 12 other cars; `playback` is taught there by `shape` with the nominal car; "
         "`predict` knows the course, and with `identified=true`, as the upper reference, the very car of each run."
     )

@@ -122,7 +122,11 @@ def drivers(setting: Setting) -> list[str]:
 
     names = [declaration.name for declaration in AGENTS["mini4wd"]]
     blind = not setting.parameters["tachometer"]
-    return [n for n in names if not (n in ("localise", "ppo") and blind) and not (n == "ppo" and not POLICY.exists())]
+    return [
+        n
+        for n in names
+        if not (n in ("localise", "ppo_junior_hill") and blind) and not (n == "ppo_junior_hill" and not POLICY.exists())
+    ]
 
 
 def simulated(controller: str, setting: Setting, runs: int, seed: int = 0) -> Side:

@@ -21,7 +21,7 @@ from asobiba.envs.mini4wd.car import (
     TYRE,
 )  # fmt: skip
 from asobiba.envs.mini4wd.course import BASE, KAPPA, KIND, KINDS, LANE_CHANGER, LENGTH, START
-from asobiba.envs.mini4wd.profile import GYRO_RANGE, LATENCY, TACHOMETER_FILTER
+from asobiba.envs.mini4wd.profile import BRIDGE_R, DEAD_TIME, GYRO_RANGE, LATENCY, PWM_FREQUENCY, TACHOMETER_FILTER
 
 GRAVITY = 9.80665
 WAVE = KINDS.index("wave")
@@ -76,11 +76,19 @@ def way_to_bend(p, distance):
 
 
 @kernel
+def dead_share(p):
+    """The share of a duty below 1 that the bridge's dead time takes."""
+    return p.sensor[DEAD_TIME] * p.sensor[PWM_FREQUENCY]
+
+
+@kernel
 def nominal_pull(s, p, k, speed):
     """Acceleration that the nominal motor gives on the flat at the last command and the measured voltage, m/s2."""
     constant = p.car[k, MOTOR_K] * 2.0 * p.car[k, GEAR] / p.car[k, TYRE]
     duty = s.actions[k, 0, 0] if s.actions[k, 0, 1] >= 0.0 else 0.0
-    current = (duty * s.voltage[k] - constant * speed) / p.car[k, MOTOR_R] - p.car[k, MOTOR_I0]
+    if 0.0 < duty < 1.0:
+        duty = max(duty - dead_share(p), 0.0)
+    current = (duty * s.voltage[k] - constant * speed) / (p.car[k, MOTOR_R] + p.sensor[BRIDGE_R]) - p.car[k, MOTOR_I0]
     return constant * p.car[k, EFFICIENCY] * current / p.car[k, MASS] - p.car[k, ROLLING] * GRAVITY
 
 
@@ -90,7 +98,9 @@ def nominal_duty(s, p, k, speed):
     constant = p.car[k, MOTOR_K] * 2.0 * p.car[k, GEAR] / p.car[k, TYRE]
     force = p.car[k, ROLLING] * p.car[k, MASS] * GRAVITY
     current = p.car[k, MOTOR_I0] + force / (p.car[k, EFFICIENCY] * constant)
-    return (constant * speed + p.car[k, MOTOR_R] * current) / max(s.voltage[k], 0.5)
+    return (constant * speed + (p.car[k, MOTOR_R] + p.sensor[BRIDGE_R]) * current) / max(
+        s.voltage[k], 0.5
+    ) + dead_share(p)
 
 
 @kernel

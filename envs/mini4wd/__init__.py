@@ -9,13 +9,14 @@ wall.
 
 This package declares four games on one simulator:
 
-* `mini4wd` (`asobiba/Mini4WD-v2`): time attack, one car, `laps` laps against the clock;
-* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v2`): the same with discrete actions;
-* `mini4wd_position` (`asobiba/Mini4WDPosition-v2`): drive to a mark and stop there;
-* `mini4wd_race` (`asobiba/Mini4WDRace-v2`): two cars in separate lanes, both acting at once
-  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v2")`).
+* `mini4wd` (`asobiba/Mini4WD-v3`): time attack, one car, `laps` laps against the clock;
+* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v3`): the same with discrete actions;
+* `mini4wd_position` (`asobiba/Mini4WDPosition-v3`): drive to a mark and stop there;
+* `mini4wd_race` (`asobiba/Mini4WDRace-v3`): two cars in separate lanes, both acting at once
+  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v3")`).
 
-The simulator: 1 ms substeps; motor with back-EMF, winding and battery resistance, gear friction; tyres that slip at
+The simulator: 1 ms substeps; motor with back-EMF, gear friction, the resistance of
+winding, H-bridge, wiring and battery; tyres that slip at
 their limit of grip; rolling, roller and wall drag; grade, hollows and crests; lift-off, ballistic flight with pitch
 (wheels that spin up lift the nose, braked ones drop it), landing test, bounce; roll about the outer wheels in curves.
 Every constant of the car stands in `car.CAR_FIELDS`, every one of its electronics in `profile.SENSOR_FIELDS`, with its unit
@@ -32,7 +33,8 @@ the contest's rule: a car whose follower comes within 2 m is out.
 -0.5 to 0 short-circuit brake, below -0.5 free. With `actions="duty"` the duty alone. `mini4wd_discrete`: `Discrete(14)`:
 free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVELS`). A command acts after the profile's
 `action_delay`, or is lost. The car's own program may override it: a reverse pulse ends in short-circuit brake after the
-profile's `reverse_limit`, and a battery that stays below `battery_limit` brakes the car for good. Between the pulses of
+profile's `reverse_limit`, and a battery that stays below `battery_limit`
+brakes the car for good, but not in the first seconds of a standing start (`battery_grace`). Between the pulses of
 a duty below 1 the bridge shorts the motor or leaves it free, as `slow_decay` says.
 
 In the race PettingZoo's `agent_selection` goes from the first car to the second in every step; neither sees the other's
@@ -69,7 +71,7 @@ always drawn.
 ## Episode End
 
 The finish (`finish_time`, interpolated within the step); a course-out, with its cause (`lane changer`, `landing`,
-`corner`); a stop of 3 s once the car has moved (`stopped`); in the race also a follower within 2 m (`caught`: the car
+`corner`); a stop of `stand_seconds` once the car has moved (`stopped`); in the race also a follower within 2 m (`caught`: the car
 in front is out). A race is won by the first to finish, or when the other is out; both out in one step is a draw. The
 position match ends when the car has stood for 1 s. Truncation after `max_seconds`.
 
@@ -83,8 +85,8 @@ One row a car in every field but the header and the generator; the last axes are
 * In the air and leaning: `airborne` (0, 1), `z`, `y` (m), `vz`, `vy` (m/s), `pitch`, `roll` (rad), `pitch_rate`, `roll_rate`
   (rad/s); `knock_z`, `knock_y` (m/s2) and `knock_z_left`, `knock_y_left` (s): impacts still felt.
 * Electric: `duty`, `mode` (what the motor is told; index into `physics.MODES`), `delay`, `since` (s until a command acts,
-  since the step began), `current` (A), `bus` (V), `charge` (C), `energy` (J), `reversed`, `low`, `silence` (s: in reverse,
-  below the battery's limit, without a command).
+  since the step began), `current` (A), `bus` (V), `charge` (C), `energy` (J), `reversed`, `low`, `idle`, `driven`,
+  `silence` (s: in reverse, below the battery's limit, with the motor off, driven since the start, without a command).
 * Sensors: `bias` (6; g, degrees/s), `mix` (2, 3, 3; mounting and scale), `smooth` (share of the low pass in a substep),
   `smoothed` (6; g, degrees/s), `ring` (frames, 9: six axes, V, m/s, turns), `ring_at`, `tick` (ms since the last frame),
   `turned` (m of tyre), `phase`, `mark`, `pulses`, `edge` (pulse, integers, s of the last one), `seen_pulses`, `seen_edge`,
@@ -103,7 +105,7 @@ with another motor as in `stock+hyper_dash`, or the path of a YAML file. `laps=3
 `profile="atmega328p"`: a shipped profile (atmega328p, esp32, rt_ai_chip), or the path of a YAML file. `control_ms`: 10, 20
 or 50, `imu`: mpu6050, mpu9150, lsm6ds3, lis3dh, kxr94_2050, kxr94_2050_gyro, `sample_ms`, `latency_ms`, `drop_rate`: by
 default as in the profile. `actions="duty_mode"`. `window=4`, `history=2`, `tachometer=False`. `randomise="default"`: none,
-default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`. `progress_weight`, `finish_weight`, `course_out_weight` (time attack),
+default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`. `stand_seconds=3`. `progress_weight`, `finish_weight`, `course_out_weight` (time attack),
 `approach_weight`, `stop_weight`, `course_out_weight`, `nearest=3`, `farthest=15` (position match), `second_car` (race).
 
 ## References
@@ -123,6 +125,9 @@ default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`.
 
 ## Version History
 
+* v3 (2026-11-24), all four games: the H-bridge has a resistance, another one as it brakes, and a dead time, the wiring a
+  resistance; the battery's limit does not count while a standing car starts; a narrower range of the battery's resistance;
+  `stand_seconds`.
 * v2 (2026-11-23), all four games: elementary functions come from the core, so that every machine gives the same bytes;
   states differ from v1 in the last bits.
 * v1 (2026-11-22), all four games: the electronics are a profile (command loss, limits in the car, drive against
@@ -149,7 +154,7 @@ def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
 
 GAME = Game(
     name="mini4wd",
-    version=2,
+    version=3,
     title="Mini 4WD",
     layout=layout.time_attack,
     rules=rules,

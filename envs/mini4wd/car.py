@@ -56,13 +56,14 @@ BODY_FIELDS = (
     Field("brake_friction", "", 0, 1.0, 0.0, "of brake pads: 0.3 plastic, 0.5 sponge, 0 none"),
     Field("landing_pitch", "degrees", 5, 90, 30, "greatest angle to the road at a landing that holds"),
     Field("landing_drag", "", 0, 2, 0.3, "speed lost at a landing over the speed into the road"),
+    Field("wiring_resistance", "ohm", 0, 2, 0.0, "contacts of the battery, switch, fuse and leads, up to the bridge"),
 )
 CAR_FIELDS = (*BODY_FIELDS, *MOTOR_FIELDS, *BATTERY_FIELDS)
 CAR_NAMES = tuple(f.name for f in CAR_FIELDS)
 (
     MASS, TYRE, GEAR, EFFICIENCY, ROTOR, WHEELS, GRIP, ROLLING, SPEED_DRAG, ROLLER_DRAG, ENTRY_LOSS, RESTITUTION,
     WIDTH, TREAD, WHEELBASE, CG_REAR, CG_HEIGHT, ROLLER_OFFSET, FENCE, PITCH_INERTIA, ROLL_INERTIA, BRAKE,
-    LANDING_PITCH, LANDING_DRAG, MOTOR_K, MOTOR_R, MOTOR_I0, VOLTAGE, BATTERY_R, VOLTAGE_DROP,
+    LANDING_PITCH, LANDING_DRAG, WIRING_R, MOTOR_K, MOTOR_R, MOTOR_I0, VOLTAGE, BATTERY_R, VOLTAGE_DROP,
 ) = range(len(CAR_FIELDS))  # fmt: skip
 
 RANDOM_NAMES = (*CAR_NAMES, *SENSOR_NAMES)
@@ -120,7 +121,7 @@ def load_car(source: str | Path | Mapping[str, Any] | Car) -> Car:
 
     Args:
         source: the name of a shipped car, optionally with another motor (`stock+hyper_dash`), the path of a YAML file,
-            or its contents. `motor` and `battery` are names of shipped ones or mappings.
+            or its contents. `motor` and `battery` are names of shipped ones or mappings, of which `base` may name a shipped one.
 
     Raises:
         GameParameterError: naming the field, the value and the legal range.
@@ -142,7 +143,9 @@ def load_car(source: str | Path | Mapping[str, Any] | Car) -> Car:
             raise GameParameterError(f"{where}: {part} is missing; it must be one of {', '.join(known)} or a mapping")
         given = data.pop(part)
         if isinstance(given, Mapping):
-            values |= read_fields(given, fields, f"{where}, {part}")
+            own = dict(given)
+            shipped = known[choice(own.pop("base"), tuple(known), part, where)] if "base" in own else {}
+            values |= read_fields({**shipped, **own}, fields, f"{where}, {part}")
         else:
             values |= known[choice(given, tuple(known), part, where)]
     body = read_fields(data, BODY_FIELDS, where)

@@ -39,6 +39,7 @@ _SAMPLE = Field("sample_ms", "ms", 1, 50, 5, "between two telemetry frames", int
 _WINDOW = Field("window", "", 1, 64, 4, "samples in the observed window", integer=True)
 _LATENCY = Field("latency_ms", "ms", 0, 200, 5, "from a sample until the host has it")
 _SECONDS = Field("max_seconds", "s", 1, 60, 30, "longest run")
+_STAND = Field("stand_seconds", "s", 0.1, 60, 3, "a car that has moved may stand for so long")
 _HISTORY = Field("history", "", 1, 16, 2, "last actions in the observation", integer=True)
 
 
@@ -51,7 +52,7 @@ def _car_state(players: int, window: int, ring: int, history: int) -> list[tuple
         *each(np.float64, "u", "v", "w", "z", "vz", "y", "vy", "pitch", "pitch_rate", "roll", "roll_rate"),
         *each(np.float64, "charge", "energy", "current", "bus", "duty", "delay", "since", "turned", "still"),
         *each(np.float64, "knock_z", "knock_z_left", "knock_y", "knock_y_left", "smooth", "progress", "finish_time"),
-        *each(np.float64, "reversed", "low", "silence", "phase", "edge", "seen_edge", "measured"),
+        *each(np.float64, "reversed", "low", "idle", "driven", "silence", "phase", "edge", "seen_edge", "measured"),
         *each(np.int32, "piece", "lane", "lap", "kind", "launch", "mode", "tick", "ring_at", "cause"),
         *each(np.int32, "mark", "pulses", "seen_pulses"),
         *each(np.uint8, "airborne"),
@@ -160,6 +161,7 @@ def common_layout(
     tachometer: bool = False,
     randomise: Any = "default",
     max_seconds: float = 30.0,
+    stand_seconds: float = 3.0,
 ) -> Layout:
     """The layout of a game with one car per player; the games' documentation explains its parameters.
 
@@ -182,7 +184,6 @@ def common_layout(
     sample_ms = int(_SAMPLE.check(electronics.sample_ms if sample_ms is None else sample_ms, where))
     window, history = int(_WINDOW.check(window, where)), int(_HISTORY.check(history, where))
     control_ms = electronics.control_ms if control_ms is None else control_ms
-    max_seconds = _SECONDS.check(max_seconds, where)
     if control_ms not in CONTROL_MS:
         raise GameParameterError(f"{where}: control_ms is {control_ms!r}, but must be one of 10, 20, 50")
     lane = int(
@@ -207,7 +208,7 @@ def common_layout(
         observation_dtype=np.float32,
         observation_low=-BOUND,
         observation_high=BOUND,
-        max_steps=round(max_seconds * 1000 / control_ms),
+        max_steps=round(_SECONDS.check(max_seconds, where) * 1000 / control_ms),
         players=players,
         info={**INFO, **terms},
         parameters={
@@ -221,7 +222,7 @@ def common_layout(
             "control_step": np.float64(control_ms / 1000),
             "sample_every": np.int32(sample_ms),
             "tachometer": np.int32(bool(tachometer)),
-            "stop_count": np.float64(3.0),
+            "stop_count": np.float64(_STAND.check(stand_seconds, where)),
             "par_time": np.float64(laps * track.lap_length / PAR_SPEED),
             "target_low": np.float64(target[0]),
             "target_high": np.float64(target[1]),

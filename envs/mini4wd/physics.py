@@ -43,6 +43,7 @@ from asobiba.envs.mini4wd.car import (
     WHEELBASE,
     WHEELS,
     WIDTH,
+    WIRING_R,
 )  # fmt: skip
 from asobiba.envs.mini4wd.course import (
     BASE,
@@ -60,12 +61,18 @@ from asobiba.envs.mini4wd.course import (
     THETA,
 )  # fmt: skip
 from asobiba.envs.mini4wd.profile import (
+    BATTERY_GRACE,
     BATTERY_LIMIT,
     BATTERY_LOW,
+    BRAKE_R,
+    BRIDGE_R,
+    DEAD_TIME,
     KNOWS_MODES,
     MAXIMUM_DUTY,
+    PWM_FREQUENCY,
     REVERSE_LIMIT,
     SLOW_DECAY,
+    STANDING,
 )
 from asobiba.envs.mini4wd.sensors import count_pulses, filter_samples, take_sample
 
@@ -110,8 +117,9 @@ def soft_sign(x):
 def motor(s, k, w, duty, mode):
     """Force at the tyres' circumference (N), motor current and battery current (A), at wheel speed `w` (m/s).
 
-    The winding's inductance is left out (its time constant is below 0.5 ms). Pulse width is an average: the battery
-    sees the duty's share of the current.
+    The winding's inductance smooths the current over a pulse and is otherwise left out (its time constant is below 0.5 ms):
+    the battery sees the duty's share of the current. During a pulse the current flows through a high side and a low side of
+    the bridge, in a short circuit through both low sides. The bridge's dead time shortens the pulses of a duty below 1.
     """
     ratio = 2.0 * s.car[k, GEAR] / s.car[k, TYRE]
     constant = s.car[k, MOTOR_K] * ratio
@@ -119,10 +127,17 @@ def motor(s, k, w, duty, mode):
     supply = s.car[k, VOLTAGE] - s.car[k, VOLTAGE_DROP] * s.charge[k]
     current = 0.0
     if mode == BRAKING or (mode == DRIVE and duty == 0.0 and s.sensor[k, SLOW_DECAY] > 0.5):
-        current = -emf / s.car[k, MOTOR_R]
+        current = -emf / (s.car[k, MOTOR_R] + s.sensor[k, BRAKE_R])
         duty = 0.0
     elif mode == DRIVE:
-        current = (duty * supply - emf) / (s.car[k, MOTOR_R] + duty * duty * s.car[k, BATTERY_R])
+        share = abs(duty)
+        if share < 1.0:
+            share = max(share - s.sensor[k, DEAD_TIME] * s.sensor[k, PWM_FREQUENCY], 0.0)
+            duty = share if duty > 0.0 else -share
+        between = s.sensor[k, BRAKE_R] if s.sensor[k, SLOW_DECAY] > 0.5 else s.sensor[k, BRIDGE_R]
+        bridge = share * s.sensor[k, BRIDGE_R] + (1.0 - share) * between
+        source = s.car[k, BATTERY_R] + s.car[k, WIRING_R]
+        current = (duty * supply - emf) / (s.car[k, MOTOR_R] + bridge + share * share * source)
         if s.sensor[k, SLOW_DECAY] < 0.5:  # the bridge conducts in the direction of its command only
             if duty >= 0.0:
                 current = max(current, 0.0)
@@ -139,6 +154,24 @@ def motor(s, k, w, duty, mode):
 
 
 @kernel
+def watch_battery(s, k, driven):
+    """Counts how long the battery has been below its limit; a motor that starts a standing car may pull it below for a while."""
+    if driven:
+        if s.idle[k] >= STANDING:
+            s.driven[k] = 0.0
+        s.idle[k] = 0.0
+        s.driven[k] += DT
+    else:
+        s.idle[k] += DT
+    if s.low[k] >= BATTERY_LOW:
+        return
+    if s.bus[k] < s.sensor[k, BATTERY_LIMIT] and s.driven[k] > s.sensor[k, BATTERY_GRACE]:
+        s.low[k] += DT
+    else:
+        s.low[k] = 0.0
+
+
+@kernel
 def obey(s, k):
     """The duty and mode that the car's own program gives the motor for one substep; its limits override commands."""
     duty, mode = s.duty[k], s.mode[k]
@@ -148,10 +181,7 @@ def obey(s, k):
             return 0.0, BRAKING
     else:
         s.reversed[k] = 0.0
-    if s.bus[k] < s.sensor[k, BATTERY_LIMIT]:
-        s.low[k] += DT
-    elif s.low[k] < BATTERY_LOW:
-        s.low[k] = 0.0
+    watch_battery(s, k, mode == DRIVE and duty != 0.0)
     if s.low[k] >= BATTERY_LOW:
         return 0.0, BRAKING
     if mode != DRIVE and s.sensor[k, KNOWS_MODES] < 0.5:
@@ -457,7 +487,7 @@ def drive(s, p, k, duty, mode, substeps):
         s.charge[k] += drawn * DT
         s.energy[k] += supply * drawn * DT
         s.current[k] = current
-        s.bus[k] = supply - s.car[k, BATTERY_R] * drawn
+        s.bus[k] = supply - (s.car[k, BATTERY_R] + s.car[k, WIRING_R]) * drawn
         if s.airborne[k] != 0:
             fly(s, p, k, force)
             ax = ay = az = yaw = 0.0

@@ -47,8 +47,13 @@ ELECTRONICS_FIELDS = (
     Field("link_timeout", "s", 0.05, 60, 0.2, "the car brakes after so long without a command"),
     Field("reverse_limit", "s", 0, 60, 0.1, "longest reverse pulse; then the car brakes until it is told something else"),
     Field("battery_limit", "V", 0, 5, 0.0, "the car brakes for good when its battery has been below this for 0.5 s"),
+    Field("battery_grace", "s", 0, 60, 2.0, "after a standing start the battery may be below its limit for so long"),
     Field("maximum_duty", "", 0.05, 1, 1.0, "greatest duty that the car accepts"),
     Field("slow_decay", "", 0, 1, None, "1: the H-bridge shorts the motor between its pulses; 0: it leaves it free", integer=True),
+    Field("bridge_resistance", "ohm", 0, 2, 0.28, "of the H-bridge as it drives: a high side and a low side"),
+    Field("brake_resistance", "ohm", 0, 2, 0.28, "of the H-bridge as it shorts the motor: both low sides"),
+    Field("dead_time", "s", 0, 1e-5, 5e-7, "by which the H-bridge shortens every pulse"),
+    Field("pwm_frequency", "Hz", 50, 200_000, 20_000, "of the pulses"),
     Field("modes", "", 0, 1, 1, "1: brake and free are commands of their own; 0: the car knows a duty alone", integer=True),
     Field("pulses_per_turn", "", 0, 64, 0, "tachometer pulses per turn of a wheel; 0: no tachometer", integer=True),
     Field("tachometer_jitter", "s", 0, 0.01, 0.0, "rms error of the time of a pulse"),
@@ -59,13 +64,16 @@ SENSOR_NAMES = tuple(f.name for f in SENSOR_FIELDS)
 (
     ACC_RANGE, ACC_STEP, ACC_NOISE, ACC_BIAS, ACC_WALK, GYRO_RANGE, GYRO_STEP, GYRO_NOISE, GYRO_BIAS, GYRO_WALK,
     SCALE_ERROR, BANDWIDTH, MOUNTING, VIBRATION, GYRO_VIBRATION, ROLL_VIBRATION, VOLTAGE_NOISE, LATENCY, DROP_RATE,
-    ACTION_DELAY, COMMAND_LOSS, LINK_TIMEOUT, REVERSE_LIMIT, BATTERY_LIMIT, MAXIMUM_DUTY, SLOW_DECAY, KNOWS_MODES,
+    ACTION_DELAY, COMMAND_LOSS, LINK_TIMEOUT, REVERSE_LIMIT, BATTERY_LIMIT, BATTERY_GRACE, MAXIMUM_DUTY, SLOW_DECAY, BRIDGE_R,
+    BRAKE_R, DEAD_TIME, PWM_FREQUENCY, KNOWS_MODES,
     PULSES_PER_TURN, TACHOMETER_JITTER, TACHOMETER_FILTER,
 ) = range(len(SENSOR_FIELDS))  # fmt: skip
 
 CONTROL_MS = (10, 20, 50)
 BATTERY_LOW = 0.5
 """Time that the battery must be below the car's limit, s."""
+STANDING = 1.0
+"""A motor that has not been driven for so long starts a standing car, s; then the battery has its grace."""
 _RATES = (
     Field("sample_ms", "ms", 1, 50, None, "between two telemetry frames", integer=True),
     Field("imu_hz", "Hz", 20, 1000, 200, "own rate of the inertial sensor"),
@@ -196,6 +204,8 @@ def firmware_header(profile: Profile) -> str:
             "below it for so long: short-brake for good",
         ),
         ("uint16_t", "kLowBatteryMs", round(BATTERY_LOW * 1000), "the battery may be below its limit for so long"),
+        ("uint16_t", "kBatteryGraceMs", round(v["battery_grace"] * 1000), "after a standing start for so long besides"),
+        ("uint16_t", "kStandingMs", round(STANDING * 1000), "a motor not driven for so long starts a standing car"),
         ("uint16_t", "kMaximumDuty", round(v["maximum_duty"] * 32767), "of 32767; lower it to clamp the car itself"),
         ("bool", "kSlowDecay", "true" if v["slow_decay"] else "false", "between pulses: short-brake, or free"),
         (

@@ -19,7 +19,7 @@ from asobiba.envs.mini4wd.physics import (
     measure_progress,
     place_car,
 )
-from asobiba.envs.mini4wd.profile import COMMAND_LOSS, LINK_TIMEOUT, PULSES_PER_TURN
+from asobiba.envs.mini4wd.profile import COMMAND_LOSS, LINK_TIMEOUT, PULSES_PER_TURN, STANDING
 from asobiba.envs.mini4wd.sensors import VOLTS, WHEEL_SPEED, WHEEL_TURNS, draw_sensors, sense, sense_at_rest
 
 _CARS, _KINDS, _CAUSES = len(CAR_NAMES), len(KINDS), len(CAUSES)
@@ -32,6 +32,7 @@ def begin_car(s, p, k, lane):
     place_car(s, p, k, lane)
     s.bus[k] = s.car[k, VOLTAGE]
     s.mode[k] = FREE
+    s.idle[k] = STANDING
     draw_sensors(s, p, k)
     sense_at_rest(s, p, k)
 
@@ -108,7 +109,9 @@ def hide_simulator(s, p, k):
     s.charge[k] = s.energy[k] = s.current[k] = s.bus[k] = s.duty[k] = s.delay[k] = s.since[k] = 0.0
     s.turned[k] = s.still[k] = s.knock_z[k] = s.knock_z_left[k] = s.knock_y[k] = s.knock_y_left[k] = 0.0
     s.smooth[k] = s.progress[k] = s.finish_time[k] = 0.0
-    s.reversed[k] = s.low[k] = s.silence[k] = s.phase[k] = s.edge[k] = s.seen_edge[k] = s.measured[k] = 0.0
+    s.reversed[k] = s.low[k] = s.idle[k] = s.driven[k] = s.silence[k] = s.phase[k] = s.edge[k] = s.seen_edge[
+        k
+    ] = s.measured[k] = 0.0
     s.mark[k] = s.pulses[k] = s.seen_pulses[k] = 0
     s.piece[k] = s.lane[k] = s.lap[k] = s.kind[k] = s.launch[k] = s.mode[k] = s.tick[k] = s.ring_at[k] = s.cause[k] = 0
     s.airborne[k] = 0
@@ -221,6 +224,8 @@ def _valid_motion(s, k):
         s.still[k],
         s.reversed[k],
         s.low[k],
+        s.idle[k],
+        s.driven[k],
         s.silence[k],
         s.finish_time[k],
     ):

@@ -64,7 +64,7 @@ _NUMBER = STYLES("font-size='15' font-weight='bold' text-anchor='middle' fill='#
 _TITLE = STYLES(f"class='ink' font-size='18' font-weight='bold' fill='{_INK}'")
 _WORDS = STYLES(f"class='ink' font-size='14' fill='{_INK}'")
 _ARC, _TIP = STYLES("stroke='#b0713a' stroke-width='1.6' fill='none'"), STYLES("fill='#b0713a'")
-_CROSS = SYMBOLS("<path d='M-11 -11L11 11M11 -11L-11 11' stroke='#857f72' stroke-width='2' fill='none'/>")
+_CROSS = SYMBOLS("<path d='M-11 -11L11 11M11 -11L-11 11' stroke='#8f3b33' stroke-width='2.5' fill='none'/>")
 
 
 @drawing

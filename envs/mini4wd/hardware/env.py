@@ -1,4 +1,4 @@
-"""`asobiba/Mini4WDHardware-v1`: a real mini 4WD with the spaces and the step semantics of `asobiba/Mini4WD-v2`."""
+"""`asobiba/Mini4WDHardware-v1`: a real mini 4WD with the spaces and the step semantics of `asobiba/Mini4WD-v3`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parse_axes(text: str) -> np.ndarray:
 
 
 class HardwareEnv(gymnasium.Env):
-    """A car in the loop. Spaces, actions, rewards and their names are those of `asobiba/Mini4WD-v2`.
+    """A car in the loop. Spaces, actions, rewards and their names are those of `asobiba/Mini4WD-v3`.
 
     An action takes effect at the start of its step; the step ends one control period later, on a fixed grid of the
     monotonic clock, with the newest frame that has come. A step that begins more than a period late is a missed
@@ -78,8 +78,8 @@ class HardwareEnv(gymnasium.Env):
     `info` has: `stale_ms` (age of the newest frame), `deadline_missed`, `deadline_misses`, `jitter_ms` (how late the
     step ended), `lag_ms` (how late it began), `round_trip_ms` (`None` where the car does not confirm), `frames` (new in
     this step), `lost`, `doubled`, `reordered`, `late` and `bad_frames` (so far), `applied` (what the car was told: mode
-    and duty), `car_braked` (by its own watchdog), `progress` in m, the `reward_*` terms, and at the end `cause` and
-    `end_reason`.
+    and duty), `car_braked` (by its own watchdog), `progress` in m, the `reward_*` terms, and at the end `cause`,
+    `end_reason`, and `failed`: whether the car or its link failed (lost, sensor silent, battery low).
 
     Args:
         backend: path, name or pyserial URL of a serial port; "sim" for the simulator in real time; "replay" for a
@@ -96,7 +96,7 @@ class HardwareEnv(gymnasium.Env):
         stop_key: a function that says whether the human stop key has been pressed (see `keys.Keys`).
         settle: longest time that `reset` waits for stillness, s.
         clock: of the backend "sim"; real time by default.
-        parameters: of `asobiba/Mini4WD-v2`. `profile` describes the car: its periods, its tachometer, its limits; by
+        parameters: of `asobiba/Mini4WD-v3`. `profile` describes the car: its periods, its tachometer, its limits; by
             default that of the shipped car with this codec.
 
     Raises:
@@ -231,7 +231,7 @@ class HardwareEnv(gymnasium.Env):
         self._monitor = RunMonitor(
             self._course, float(self._p["car"][0, TYRE]),
             round(self.profile.values["pulses_per_turn"]) if self._tachometer else 0,
-            self.profile.values["tachometer_filter"],
+            self.profile.values["tachometer_filter"], float(self._p["stop_count"]),
         )  # fmt: skip
         self._actions = np.zeros((int(self.ruleset.layout.observation["actions"][0]), 2), np.float32)
         self._misses = 0
@@ -325,6 +325,7 @@ class HardwareEnv(gymnasium.Env):
         duty, selector = float(values[0]), float(values[1]) if len(values) > 1 else 0.0
         transport = self.link.transport
         cause: str | None = None
+        failed = False
         frames: list[tuple[float, Telemetry]] = []
         start = transport.now()
         lag = start - self._tick
@@ -351,8 +352,10 @@ class HardwareEnv(gymnasium.Env):
         self._actions[1:] = self._actions[:-1].copy()
         self._actions[0] = duty, selector
         terms, terminated = self._rewards(end)
-        if not terminated:
-            cause = cause or self._trouble(end)
+        if not terminated and cause is None:
+            cause = self._failure(end)
+            failed = cause is not None
+            cause = cause or self._time_over(end)
         truncated = cause is not None and not terminated
         observation = self._observe(end)
         info = self._info(end, terms)
@@ -362,6 +365,7 @@ class HardwareEnv(gymnasium.Env):
         if terminated or truncated:
             info["cause"] = self._monitor.out or "finished" if terminated else cause
             info["end_reason"] = "rules" if terminated else "truncation"
+            info["failed"] = failed
             self._stop()
         same = self._record({"a": values.tolist()}, observation, info)
         if same is not None:
@@ -384,14 +388,17 @@ class HardwareEnv(gymnasium.Env):
             return terms, True
         return terms, False
 
-    def _trouble(self, end: float) -> str | None:
-        if cause := self.link.lost_cause(end):
-            return cause
+    def _time_over(self, end: float) -> str | None:
         run_time = end - self._began
         if run_time >= self.limits.max_run_time:
             return f"the longest run time, {self.limits.max_run_time} s, is over"
         if run_time >= self._p["max_steps"] * self._period:
             return f"the longest episode, {self._p['max_steps']} steps, is over"
+        return None
+
+    def _failure(self, end: float) -> str | None:
+        if cause := self.link.lost_cause(end):
+            return cause
         newest = self._frames[-1][1]
         if newest.sensor_fault:
             return "the car's sensor does not answer"

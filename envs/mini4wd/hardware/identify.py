@@ -29,7 +29,7 @@ from asobiba.envs.mini4wd.hardware.codec import DriveMode, Telemetry, make_codec
 from asobiba.envs.mini4wd.hardware.env import parse_axes
 from asobiba.envs.mini4wd.hardware.program import PROFILE_OF_CODEC
 from asobiba.envs.mini4wd.hardware.runlog import read_log
-from asobiba.envs.mini4wd.profile import load_profile
+from asobiba.envs.mini4wd.profile import SENSOR_FIELDS, SENSOR_NAMES, load_profile
 
 PARAMETERS = (
     "torque_constant", "resistance", "no_load_current", "roller_drag", "voltage", "battery_resistance",
@@ -48,11 +48,15 @@ WIDE, ALIKE = 0.3, 0.98
 correlation is beyond this."""
 HORIZONS = (3.0, 5.0, 8.0, 12.0)
 """Cars that the fit begins with in every lane, how many of these fits are carried on, and the seconds of the run that it takes in, one after the other."""
-_FIELDS = {field.name: field for field in CAR_FIELDS}
+_FIELDS = {field.name: field for field in (*CAR_FIELDS, *SENSOR_FIELDS)}
 UNITS_OF_ADDED = {
     "speed_drag": 0.01, "rolling_resistance": 0.02, "gear_efficiency": 0.8, "mass": 0.15, "brake_friction": 0.3,
+    "wiring_resistance": 0.05, "bridge_resistance": 0.1, "brake_resistance": 0.1, "dead_time": 5e-7,
 }  # fmt: skip
-"""Other parameters that can be fitted, with the step to use where the car file has 0."""
+"""Other parameters that can be fitted, with the step to use where the file has 0."""
+ELECTRONICS = ("bridge_resistance", "brake_resistance", "dead_time")
+"""Those of them that are the profile's. While it drives the bridge is in series with the winding: one run tells `resistance` and
+`bridge_resistance` apart only by what the brake does."""
 FITTABLE = (*PARAMETERS, *UNITS_OF_ADDED)
 FACTOR = 3.0
 """A fitted value stays within this factor of the car file's, and within the field's legal range."""
@@ -97,7 +101,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Identification:
-    """Result of a fit: the car, each fitted value with its standard error, and the residuals' rms before and after.
+    """Result of a fit: the car, what was fitted of its profile, the values that the fit `began` with, each fitted value with its standard error, and the residuals' rms before and after.
 
     `errors` are standard errors (infinite where the run does not depend on a value), in which the residuals of one quantity count
     as as many independent ones as their correlation from frame to frame leaves, and which include how far apart about equally
@@ -107,6 +111,8 @@ class Identification:
     """
 
     car: Car
+    electronics: dict[str, float]
+    began: dict[str, float]
     values: dict[str, float]
     errors: dict[str, float]
     intervals: dict[str, tuple[float, float]]
@@ -201,14 +207,17 @@ class _Model:
         )  # fmt: skip
         self.run, self.names = run, list(names)
         self.weights: dict[str, float] = {}
-        self.nominal = np.array([car.values[name] for name in names])
-        self.scale = np.array([car.values[name] or UNITS_OF_ADDED[name] for name in names])
+        known = {**profile.values, **car.values}
+        self.nominal = np.array([known[name] for name in names])
+        self.scale = np.array([known[name] or UNITS_OF_ADDED[name] for name in names])
         least = [1.0 + (_FIELDS[n].low - v) / u for n, v, u in zip(names, self.nominal, self.scale, strict=True)]
         most = [1.0 + (_FIELDS[n].high - v) / u for n, v, u in zip(names, self.nominal, self.scale, strict=True)]
         self.low = np.maximum([*least, 0.0], 1.0 / FACTOR)
         self.low[:-1][self.nominal == 0.0] = np.array(least)[self.nominal == 0.0]
         self.high = np.minimum([*most, FACTOR], FACTOR)
-        self.columns = [CAR_NAMES.index(name) for name in names]
+        self.of_car = np.array([name not in ELECTRONICS for name in names])
+        self.columns = [CAR_NAMES.index(n) for n in names if n not in ELECTRONICS]
+        self.sensor_columns = [SENSOR_NAMES.index(n) for n in names if n in ELECTRONICS]
         self.states, self.blank = self.ruleset.zeros(), self.ruleset.zeros()
         self.out = np.empty((len(run.duties), 4))
         self.tyre = car.values["tyre_diameter"]
@@ -221,7 +230,8 @@ class _Model:
         count = min(len(self.out), math.ceil(horizon * 1000)) if horizon < math.inf else len(self.out)
         self.states[:] = self.blank
         begin_body(self.states, self.ruleset.params, np.uint64(0))
-        self.states["car"][0, 0, self.columns] = values
+        self.states["car"][0, 0, self.columns] = values[self.of_car]
+        self.states["sensor"][0, 0, self.sensor_columns] = values[~self.of_car]
         if "voltage" in self.names:
             self.states["bus"][0, 0] = values[self.names.index("voltage")]
         out = self.out[:count]
@@ -383,7 +393,9 @@ def identify(
         return {name: float(np.sqrt(np.mean(part**2))) for name, part in model.residuals(x).items()}
 
     return Identification(
-        car=nominal.with_values(**values),
+        car=nominal.with_values(**{name: value for name, value in values.items() if name not in ELECTRONICS}),
+        electronics={name: value for name, value in values.items() if name in ELECTRONICS},
+        began={name: float(v) for name, v in zip(names, model.nominal, strict=True)},
         values=values,
         errors={name: float(e) for name, e in zip(names, errors, strict=True)},
         intervals={

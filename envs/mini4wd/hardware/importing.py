@@ -294,17 +294,20 @@ def fit_profile(
             whole = (values["gyro_vibration"] + values["roll_vibration"]) * m["drive, gyro x"] / a["drive, gyro x"]
             values["roll_vibration"] = min(max(whole - values["gyro_vibration"], 0.0), most["roll_vibration"])
         if math.isfinite(m["sag"]) and a["sag"] > 0:
-            nominal = battery.get("battery_resistance", _nominal_resistance(car))
-            battery["battery_resistance"] = float(min(max(nominal * m["sag"] / a["sag"], 0.005), 5.0))
+            cells, wiring = _nominal_resistances(car)
+            whole = (battery.get("battery_resistance", cells) + wiring) * m["sag"] / a["sag"]
+            battery["battery_resistance"] = float(min(max(whole - wiring, 0.005), 5.0))
     data |= {quantity: float(value) for quantity, value in values.items()}
     after = _as_driven(recording, data, car, course, battery)
     return Fitted(data, battery, measured, before, after)
 
 
-def _nominal_resistance(car: Any) -> float:
+def _nominal_resistances(car: Any) -> tuple[float, float]:
+    # Of the cells, and of the wiring, which a run cannot tell from them.
     from asobiba.envs.mini4wd.car import load_car
 
-    return load_car(car).values["battery_resistance"]
+    values = load_car(car).values
+    return values["battery_resistance"], values["wiring_resistance"]
 
 
 def _as_driven(

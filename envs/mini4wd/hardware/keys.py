@@ -7,7 +7,10 @@ import os
 import select
 import sys
 import time
+from collections.abc import Callable
 from typing import IO, Any
+
+HOLD = "Hold the space bar down for as long as the car may drive."
 
 
 class Keys:
@@ -78,3 +81,54 @@ class Keys:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class DeadMan:
+    """A key that is held down: the terminal repeats it, and the car may drive while the repeats come.
+
+    Args:
+        read: as in `Keys.read`.
+        clock: seconds.
+        only: the key to hold; any other one stops the car. `None`: any key may be held, and another one taken up.
+
+    Attributes:
+        held: whether the key has been seen to repeat.
+    """
+
+    FIRST, REPEAT = 1.0, 0.25
+    """So long after a new key the terminal's repeats must begin, and so long after a repeat the next one must come, s."""
+
+    def __init__(
+        self, read: Callable[[float], str], clock: Callable[[], float] = time.monotonic, only: str | None = " "
+    ):
+        self._read, self._clock, self._only = read, clock, only
+        self._last = ""
+        self._at = float("-inf")
+        self._other = False
+        self.held = False
+
+    def read(self, seconds: float = 0.0) -> str:
+        """The keys, passed on."""
+        keys = self._read(seconds)
+        for key in keys:
+            self._other = self._other or (self._only is not None and key != self._only)
+            now = self._clock()
+            self.held = key == self._last and now - self._at <= self.FIRST
+            self._last, self._at = key, now
+        return keys
+
+    @property
+    def released(self) -> bool:
+        """Whether the key has been let go of, or another one was pressed."""
+        return self._other or self._clock() - self._at > (self.REPEAT if self.held else self.FIRST)
+
+    def __call__(self) -> bool:
+        self.read()
+        return self.released
+
+    def wait(self) -> None:
+        """Returns once the key is held down."""
+        self._other = self.held = False
+        while not self.held or self.released:
+            self._other = False
+            self.read(0.05)

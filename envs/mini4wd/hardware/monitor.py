@@ -22,7 +22,7 @@ STANDING_RATE = 5.0
 """Degrees per second: below this the car does not turn."""
 ON_ITS_ROOF = -0.5
 """g: mean upward acceleration below this over `OVERTURNED_TIME` means that the car lies on its roof."""
-OVERTURNED_TIME, STOP_TIME, WINDOW = 0.3, 3.0, 0.5
+OVERTURNED_TIME, WINDOW = 0.3, 0.5
 
 
 class HeadingMap:
@@ -60,9 +60,18 @@ class RunMonitor:
         tyre: diameter of the tyres, m.
         pulses_per_turn: tachometer pulses per turn of a wheel; 0 without a tachometer.
         time_constant: of the low pass of the measured wheel speed, s.
+        stand_seconds: a car that has moved is out once it has stood for so long.
     """
 
-    def __init__(self, course: Course, tyre: float, pulses_per_turn: int = 0, time_constant: float = 0.0):
+    def __init__(
+        self,
+        course: Course,
+        tyre: float,
+        pulses_per_turn: int = 0,
+        time_constant: float = 0.0,
+        stand_seconds: float = 3.0,
+    ):
+        self._stand_seconds = stand_seconds
         self._time_constant = time_constant
         self._seen_edge = 0.0
         self._map = HeadingMap(course)
@@ -123,10 +132,12 @@ class RunMonitor:
 
     @property
     def out(self) -> str | None:
-        """The reason why the run is over, or `None`: "overturned", or "stopped" for 3 s after having moved."""
+        """The reason why the run is over, or `None`: "overturned", or "stopped" for too long after having moved."""
         if self._last_time is None:
             return None
         if self._roof_since is not None and self._last_time - self._roof_since >= OVERTURNED_TIME:
             return "overturned"
-        standing = self._standing_since is not None and self._last_time - self._standing_since >= STOP_TIME - WINDOW
+        standing = (
+            self._standing_since is not None and self._last_time - self._standing_since >= self._stand_seconds - WINDOW
+        )
         return "stopped" if standing and self.moved else None

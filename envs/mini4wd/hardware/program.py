@@ -20,7 +20,7 @@ from asobiba.envs.mini4wd.hardware.codec import (
     Telemetry,
 )
 from asobiba.envs.mini4wd.hardware.transport import Clock, MonotonicClock, Transport
-from asobiba.envs.mini4wd.profile import BATTERY_LOW, Profile, load_profile
+from asobiba.envs.mini4wd.profile import BATTERY_LOW, STANDING, Profile, load_profile
 
 PROFILE_OF_CODEC = {"asobiba": "atmega328p", "aichip": "rt_ai_chip"}
 """The shipped car that speaks a codec."""
@@ -101,6 +101,7 @@ class CarProgram:
         limits = self.profile.values
         self._link_timeout, self._reverse_limit = limits["link_timeout"], limits["reverse_limit"]
         self._battery_limit, self._maximum_duty = limits["battery_limit"], limits["maximum_duty"]
+        self._battery_grace = limits["battery_grace"]
         self.time = 0.0
         self.drive = STOP
         self.link_timed_out = True
@@ -115,6 +116,7 @@ class CarProgram:
         self._ticks = 0
         self._period_ticks = round(self.profile.sample_ms / 1000 / self.TICK)
         self._low_since: float | None = None
+        self._idle, self._driven = round(STANDING / self.TICK), 0  # ticks
         self.battery_low = False
         self._outbox: list[bytes] = []
 
@@ -179,12 +181,17 @@ class CarProgram:
             if self._reverse_since is not None and self.time - self._reverse_since >= self._reverse_limit - 1e-9:
                 if self.drive.mode == DriveMode.REVERSE:
                     self.drive, self.reverse_limited = STOP, True
+            if self.drive.signed != 0.0:
+                self._driven = self._driven + 1 if self._idle < round(STANDING / self.TICK) else 1
+                self._idle = 0
+            else:
+                self._idle += 1
             self.body.advance(self.TICK, self.drive)
             if self._ticks % self._period_ticks == 0:
                 self._report()
 
     def _watch_battery(self, volts: float) -> None:
-        if volts >= self._battery_limit:
+        if volts >= self._battery_limit or self._driven * self.TICK < self._battery_grace - 1e-9:
             self._low_since = None
         elif self._low_since is None:
             self._low_since = self.time

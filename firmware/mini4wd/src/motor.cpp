@@ -11,6 +11,8 @@ uint16_t duty = 0;
 uint8_t silence_ms = 0;
 uint8_t reverse_ms = 0;
 uint16_t low_ms = 0;
+uint16_t idle_ms = profile::kStandingMs;
+uint16_t driven_ms = 0;
 bool timed_out = true;
 bool reverse_limited = false;
 bool battery_low = false;
@@ -54,7 +56,9 @@ void brake() {
 }
 
 void watch_battery(uint16_t millivolts) {
-  if (millivolts >= profile::kBatteryLimitMv) {
+  uint16_t driven;
+  ATOMIC { driven = driven_ms; }
+  if (millivolts >= profile::kBatteryLimitMv || driven < profile::kBatteryGraceMs) {
     low_ms = 0;
     return;
   }
@@ -67,6 +71,13 @@ void watch_battery(uint16_t millivolts) {
 }
 
 void every_millisecond() {
+  if (duty != 0) {
+    if (idle_ms >= profile::kStandingMs) driven_ms = 0;  // a standing car starts
+    idle_ms = 0;
+    if (driven_ms < profile::kBatteryGraceMs) ++driven_ms;
+  } else if (idle_ms < profile::kStandingMs) {
+    ++idle_ms;
+  }
   if (!timed_out && ++silence_ms >= profile::kLinkTimeoutMs) {
     drive(kBrake, 0);
     timed_out = true;

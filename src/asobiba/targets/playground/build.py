@@ -67,6 +67,7 @@ def write_local(
     ruleset: Ruleset,
     label: str,
     agents: Mapping[str, tuple[str, str]],
+    link: str,
     report: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Writes a site with one ruleset, whose opponents think in Python (see `asobiba.targets.playground.local`).
@@ -74,6 +75,7 @@ def write_local(
     Args:
         label: the name of the ruleset in the page's menu.
         agents: the opponents' texts, with a description and a source each.
+        link: the game with which the page begins, as it stands behind the `#` of a link.
 
     Raises:
         AsobibaError: for a game without a scene.
@@ -81,7 +83,7 @@ def write_local(
     require_drawn(ruleset.game)
     _write_one(folder, {label: ruleset}, [], report)
     python = {text: {"description": told, "source": source} for text, (told, source) in agents.items()}
-    _write_page(folder, [{**_about(ruleset.game), "python": python}])
+    _write_page(folder, [{**_about(ruleset.game), "python": python, "link": link}])
 
 
 def require_drawn(one: Game) -> None:

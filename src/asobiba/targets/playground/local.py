@@ -349,13 +349,12 @@ def serve(
         state = ruleset.notation.text_to_state(ruleset, position)
         link["start"] = base64.urlsafe_b64encode(state.tobytes()).decode().rstrip("=")
     with tempfile.TemporaryDirectory(prefix="asobiba-") as folder:
-        write_local(Path(folder), ruleset, label, known, report)
+        write_local(Path(folder), ruleset, label, known, urlencode(link), report)
         opponents = Opponents(ruleset, known, build, ponder)
         server = LocalServer(Path(folder), opponents, port)
-        address = f"{server.url}#{urlencode(link)}"
-        print(f"{ruleset.game.title} on {address} (Ctrl-C ends it)", flush=True)
+        print(f"{ruleset.game.title} on {server.url} (Ctrl-C ends it)", flush=True)
         if open_page:
-            threading.Timer(0.3, webbrowser.open, (address,)).start()
+            threading.Timer(0.3, webbrowser.open, (server.url,)).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:

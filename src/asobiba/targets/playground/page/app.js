@@ -642,7 +642,7 @@ async function variantOf(match) {
 }
 
 async function arrive() {
-  const wanted = readLink(location.hash);
+  const wanted = readLink(location.hash || games[0].link || "");
   const known = games.some((one) => one.name === wanted.game);
   byId("game").value = known ? wanted.game : games[0].name;
   await offer(wanted);
