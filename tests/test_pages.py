@@ -73,6 +73,9 @@ def test_the_best_of_each_kind_are_compared(tmp_path):
     folder = tmp_path / "leaderboards" / "animal_shogi"
     folder.mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    run = tmp_path / "baselines" / "animal_shogi" / "policies" / "run.json"
+    run.parent.mkdir(parents=True)
+    run.write_text(json.dumps({"steps": 1_300_000, "core_hours": 0.2}), encoding="utf-8")
     assert learned.table(tmp_path).rows == [
         (
             "[Animal shogi (max_steps=99)](leaderboards/animal_shogi/README.md)",
@@ -80,6 +83,7 @@ def test_the_best_of_each_kind_are_compared(tmp_path):
             "alpha_beta (0.5 ms)",
             "-80 ± 50",
             "40.0 % (30.0 to 50.0)",
+            "1.3 M, 0.2 h",
         )
     ]
 

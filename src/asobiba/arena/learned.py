@@ -26,6 +26,7 @@ class Comparison:
         title: of the game, with the parameters that are not its usual ones.
         learned, classical: their lines in the league's results (see `asobiba.arena.standings.Standing`).
         pairing: their games against each other, seen from the learned one, or `None`.
+        training: decisions or positions that the learned one was trained on, and core hours, as far as its run.json has them.
         alone: whether the game has one player; ratings are then mean returns.
     """
 
@@ -34,6 +35,7 @@ class Comparison:
     learned: dict[str, Any]
     classical: dict[str, Any]
     pairing: dict[str, Any] | None
+    training: str
     alone: bool
 
     @property
@@ -71,7 +73,19 @@ def comparisons(root: Path) -> Iterator[Comparison]:
         pairing = next((p for p in results["pairings"] if (p["agent"], p["opponent"]) == both), None)
         title = played.title + (f" ({', '.join(changed)})" if changed else "")
         folder = file.parent.relative_to(root).as_posix()
-        yield Comparison(folder, title, learned, classical, pairing, len(played.players) == 1)
+        trained = _training(root, played.name, learned["agent"].partition(":")[0])
+        yield Comparison(folder, title, learned, classical, pairing, trained, len(played.players) == 1)
+
+
+def _training(root: Path, name: str, agent: str) -> str:
+    policies = root / "baselines" / name / "policies"
+    for file in (policies / agent / "run.json", policies / "run.json"):
+        if file.is_file():
+            run = json.loads(file.read_text(encoding="utf-8"))
+            steps = run.get("positions", run.get("steps", 0)) / 1e6
+            hours = run.get("core_hours")
+            return f"{steps:.2g} M" + (f", {hours:g} h" if hours else "")
+    return ""
 
 
 def table(root: Path, up: str = "") -> TextTable:
@@ -89,9 +103,17 @@ def table(root: Path, up: str = "") -> TextTable:
                 ""
                 if met is None
                 else f"{100 * met['score']:.1f} % ({100 * met['low']:.1f} to {100 * met['high']:.1f})",
+                found.training,
             )
         )
-    columns = ("game", "best learned (time a move)", "best classical (time a move)", "Elo difference", "their games")
+    columns = (
+        "game",
+        "best learned (time a move)",
+        "best classical (time a move)",
+        "Elo difference",
+        "their games",
+        "training",
+    )
     return TextTable(columns, rows)
 
 
@@ -102,7 +124,8 @@ def page(root: Path) -> str:
         "The best learned and the best classical agent of every published league. The difference is that of their ratings in "
         "the whole league, with the interval that two independent ratings would have; the last column is the score of the "
         "learned agent in the games of the two against each other, with its 95 % interval. Agents that look answers up in a "
-        "solved table are left out. Werewolf's ratings are those of a village in which every seat is drawn.\n\n"
+        "solved table are left out. *Training* is the number of decisions (of positions, for `gumbel_az`) that the learned agent "
+        "was trained on, and the core hours where they were measured. Werewolf's ratings are those of a village in which every seat is drawn.\n\n"
         f"{table(root, '../').markdown()}\n\n"
         "Written by `asobiba league learned --write` from the results of the leagues. How each policy was trained, with its "
         "configuration, curves and cost, stands beside it: `baselines/GAME/policies`.\n"
