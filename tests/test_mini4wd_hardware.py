@@ -349,8 +349,6 @@ def test_known_parameters_are_recovered_within_5_percent(identification_log, cap
     assert found.after["voltage (V)"] < 1.1 * load_profile("atmega328p").values["voltage_noise"]
     assert all(0 < found.errors[name] < 0.15 * found.values[name] for name in FACTORS)
     assert sum(low <= car.values[name] <= high for name, (low, high) in found.intervals.items()) >= len(FACTORS) - 1
-    # The bridge of the default profile shorts the motor between its pulses, and the run tells.
-    assert found.decay_costs[1] < found.decay_costs[0] - 10  # half squares: a likelihood 20,000 times as great
 
 
 def test_three_known_parameters_are_recovered_within_2_percent(identification_log):
@@ -361,6 +359,8 @@ def test_three_known_parameters_are_recovered_within_2_percent(identification_lo
     assert max(abs(found.values[name] / car.values[name] - 1) for name in names) < 0.02
     assert found.after["voltage (V)"] < 1.1 * load_profile("atmega328p").values["voltage_noise"]
     assert found.hidden == {}
+    # The bridge of the default profile shorts the motor between its pulses, and the run tells. (With all six values fitted it does
+    # not: the cost is rougher than the two differ.)
     assert found.decay_costs[1] < found.decay_costs[0] - 10  # half squares: a likelihood 20,000 times as great
 
 

@@ -329,7 +329,7 @@ def identify(
         console.print(f"not revealed: {name}: {why}")
     decay = min(found.decay_costs, key=lambda k: found.decay_costs[k])
     console.print(
-        f"between its pulses the bridge {'shorts the motor' if decay else 'leaves the motor free'} (slow_decay {decay}; cost "
+        f"between its pulses the bridge probably {'shorts the motor' if decay else 'leaves the motor free'} (slow_decay {decay}; cost "
         f"{found.decay_costs[decay]:.1f}, the other way {found.decay_costs[1 - decay]:.1f})"
     )
     table = Table(title="residuals, rms")

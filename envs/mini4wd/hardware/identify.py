@@ -107,7 +107,7 @@ class Identification:
     as as many independent ones as their correlation from frame to frame leaves, and which include how far apart about equally
     good fits lie; `intervals` are 95 % of it, within the legal range. `hidden` says of each parameter that the run does
     not reveal why. `decay_costs` are the costs of the fit with a bridge that leaves the motor free between its pulses (0)
-    and with one that shorts it (1).
+    and with one that shorts it (1); with many fitted values they differ by less than the cost is rough, and say little.
     """
 
     car: Car
@@ -370,7 +370,6 @@ def identify(
     lane = model.lane
     # A car that takes off a millisecond later is another one: the cost is rough, and a fit ends in one of its hollows. How far
     # apart those lie that are about as deep is an error, too.
-    unweighted = float(fit.cost)
     model.weigh(fit.x)
     polished = [_fit(model, fit.x, math.inf, 3e-3)]
     for _ in range(POLISHED):
@@ -385,9 +384,10 @@ def identify(
         spread += np.mean([np.outer(away, away) for away in as_deep], axis=0)
     relative = np.sqrt(np.maximum(np.diag(spread), 0.0))
     errors = relative[:-1] * model.scale
-    decay_costs = {model.slow_decay: unweighted}
-    other = _Model(run, nominal, names, lane, 1 - model.slow_decay)
-    decay_costs[other.slow_decay] = float(_fit(other, fit.x, math.inf, 3e-3).cost)
+    # Both begin where the fit has ended: the cost is rough, and a fit from elsewhere would end in another hollow.
+    decay_costs = {
+        decay: float(_fit(_Model(run, nominal, names, lane, decay), fit.x, math.inf, 3e-3).cost) for decay in (0, 1)
+    }
 
     def rms(x: np.ndarray) -> dict[str, float]:
         return {name: float(np.sqrt(np.mean(part**2))) for name, part in model.residuals(x).items()}
