@@ -442,7 +442,8 @@ def _said(answer: http.client.HTTPResponse) -> str:
 
 
 def _events(stream: http.client.HTTPResponse) -> Iterator[tuple[str, str]]:
-    kind, data = "message", []
+    kind = "message"
+    data: list[str] = []
     while line := stream.readline(MESSAGE_LIMIT + 1):
         if len(line) > MESSAGE_LIMIT:
             raise Refused(0, f"an event is longer than {MESSAGE_LIMIT} bytes")
