@@ -92,11 +92,13 @@ def _by_counting(s, p, side, memory, exact):
     misses = np.zeros(2, np.uint64)
     opening = exact and s.shots[side] == 0
     if opening and memory.opened != 0:
-        squares[:] = memory.opening[: p.cells]
+        for cell in range(p.cells):
+            squares[cell] = memory.opening[cell]
     else:
         count_fleets(s, p, side, not exact, misses, squares)
     if opening and memory.opened == 0:
-        memory.opening[: p.cells] = squares
+        for cell in range(p.cells):
+            memory.opening[cell] = squares[cell]
         memory.opened = 1
     if memory.look <= 1 or exact:
         return _most_covered(s, p, side, memory, squares)

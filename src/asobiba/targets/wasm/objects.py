@@ -164,6 +164,34 @@ def _runtime() -> ir.Module:
     return module
 
 
+def _multi3() -> bytes:
+    """Object code of the function for products of 128 bits, by which LLVM checks the sizes of arrays for overflow.
+
+    An object of its own: LLVM calls it only after it has dropped what nobody calls.
+    """
+    module = context().create_module("multi3")
+    kind = ir.FunctionType(ir.VoidType(), [_I64.as_pointer(), _I64, _I64, _I64, _I64])
+    function = ir.Function(module, kind, "__multi3")
+    for attribute in ("noinline", "optnone"):  # else LLVM might see the product, and call this function for it
+        function.attributes.add(attribute)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    out, low_a, high_a, low_b, high_b = function.args
+
+    def halves(value: ir.Value) -> tuple[ir.Value, ir.Value]:
+        return builder.and_(value, _I64(0xFFFFFFFF)), builder.lshr(value, _I64(32))
+
+    a, b = halves(low_a), halves(low_b)
+    cross, other = halves(builder.mul(a[0], b[1])), halves(builder.mul(a[1], b[0]))
+    middle = builder.add(builder.add(halves(builder.mul(a[0], b[0]))[1], cross[0]), other[0])
+    high = builder.mul(a[1], b[1])
+    for part in (cross[1], other[1], halves(middle)[1], builder.mul(low_a, high_b), builder.mul(high_a, low_b)):
+        high = builder.add(high, part)
+    builder.store(builder.mul(low_a, low_b), out)
+    builder.store(high, builder.gep(out, [_I32(1)]))
+    builder.ret_void()
+    return target_machine().emit_object(llvm.parse_assembly(str(module)))
+
+
 def linker() -> list[str]:
     """The command of LLVM's linker for WebAssembly.
 
@@ -186,7 +214,7 @@ def link(objects: Sequence[bytes], exports: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = []
-        for k, content in enumerate(objects):
+        for k, content in enumerate([*objects, _multi3()]):
             paths.append(str(folder / f"{k}.o"))
             Path(paths[-1]).write_bytes(content)
         command = [
