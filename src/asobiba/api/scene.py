@@ -224,7 +224,7 @@ class Pen:
         return "".join(self._piece(row) for row in out[1 : int(out[0, 0])])
 
     def log(self, state: np.void) -> list[list[str]]:
-        """What was said and done: for each day its lines, the first a heading."""
+        """The lines of each day, the first a heading."""
         days: list[list[str]] = []
         while (parts := [self.tell(state, LOG, LOG_PARTS * len(days) + part) for part in range(LOG_PARTS)])[0]:
             days.append([line for part in parts for line in part.split("\n") if line])

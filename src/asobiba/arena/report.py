@@ -71,7 +71,7 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
 
 
 def _place(folder: Path, game: str) -> str:
-    """What a reader gives to `asobiba replay`: the folder of a published league (nothing above it), or the game."""
+    """The argument of `asobiba replay`: the folder of a published league (nothing above it), or the game."""
     if not (folder / NAME).is_file():
         return game
     return f"leaderboards/{folder.name}" if folder.resolve().parent.name == "leaderboards" else f"./{folder.name}"
