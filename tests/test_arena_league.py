@@ -104,7 +104,7 @@ def test_the_page_holds_every_position_of_its_games(tmp_path):
     with Store(tmp_path / "nim.sqlite") as store:
         run_league(NIM, ["random", "bouton"], store, LocalExecutor(1), games=2)
         page = publish(NIM, store, store.results(NIM), tmp_path / "out").read_text()
-        shown = re.findall('class="sample" data-number="(\d+)">(.*?)</script>', page)
+        shown = re.findall(r'class="sample" data-number="(\d+)">(.*?)</script>', page)
         assert shown
         for number, text in shown:
             found, record = json.loads(gzip.decompress(base64.b64decode(text))), store.record(number)
