@@ -24,7 +24,7 @@ replace a table where it depends on the parameters, and `scenes(ruleset)` gives 
 either `choices` or `low`, `high`, `step`, and `value`, where it begins; where a click on the picture sets it, `axis` ("x"
 or "y"), `origin` and `scale`, by which a place in the picture becomes a value. `hint` is a line of help.
 `LANGUAGES` may hold the texts in other languages, under the same numbers: `{"ja": texts}`.
-`src/asobiba/targets/playground/page/scene.js` is the other writer.
+`page/writer.js` is the other writer.
 """
 
 from __future__ import annotations
