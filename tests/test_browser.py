@@ -17,10 +17,15 @@ import urllib.request
 import numpy as np
 import pytest
 from arena_tools import ENVIRONMENT
-from playground_tools import Visitor, chromium
+from playground_tools import DESK, PHONE, Visitor, chromium
 
 from asobiba.api.scene import SPOT, Pen
+from asobiba.arena.executors import LocalExecutor
+from asobiba.arena.league import run_league
 from asobiba.arena.match import agent_seed
+from asobiba.arena.publish import publish
+from asobiba.arena.replay import replay
+from asobiba.arena.store import Store
 from asobiba.core import Agent, AsobibaError, GameParameterError, Ruleset, game, make_agent
 from asobiba.core.states import action_mask, agent_views, is_over, legal_actions, new_state, step
 from asobiba.targets.playground import local
@@ -374,3 +379,63 @@ def test_a_game_is_played_against_python_in_a_browser(name):
             assert int(agent.act(view, action_mask(ruleset, state))) == action
         state = step(ruleset, state, action)
     assert int(state["steps"]) > 10 or is_over(state)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_report_is_stepped_by_the_playgrounds_player_from_a_file(tmp_path, dark):
+    with Store(tmp_path / "store.sqlite") as store:
+        run_league(RULES, ["random", "first_legal"], store, LocalExecutor(1), games=4)
+        results = store.results(RULES)
+        path = publish(RULES, store, results, tmp_path / "out")
+        records = {str(one.number): store.record(one.number) for one in results}
+    with chromium() as browser:
+        visitor = Visitor(browser, path.as_uri(), PHONE if dark else DESK, dark)
+        page = visitor.page
+        page.goto(path.as_uri())
+        page.wait_for_selector("#picture svg")
+        number = page.input_value("#chosen")
+        steps, pen = list(replay(records[number])), Pen(RULES)
+
+        def shows(ply):
+            assert page.get_attribute("#picture svg", "aria-label") == f"Match {number}, position {ply}"
+            wanted = pen.svg(steps[ply][0], None, steps[ply - 1][1] if ply else None)
+            assert page.evaluate(SAME_PICTURE, wanted)
+
+        shows(len(steps) - 1)
+        page.focus("#first")
+        page.keyboard.press("Enter")
+        shows(0)
+        page.focus("#next")
+        page.keyboard.press("Enter")
+        shows(1)
+        page.focus("#place")
+        page.keyboard.press("ArrowRight")
+        shows(2)
+        page.click("#record li:nth-child(3) a")
+        page.wait_for_function("location.hash.endsWith('-3')")
+        shows(3)
+        page.click("#previous")
+        page.click("#link")
+        assert page.evaluate("location.hash") == f"#match-{number}-2"
+        address = page.url
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_selector("#picture svg")
+        shows(2)
+        page.focus("#film")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"#picture svg[aria-label='Match {number}, position 4']")
+        page.click("#film")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert visitor.errors == []
+        assert all(request.startswith(("file:", "data:", "blob:", "about:")) for request in visitor.requests)
+
+
+SAME_PICTURE = """(wanted) => {
+  const [box, shown] = [document.createElement("div"), document.querySelector("#picture svg").cloneNode(true)];
+  box.innerHTML = wanted;
+  box.querySelectorAll(".spot").forEach((spot) => spot.remove());
+  for (const name of ["role", "aria-label"]) shown.removeAttribute(name);
+  return shown.outerHTML === box.firstChild.outerHTML;
+}"""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from asobiba.core import Agent, AgentDeclaration
+
+_POLICIES = Path(__file__).parent / "policies"
 
 
 def greedy() -> Agent:
@@ -74,11 +78,21 @@ def perfect() -> Agent:
 
 def ppo() -> Agent:
     """The policy in `policies/`, trained by `asobiba train bao`. Needs the extra `sb3`."""
-    from pathlib import Path
-
     from asobiba.learn.agent import PolicyAgent, load_policy
 
-    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo")
+    return PolicyAgent(load_policy(_POLICIES / "policy.safetensors"), "ppo")
+
+
+def gumbel_az(simulations: int = 64, time: float | None = None) -> Agent:
+    """The network in `policies/gumbel_az`, trained by `asobiba train bao --algo gumbel_az`, with its search.
+
+    Args:
+        simulations: of a move; 1: the network alone.
+        time: milliseconds of a move instead, as many simulations as this machine does in them.
+    """
+    from asobiba.learn.search_agent import NetAgent
+
+    return NetAgent(_POLICIES / "gumbel_az" / "policy.safetensors", simulations, time, name="gumbel_az")
 
 
 AGENTS = (
@@ -105,6 +119,15 @@ AGENTS = (
         ppo,
         "MaskablePPO, trained by `asobiba train bao`; needs the extra sb3",
         "baselines/bao/policies",
+        league=False,
+        kind="learned",
+    ),
+    AgentDeclaration(
+        "gumbel_az",
+        gumbel_az,
+        "a search guided by a network that learned from it; needs the extra sb3",
+        "Danihelka et al. 2022; baselines/bao/policies/gumbel_az",
+        deterministic=True,
         league=False,
         kind="learned",
     ),

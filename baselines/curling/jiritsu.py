@@ -405,7 +405,7 @@ class Jiritsu(CurlingPlayer):
         self.told.unlimited = True
 
     def time_left(self, seconds: float) -> None:
-        """Where a host tells the time, a shot whose replies would take more than its share is chosen without them."""
+        """Takes the time left from a host; a shot whose replies would exceed its share is chosen without them."""
         self.told.left, self.told.unlimited = seconds, seconds == 0.0
 
     def choose(self, view: np.void) -> tuple[float, float, float]:

@@ -265,7 +265,7 @@ def _latest(openings: Iterable[Opening]) -> list[Opening]:
 
 
 CANDIDATES = ("ayumu", "end_plan:shots=16,system=1", "end_plan:shots=12")
-"""Whose candidates are counted: all of them, program A (figure 2) and program B' (figure 3)."""
+"""The players whose candidates are counted: all of them, program A (figure 2) and program B' (figure 3)."""
 
 
 def candidate_counts(ends: int) -> dict[str, list[float]]:

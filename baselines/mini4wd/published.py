@@ -83,7 +83,7 @@ def long_straight() -> dict:
 _PULSES = 6
 """Of 5 s on and 5 s off, as long as a run may be."""
 _GRIP = 0.51 * GRAVITY
-"""What the tyres hold, m/s2 (`car.BODY_FIELDS`): no brake stops the car faster."""
+"""Greatest deceleration by the tyres, m/s2 (`car.BODY_FIELDS`): no brake stops the car faster."""
 _BARE = {"base": "atmega328p", "bridge_resistance": 0.0, "brake_resistance": 0.0, "dead_time": 0.0}
 """Electronics that cost the motor nothing: the published lap times are those of cars with a switch."""
 _FREE_OF_LIMITS = {**_BARE, "slow_decay": 0, "reverse_limit": 60}
@@ -299,7 +299,7 @@ def on_and_off(car: Any) -> Iterator[Figure]:
 
 
 def downhill(car: Any) -> Figure:
-    """How much speed a car at half of its duty gains on the way down."""
+    """Ratio of the speeds at the end and at the start of the way down, at half duty."""
     log = simulate(car, "junior_hill", np.full(1500, 0.5), lane=0, laps=1, profile=_FREE_OF_LIMITS)
     down = log["v"][log["kind"] == KINDS.index("slope_down")]
     gained = float(down[-1] / down[0]) if len(down) else math.nan  # a car that never came there has no figure

@@ -206,6 +206,6 @@ def measure(
 
 
 def runs_of(agents: Sequence[str], sides: Sequence[str], path: Path = SET) -> int:
-    """How many runs `measure` makes."""
+    """The number of runs that `measure` makes."""
     held = held_out(path)
     return len(agents) * len(sides) * len(held.names) * len(held.cars) * held.runs

@@ -114,7 +114,7 @@ def _trace(model, side, back, release, stones, in_play, thrown, vx, vy, spin, tr
 
 @compiled()
 def _along(model, trace, n, share):
-    """Where the stone of stretch `n` is after this share of its time: `(x, y)`, m."""
+    """The place `(x, y)`, m, of the stone of stretch `n` after this share of its time."""
     m = stack_rows()
     m[0, T0] = trace[n, 1]
     for k in range(1, 7):
@@ -386,7 +386,7 @@ def _legend(out):
 
 @drawing
 def _places(d, mask, out):
-    """Where one clicks for a shot of the discrete game."""
+    """The places to click for a shot of the discrete game."""
     for target in range(_TARGETS):
         x, y = _right(d[target // _COUNT_Y]), _down(d[len(TARGET_X) + target % _COUNT_Y])
         circle(out, _TARGET, x, y, 3)

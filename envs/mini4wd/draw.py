@@ -311,7 +311,7 @@ def _words(s, d, k, out):
 
 @drawing
 def _senses(s, seat, out):
-    """What the car's own sensors say."""
+    """The readings of the car's own sensors."""
     at = s.imu.shape[1] - 1
     text(out, _LINES_AT, MARGIN, 22)
     word(out, _SENSE_T)
@@ -442,7 +442,7 @@ def steps_per_second(ruleset: Ruleset) -> float:
 
 
 def controls(ruleset: Ruleset) -> dict[str, Any]:
-    """What a driver moves in the page; every step of `seconds` takes what it says."""
+    """The controls of a driver in the page, read at every step of `seconds`."""
     if ruleset.discrete:
         levels = ["free" if w < -0.5 else "brake" if w < 0 else f"drive {duty:+.2f}" for duty, w in LEVELS]
         fields: list[dict[str, Any]] = [{"name": "command", "choices": levels}]

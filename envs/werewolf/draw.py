@@ -86,7 +86,7 @@ def _fate(s, k, out):
 
 @drawing
 def _found(s, k):
-    """What the seer or the medium was told of a player: 1 human, 2 werewolf, 0 nothing."""
+    """The result of a divination or of the medium for a player: 1 human, 2 werewolf, 0 none."""
     for day in range(s.divine.shape[0]):
         if s.divine[day] == k + 1:
             return int(s.divine_result[day])

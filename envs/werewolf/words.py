@@ -1,4 +1,4 @@
-"""What is said in the village, in plain English and Japanese: words for actions, places to click, questions and the log."""
+"""The words of the village, in plain English and Japanese: for actions, places to click, questions and the log."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def utterance(table, first, rows, out):
 
 @drawing
 def _verb(action, seats):
-    """What an action says, as a spot; its target (a seat, a day behind `_DAYS_AT`) or -1."""
+    """The spot of an action's verb, and its target: a seat, a day (from `_DAYS_AT` on) or -1."""
     if action < CLAIMS:
         return VERBS_AT + action, -1
     if action < BLOCKS:
@@ -231,7 +231,7 @@ def _verb(action, seats):
 
 @drawing
 def spots(s, p, d, action, out):
-    """What is said, and of whom; in a vote and at night the player alone."""
+    """The spots to click for an action: verb and player; in a vote and at night the player alone."""
     verb, target = _verb(int(action), s.left.shape[0])
     talks = s.phase in (TALK, WHISPER)
     if target < 0:
@@ -288,7 +288,7 @@ def moment(s, p, out):
 
 @drawing
 def ending(s, out):
-    """Who has won."""
+    """The side that has won."""
     if s.terminated == 0:
         word(out, _WON_AT + 2)
         return
@@ -300,7 +300,7 @@ def ending(s, out):
 
 @drawing
 def _asked(s, p, seat, out):
-    """What a player is asked, and how much he may still say."""
+    """The question to a player, and how many utterances are left."""
     role = int(s.role[seat]) if seat >= 0 else 0
     moment(s, p, out)
     if s.phase in (TALK, WHISPER):

@@ -24,7 +24,7 @@ replace a table where it depends on the parameters, and `scenes(ruleset)` gives 
 either `choices` or `low`, `high`, `step`, and `value`, where it begins; where a click on the picture sets it, `axis` ("x"
 or "y"), `origin` and `scale`, by which a place in the picture becomes a value. `hint` is a line of help.
 `LANGUAGES` may hold the texts in other languages, under the same numbers: `{"ja": texts}`.
-`src/asobiba/targets/playground/page/scene.js` is the other writer.
+`page/writer.js` is the other writer.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Pen:
         return "".join(self._piece(row) for row in out[1 : int(out[0, 0])])
 
     def log(self, state: np.void) -> list[list[str]]:
-        """What was said and done: for each day its lines, the first a heading."""
+        """The lines of each day, the first a heading."""
         days: list[list[str]] = []
         while (parts := [self.tell(state, LOG, LOG_PARTS * len(days) + part) for part in range(LOG_PARTS)])[0]:
             days.append([line for part in parts for line in part.split("\n") if line])

@@ -36,7 +36,7 @@ _SECTIONS = ("Description", "Rewards", "Episode End", "References")
 
 
 def sections(game: Game) -> dict[str, str]:
-    """What a player reads of a game's documentation, in Markdown, by headings; under "" what the game is, in a line."""
+    """The sections of a game's documentation that a player reads, in Markdown, by heading; "" is the summary line."""
     text = inspect.cleandoc(importlib.import_module(game.package).__doc__ or "")
     parts = dict(re.findall(r"^## ([^\n]+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S))
     return {"": text.partition("\n")[0], **{name: parts[name].strip() for name in _SECTIONS if name in parts}}

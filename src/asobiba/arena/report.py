@@ -14,13 +14,18 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment
+from markupsafe import Markup
 
-from asobiba.api.render import film_fps
+from asobiba.api.render import step_fps, svg
+from asobiba.api.scene import NUMBER, PLACE, POINT, Pen, number_text
 from asobiba.arena.browse import PIECE, packed
 from asobiba.arena.history import chart, history
+from asobiba.arena.match import MatchRecord
+from asobiba.arena.person import move_text, result_text
 from asobiba.arena.records_file import NAME
+from asobiba.arena.replay import replay
 from asobiba.arena.results import Result, Results
-from asobiba.arena.show import headline, pictures, record_json
+from asobiba.arena.show import headline, record_json
 from asobiba.arena.standings import Standing, Standings, columns, shown_names
 from asobiba.arena.store import Store
 from asobiba.core.answers import printable
@@ -28,7 +33,7 @@ from asobiba.core.answers import printable
 _SAMPLES = 6
 _FRAMES = 300
 _PACKED_BYTES = 200_000
-"""Limit for the pictures of one game; beyond it every second one is dropped until they fit."""
+"""Limits for a game in real time; beyond them every second picture is dropped until the game fits."""
 
 
 def _shown(value: Any) -> Any:
@@ -62,6 +67,8 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
         matches=packed(found),
         piece_size=PIECE,
         history=_history(table, chart(history(found, store.times(table.ruleset, found.number)))),
+        style=Markup(_shared("player.css")),
+        player=Markup("\n".join(_shared(name).replace("\nexport ", "\n") for name in ("writer.js", "player.js"))),
         samples=[_sample(result, store) for result in _chosen(table, found)],
         version=version("asobiba"),
         place=_place(path.parent, table.ruleset.game.name),
@@ -70,8 +77,13 @@ def write_report(path: Path, table: Standings, results: Sequence[Result], store:
     path.write_text(text, encoding="utf-8")
 
 
+def _shared(name: str) -> str:
+    """A file of the player that this page and the playground have in common."""
+    return (files("asobiba.api") / "page" / name).read_text(encoding="utf-8")
+
+
 def _place(folder: Path, game: str) -> str:
-    """What a reader gives to `asobiba replay`: the folder of a published league (nothing above it), or the game."""
+    """The argument of `asobiba replay`: the folder of a published league (nothing above it), or the game."""
     if not (folder / NAME).is_file():
         return game
     return f"leaderboards/{folder.name}" if folder.resolve().parent.name == "leaderboards" else f"./{folder.name}"
@@ -184,21 +196,96 @@ def _chosen(table: Standings, results: Results) -> list[Result]:
 
 def _sample(result: Result, store: Store) -> dict[str, Any]:
     record = store.record(result.number)
-    frames = list(pictures(record))
-    seconds = len(frames) / film_fps(record.match.ruleset())
-    while len(frames) > 2 and (len(frames) > _FRAMES or len(pack_frames(frames)) > _PACKED_BYTES):
-        frames = [*frames[:-1:2], frames[-1]]
-    return {
-        "number": result.number,
-        "title": headline(record),
-        "still": "data:image/svg+xml;base64," + base64.b64encode(frames[-1].encode()).decode(),
-        "seconds": round(seconds / len(frames), 4),
-        "count": len(frames),
-        "match": "data:application/json;base64," + base64.b64encode(json.dumps(record_json(record)).encode()).decode(),
-        "frames": pack_frames(frames),
+    return {"number": result.number, "seats": record.match.seats, "film": _pack(film(record))}
+
+
+def _pack(content: Any) -> str:
+    """Base64 of gzipped JSON, which the page unpacks."""
+    plain = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+    return base64.b64encode(gzip.compress(plain, mtime=0)).decode()
+
+
+def film(record: MatchRecord) -> dict[str, Any]:
+    """A match for the page's player: its positions as scenes, and what it says of them.
+
+    Returns:
+        `first` and `last` (the numbers of its positions), `plies` (those of which there is a picture: all of a game in
+        turns), `frames` (for each of them a picture: indices into `rows`, the different rows of its scenes, which
+        `tables` go with; an SVG text where the game's drawing is no scene), `moves` (a text each; none in real time),
+        `seconds` (of a step in real time, else 0), `title`, `result`, and `match`, the record as plain data.
+
+    Raises:
+        ReplayError: if the record does not come out.
+    """
+    ruleset = record.match.ruleset()
+    steps = list(replay(record))
+    first = int(steps[0][0]["steps"])
+    fps = step_fps(ruleset, 0.0)
+    scenic = ruleset.game.draw is not None and (hasattr(ruleset.draw, "scene") or hasattr(ruleset.draw, "scenes"))
+    about: dict[str, Any] = {
+        "first": first,
+        "last": first + len(steps) - 1,
+        "moves": [] if fps else [_move(record, state, action) for state, action in steps[:-1]],
+        "seconds": 1 / fps if fps else 0,
+        "title": printable(headline(record)),
+        "result": _result(record),
+        "match": record_json(record),
     }
+    kept = list(range(len(steps)))
+    while fps and len(kept) > _FRAMES:
+        kept = _every_second(kept)
+    draw = _scenes if scenic else _pictures
+    about |= draw(record, steps, kept)
+    while fps and len(kept) > 2 and len(_pack(about)) > _PACKED_BYTES:
+        kept = _every_second(kept)
+        about |= draw(record, steps, kept)
+    return {**about, "plies": [first + k for k in kept]}
 
 
-def pack_frames(frames: Sequence[str]) -> str:
-    """SVG texts as base64 of a gzipped JSON list, which the page unpacks; pictures of one game are much alike."""
-    return base64.b64encode(gzip.compress(json.dumps(list(frames)).encode(), mtime=0)).decode()
+def _every_second(kept: list[int]) -> list[int]:
+    return [*kept[:-1:2], kept[-1]]
+
+
+def _result(record: MatchRecord) -> str:
+    alone = len(record.match.seats) == 1
+    return printable(
+        f"The game is over: {f'return {record.returns[0]:g}' if alone else result_text(record)}, by {record.reason}."
+    )
+
+
+def _move(record: MatchRecord, state: np.void, action: Any) -> str:
+    try:
+        return printable(move_text(record.match.ruleset(), state, action))
+    except Exception:  # an illegal action may have no text
+        return printable(str(action))
+
+
+def _last(steps: Sequence[tuple[np.void, Any]], k: int) -> Any:
+    return steps[k - 1][1] if k else None
+
+
+def _pictures(record: MatchRecord, steps: Sequence[tuple[np.void, Any]], kept: Sequence[int]) -> dict[str, Any]:
+    return {"frames": [svg(record.match.ruleset(), steps[k][0], None, _last(steps, k)) for k in kept]}
+
+
+def _scenes(record: MatchRecord, steps: Sequence[tuple[np.void, Any]], kept: Sequence[int]) -> dict[str, Any]:
+    pen = Pen(record.match.ruleset())
+    rows: dict[tuple[float, ...], int] = {}
+    frames = [
+        [rows.setdefault(_rounded(row), len(rows)) for row in pen.scene(steps[k][0], None, _last(steps, k)) if row[0] != PLACE]
+        for k in kept
+    ]  # fmt: skip
+    tables = {"styles": list(pen.styles), "symbols": list(pen.symbols), "texts": list(pen.texts)}
+    return {"tables": tables, "rows": list(rows), "frames": frames}
+
+
+def _rounded(row: np.ndarray) -> tuple[float, ...]:
+    """A row with the digits that are written of it, and without zeros at its end that the writer does not read."""
+    values = row.tolist()
+    if values[0] == NUMBER:
+        values[2] = float(number_text(values[2], int(values[3]), False))
+    else:
+        values[2:6] = [float(number_text(value, 2, False)) for value in values[2:6]]
+    if values[0] == POINT:
+        del values[4:]
+    return tuple(int(value) if value == int(value) else value for value in values)

@@ -16,6 +16,8 @@ from asobiba.targets.wasm.commands import named_variants
 from asobiba.targets.wasm.package import Variant, kernel_agents, write_game, write_package
 
 PAGE = ("index.html", "page.css", "app.js", "table.js", "scene.js", "worker.js")
+SHARED = ("player.css", "player.js", "writer.js")
+"""Files of `asobiba.api`, which the reports of leagues use too."""
 _LARGE = 2000
 """Characters from which an agent's content has a file of its own, fetched when the agent is chosen."""
 
@@ -95,11 +97,12 @@ def require_drawn(one: Game) -> None:
 def _write_page(folder: Path, about: Sequence[dict[str, Any]]) -> int:
     """Writes the page and what it says about its games; the bytes that are fetched of it."""
     write_package(folder / "asobiba")
-    place = files("asobiba.targets.playground") / "page"
-    for name in PAGE:
-        (folder / name).write_text((place / name).read_text(encoding="utf-8"), encoding="utf-8")
+    for package, names in (("asobiba.targets.playground", PAGE), ("asobiba.api", SHARED)):
+        for name in names:
+            text = (files(package) / "page" / name).read_text(encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8")
     (folder / "games.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    return sum((folder / name).stat().st_size for name in (*PAGE, "games.json", "asobiba/index.js"))
+    return sum((folder / name).stat().st_size for name in (*PAGE, *SHARED, "games.json", "asobiba/index.js"))
 
 
 def _write_one(

@@ -1,6 +1,7 @@
 // The page: it shows a table, and takes moves by click, key and text.
 
 import { open as openFolder } from "./asobiba/index.js";
+import { PAUSE, PICTURE, Player } from "./player.js";
 import { Pen } from "./scene.js";
 import { Table, readLink } from "./table.js";
 
@@ -8,8 +9,6 @@ const byId = (name) => document.getElementById(name);
 const PYTHON = "python:"; // so begin the names of agents that think in the Python which serves the page
 const FEW = 40; // So many moves are shown as buttons at once.
 const FINGER = 28; // px that a place is wide at least: on a phone, wide boards scroll
-const PAUSE = 350; // ms between the moves of two agents
-const PICTURE = 100; // ms between two pictures of a game in real time
 
 let games = [];
 let manifests = new Map();
@@ -26,7 +25,6 @@ let told = []; // the record's texts
 let driving = false; // whether the clock of a game in real time runs for a person
 let language = navigator.language.slice(0, 2); // that the game's texts are in, where it has it
 let heard = ""; // the log that is shown
-let filming = false; // whether a game that is over is shown from position to position
 
 function make(tag, text, more = {}) {
   return Object.assign(document.createElement(tag), { textContent: text, ...more });
@@ -108,6 +106,7 @@ async function begin(wanted, moves = "") {
   report("");
   table?.worker?.terminate();
   table = null;
+  player.stop();
   const opened = await Table.open(wanted);
   if (mine !== round) return;
   sit(opened, wanted.seat === "watch" ? null : Number(wanted.seat));
@@ -131,7 +130,8 @@ function sit(opened, seat) {
   heard = "";
   person = seat;
   [chosen, shown, paused, failed, told] = [[], null, false, "", []];
-  [driving, filming] = [false, false];
+  driving = false;
+  player.stop();
   const about = games.find((one) => one.name === table.game.name);
   byId("title").textContent = about.title;
   document.title = `${about.title}: asobiba playground`;
@@ -171,22 +171,6 @@ function seconds() {
 
 function pace() {
   return seconds() ? seconds() * 1000 : PAUSE;
-}
-
-/** Shows a game that is over from the position shown to its end. */
-async function film() {
-  const mine = round;
-  filming = true;
-  let at = shown ?? 0;
-  while (mine === round && filming && at < table.actions.length) {
-    const step = Math.max(pace(), PICTURE);
-    at += step / pace();
-    look(Math.floor(at));
-    await new Promise((resolve) => { setTimeout(resolve, step); });
-  }
-  if (mine !== round) return;
-  filming = false;
-  update();
 }
 
 /** One step of the person, and of the others where all act at once. */
@@ -352,9 +336,7 @@ function update() {
   byId("pause").hidden = person !== null || table.over || !Object.keys(table.seats).length;
   byId("pause").textContent = paused ? "Go on" : "Pause";
   byId("film").hidden = !table.over || !table.actions.length;
-  byId("film").textContent = filming ? "Stop" : "Show the game";
-  byId("first").disabled = byId("previous").disabled = ply === 0;
-  byId("next").disabled = byId("latest").disabled = ply >= table.actions.length;
+  player.update();
   byId("write").hidden = !asked() || !table.rules.discrete || Boolean(seconds());
   document.body.dataset.state = table.over ? "over" : asked() ? "asked" : "busy";
   document.body.dataset.ply = table.actions.length;
@@ -478,22 +460,13 @@ function record() {
     else if (secret && state.toMove !== person) told.push("…");
     else told.push(pen.action(state, table.actions[k]));
   }
-  const ply = shown ?? table.actions.length;
-  const items = byId("record");
-  while (items.children.length > told.length) items.lastChild.remove();
-  told.forEach((text, k) => {
-    if (!items.children[k]) {
-      const item = make("li", "");
-      item.append(make("button", "", { type: "button", onclick: () => look(k + 1) }));
-      items.append(item);
-    }
-    const button = items.children[k].firstChild;
-    button.textContent = text;
-    button.toggleAttribute("aria-current", ply === k + 1);
-  });
-  const current = items.children[ply - 1];
-  if (current) items.scrollTop = current.offsetTop - items.offsetTop - items.clientHeight / 2;
+  player.moves(told, (k) => make("button", "", { type: "button", onclick: () => look(k + 1) }));
 }
+
+const player = new Player({
+  position: () => ({ ply: shown ?? table.actions.length, first: 0, last: table.actions.length, seconds: seconds() }),
+  look: (ply) => { if (table) look(ply); },
+});
 
 function look(ply) {
   shown = ply >= table.actions.length ? null : Math.max(0, ply);
@@ -593,14 +566,6 @@ byId("pause").onclick = () => {
   update();
   if (!paused) go(round);
 };
-byId("film").onclick = () => {
-  if (filming) filming = false;
-  else film();
-};
-byId("first").onclick = () => look(0);
-byId("previous").onclick = () => look((shown ?? table.actions.length) - 1);
-byId("next").onclick = () => look((shown ?? table.actions.length) + 1);
-byId("latest").onclick = () => look(table.actions.length);
 byId("link").onclick = async () => {
   const text = link(shown ?? table.actions.length);
   history.replaceState(null, "", `#${text}`);

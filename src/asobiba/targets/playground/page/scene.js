@@ -1,29 +1,9 @@
-// Writes a game's scene as SVG: the other writer is src/asobiba/api/scene.py, and a test holds their text equal.
+// The drawing of a game in its module: scenes, which writer.js writes as SVG, and words.
 
-const [RECTANGLE, CIRCLE, LINE, TEXT, WORD, NUMBER, SYMBOL, PATH, POINT] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+import { Writer } from "./writer.js";
+
 const [ACTION, SPOT, ENDING, ASKED, LOG] = [0, 1, 2, 3, 4];
 const LOG_PARTS = 3;
-const FONT = "font-family='DejaVu Sans,Verdana,sans-serif'";
-
-function escaped(text) {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-}
-
-function quoted(text) {
-  return escaped(text).replaceAll('"', "&quot;").replaceAll("'", "&#x27;");
-}
-
-/** A number rounded half away from zero. */
-export function numberText(value, decimals, plus) {
-  const digits = String(Math.floor(Math.abs(value) * 10 ** decimals + 0.5)).padStart(decimals + 1, "0");
-  const sign = value < 0 && /[1-9]/.test(digits) ? "-" : plus ? "+" : "";
-  const cut = digits.length - decimals;
-  return decimals ? `${sign}${digits.slice(0, cut)}.${digits.slice(cut)}` : sign + digits;
-}
-
-function short(value) {
-  return numberText(value, 2, false).replace(/0+$/, "").replace(/\.$/, "");
-}
 
 /** The drawing of a ruleset of a game that was written with pictures. */
 export class Pen {
@@ -31,7 +11,7 @@ export class Pen {
     const { heap, spec, about } = rules._inner;
     this.rules = rules;
     this.tables = spec.picture;
-    this.language = "en";
+    this.writer = new Writer(this.tables);
     const data = Uint8Array.from(atob(this.tables.data), (letter) => letter.charCodeAt(0));
     this.count = data.length / 8;
     this.width = this.tables.columns;
@@ -90,16 +70,13 @@ export class Pen {
   }
 
   #tell(state, what, about) {
-    return this.#rows("tell", state, BigInt(what), BigInt(about)).slice(1).map((row) => this.#piece(row)).join("");
+    return this.writer.words(this.#rows("tell", state, BigInt(what), BigInt(about)).slice(1));
   }
 
+  get language() { return this.writer.language; }
+  set language(name) { this.writer.language = name; }
   /** The languages of the game's texts beside English. */
   get languages() { return Object.keys(this.tables.languages); }
-  get #texts() { return this.tables.languages[this.language] ?? this.tables.texts; }
-
-  #piece(row) {
-    return row[0] === WORD ? this.#texts[row[6]] : numberText(row[2], row[3], row[4] !== 0);
-  }
 
   action(state, action) { return this.#tell(state, ACTION, action); }
   spot(state, spot) { return this.#tell(state, SPOT, spot); }
@@ -117,42 +94,6 @@ export class Pen {
   }
 
   svg(state, seat = null, last = null) {
-    const rows = this.scene(state, seat, last);
-    const [width, height] = [short(rows[0][1]), short(rows[0][2])];
-    const parts = [`<svg xmlns='http://www.w3.org/2000/svg' width='${width}' height='${height}' viewBox='0 0 ${width} ${height}' ${FONT}>`];
-    for (let k = 1; k < rows.length;) {
-      let end = k + 1;
-      while (end < rows.length && [WORD, NUMBER, POINT].includes(rows[end][0])) end++;
-      parts.push(this.#shape(state, rows[k], rows.slice(k + 1, end)));
-      k = end;
-    }
-    return `${parts.join("")}</svg>`;
-  }
-
-  #shape(state, row, more) {
-    const style = row[1] >= 0 ? ` ${this.tables.styles[row[1]]}` : "";
-    const [x, y, a, b] = row.slice(2, 6).map(short);
-    switch (row[0]) {
-      case RECTANGLE: {
-        const corner = row[6] ? ` rx='${short(row[6])}'` : "";
-        return `<rect x='${x}' y='${y}' width='${a}' height='${b}'${corner}${style}/>`;
-      }
-      case CIRCLE: return `<circle cx='${x}' cy='${y}' r='${a}'${style}/>`;
-      case LINE: return `<path d='M${x} ${y}L${a} ${b}'${style}/>`;
-      case TEXT: return `<text x='${x}' y='${y}'${style}>${escaped(more.map((one) => this.#piece(one)).join(""))}</text>`;
-      case SYMBOL: {
-        const scale = row[4] !== 1 ? ` scale(${a})` : "";
-        const turn = row[5] ? ` rotate(${b})` : "";
-        return `<g transform='translate(${x} ${y})${scale}${turn}'${style}>${this.tables.symbols[row[6]]}</g>`;
-      }
-      case PATH: {
-        const points = more.map((one) => `${short(one[2])} ${short(one[3])}`).join("L");
-        return `<path d='M${points}${row[4] ? "Z" : ""}'${style}/>`;
-      }
-      default: {
-        const name = quoted(this.spot(state, row[7]));
-        return `<rect class='spot' data-name='${name}' x='${x}' y='${y}' width='${a}' height='${b}' fill='transparent'/>`;
-      }
-    }
+    return this.writer.svg(this.scene(state, seat, last), (spot) => this.spot(state, spot));
   }
 }
