@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from asobiba.arena import lists, pairs
 from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
-from asobiba.baselines.tactics import agents, commands, labelling, parking, reproduction, simple
+from asobiba.baselines.tactics import agents, commands, labelling, meetings, parking, reproduction, simple
 from asobiba.baselines.tactics.features import NAMES_OF
 from asobiba.baselines.tactics.playouts import draw_any_attack, draw_order
 from asobiba.core import Agent, GameParameterError, compiled, make_agent, states
@@ -467,24 +467,27 @@ def test_corrected_priors_leave_the_others_for_later():
 
 
 def test_the_round_robin_swaps_colours_and_goes_on_where_it_stopped(tmp_path):
-    (part,) = reproduction.planned({100: 1}, [8])
+    (part,) = meetings.planned({100: 1}, [8])
     opponents = [{m.red, m.blue} for m in part]
     claimed = opponents.index({"m_uct:simulations=100", "uct_plus:simulations=100"})
     assert {"f_uct_corrected:simulations=100", "m_uct_corrected:simulations=100"} in opponents[:claimed]
     assert {m.map for m in part[:claimed]} == {m.map for m in part}
-    meetings = [m for m in part if m.map == "skirmish"]
-    assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
+    small = [m for m in part if m.map == "skirmish"]
+    assert {(m.blue, m.red) for m in small} == {(m.red, m.blue) for m in small}
     few = [
         m._replace(red=m.red.replace("100", "10"), blue=m.blue.replace("100", "10"))
-        for m in meetings
+        for m in small
         if {m.red, m.blue} == {"m_uct:simulations=100", "f_uct:simulations=100"}
     ]
     kept = tmp_path / "games.jsonl"
-    results = reproduction.play_all([few], kept, None, lambda n: None)
+    results = meetings.play_all([few], kept, None, lambda n: None)
     assert len(results) == len(few) == 4  # the claim's pairs meet once more
     lines = kept.read_text()
-    assert reproduction.play_all([few], kept, None, lambda n: None) == results
+    assert meetings.play_all([few], kept, None, lambda n: None) == results
     assert kept.read_text() == lines
+    kept.write_text(lines.replace('"result": 1}', '"result": -1}').replace('"result": 0}', '"result": 1}'))
+    with pytest.raises(ValueError, match="rules or agents have changed"):
+        meetings.play_all([few], kept, None, lambda n: None)
     found = reproduction.score(results, "f_uct:simulations=10", "m_uct:simulations=10")
     assert found.games == 4
 
@@ -492,10 +495,10 @@ def test_the_round_robin_swaps_colours_and_goes_on_where_it_stopped(tmp_path):
 def test_the_page_counts_points_from_both_colours():
     a, b = "f_uct:simulations=100", "m_uct:simulations=100"
     results = {
-        reproduction.Meeting("duel", a, b, 0): 1,
-        reproduction.Meeting("duel", b, a, 0): 0,
-        reproduction.Meeting("duel", "uct_plus:simulations=100", a, 0): -1,
-        reproduction.Meeting("duel", a, "m_uct:simulations=200", 0): -1,
+        meetings.Meeting("duel", a, b, 0): 1,
+        meetings.Meeting("duel", b, a, 0): 0,
+        meetings.Meeting("duel", "uct_plus:simulations=100", a, 0): -1,
+        meetings.Meeting("duel", a, "m_uct:simulations=200", 0): -1,
     }
     assert reproduction.score(results, a, b) == pairs.Score(((1.0, 0.5),), 1)
     text = reproduction.page(results)
@@ -520,9 +523,9 @@ def test_units_that_stand_still_are_counted_and_drawn(tmp_path):
 
 
 def test_the_page_names_maps_that_one_side_wins():
-    names = [reproduction._with_budget(name, 100) for name in reproduction.ALL]
+    names = [meetings.with_budget(name, 100) for name in meetings.ALL]
     results = {
-        reproduction.Meeting(map_, red, blue, 0): 1 if map_ == "duel" or number % 2 else -1
+        meetings.Meeting(map_, red, blue, 0): 1 if map_ == "duel" or number % 2 else -1
         for number, (red, blue) in enumerate(itertools.permutations(names, 2))
         for map_ in ("duel", "front")
     }
@@ -535,13 +538,13 @@ def test_the_page_names_maps_that_one_side_wins():
 
 
 def test_the_strongest_meets_all_others_at_equal_time():
-    meetings = reproduction.peer_meetings(1, [8, 14])
-    assert {(m.blue, m.red) for m in meetings} == {(m.red, m.blue) for m in meetings}
-    assert {(m.map, m.red) for m in meetings} >= {("duel", "ppo"), ("plains", "alpha_beta:nodes=100000")}
-    assert ("plains", "ppo") not in {(m.map, m.red) for m in meetings}
+    found = meetings.peer_meetings(1, [8, 14])
+    assert {(m.blue, m.red) for m in found} == {(m.red, m.blue) for m in found}
+    assert {(m.map, m.red) for m in found} >= {("duel", "ppo"), ("plains", "alpha_beta:nodes=100000")}
+    assert ("plains", "ppo") not in {(m.map, m.red) for m in found}
     text = reproduction.page(
-        {m: 1 if m.red == reproduction.STRONGEST else 0 for m in meetings if "alpha_beta" in m.red + m.blue},
-        {reproduction.STRONGEST: [3.25, 9.0, 16.0], "alpha_beta": [3.0, 10.0, 17.0]},
+        {m: 1 if m.red == meetings.STRONGEST else 0 for m in found if "alpha_beta" in m.red + m.blue},
+        {meetings.STRONGEST: [3.25, 9.0, 16.0], "alpha_beta": [3.0, 10.0, 17.0]},
     )
     # Won as red, drawn as blue.
     row = next(line for line in text.splitlines() if line.startswith("| alpha_beta |"))

@@ -136,26 +136,29 @@ def reproduce(
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this time, with what there is.")] = None,
 ) -> None:
     """The round robin on all maps with colours swapped, at several budgets, and what the fuzzy priors save."""
-    from asobiba.baselines.tactics import parking, reproduction
+    from asobiba.baselines.tactics import meetings, parking, reproduction
     from asobiba.envs.tactics.maps import SIZES
 
     wanted = _paired(budgets, rounds, "--budgets and --rounds")
     boards = [size for size in SIZES if str(size) in sizes.split(",")]
     if len(boards) != len(sizes.split(",")):
         raise typer.BadParameter(f"--sizes: {sizes!r} is no list of boards; they are {', '.join(map(str, SIZES))}")
-    parts = reproduction.planned(wanted, boards)
+    parts = meetings.planned(wanted, boards)
     if tuning:
-        parts.append(reproduction.tuning_meetings(tuning))
+        parts.append(meetings.tuning_meetings(tuning))
     if peers:
-        parts.append(reproduction.peer_meetings(peers, boards))
+        parts.append(meetings.peer_meetings(peers, boards))
     total = sum(map(len, parts))
     with progress_bar(counted=True) as bar:
         task = bar.add_task("games", total=total + parking.planned())
-        results = reproduction.play_all(parts, games, minutes, lambda n: bar.advance(task, n))
+        try:
+            results = meetings.play_all(parts, games, minutes, lambda n: bar.advance(task, n))
+        except ValueError as error:
+            raise typer.BadParameter(f"--games: {error}") from None
         watched = parking.watch_all(lambda n: bar.advance(task, n))
     output.parent.mkdir(parents=True, exist_ok=True)
     shown = watched, output.with_name(f"{output.stem}-parked.svg")
-    text = reproduction.page(results, reproduction.peer_times() if peers else {}, shown)
+    text = reproduction.page(results, meetings.peer_times() if peers else {}, shown)
     output.write_text(text, encoding="utf-8")
     typer.echo(f"{len(results)} games of {total}; the page: {output}")
 
