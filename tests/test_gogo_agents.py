@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from asobiba.arena.match import Match
 from asobiba.arena.playing import play_lockstep
 from asobiba.arena.ratings import wilson
 from asobiba.arena.submit import agent_text
-from asobiba.baselines.gogo import REFERENCES, STRATEGIES
+from asobiba.baselines.gogo import REFERENCES, STRATEGIES, engines
 from asobiba.baselines.gogo.contest import check, rescheduled
 from asobiba.baselines.gogo.contest_page import write_page
 from asobiba.baselines.gogo.patterns import _WEIGHT, CLASS_OF, CLASSES
@@ -377,3 +379,18 @@ def test_the_papers_king_makers_do_not_lift_their_friend_of_its_table_5(count):
     assert lift.gained == lift.passed == (0, 0)
     copied = king_makers(points, everybody, 0, count, "copy")
     assert copied.gained[0] >= lift.gained[0]
+
+
+def test_a_program_of_others_is_timed_and_meets_the_engine():
+    program = Path(__file__).parents[1] / "examples" / "program.py"
+    meeting = engines.Meeting("pente", "the first point", f"process:{sys.executable} {program}", None)
+    told = []
+    seconds, found = engines.play(meeting, 2, told.append)
+    assert 0.001 <= seconds < engines.TRIAL_SECONDS
+    assert (found.games, found.score, found.opponent) == (2, 0.0, "alpha_beta")
+    assert told[-1] == 2
+    text = engines.page([(meeting, seconds, found)], "asobiba gogo engines")
+    assert "| the first point | pente |" in text
+    assert "| 100.0 % (" in text
+    assert next(m.program for m in engines.meetings(program, None)).startswith("Rapfi")
+    assert "seconds=0.1 " in engines.meetings(program, program)[1].agent

@@ -76,3 +76,36 @@ def wins(
     found = collect(game("gogo").ruleset(), games, most)
     output.write_text(write_wins(found), encoding="utf-8")
     print(f"{len(found)} positions written to {output}")
+
+
+@app.command()
+def engines(
+    rapfi: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="Rapfi's executable.")] = None,
+    mammel: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="examples/mammel/player.py, with its library built."),
+    ] = None,
+    games: Annotated[int, typer.Option(min=2, help="Games against each, half of them from each side.")] = 20,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("gogo-engines.md"),
+) -> None:
+    """Play the alpha-beta engine against Rapfi (gomoku) and Mark Mammel's player (Pente), which you have built."""
+    from asobiba.baselines.gogo.engines import meetings, page, play
+
+    planned = meetings(rapfi, mammel)
+    if not planned:
+        raise typer.BadParameter(
+            "name a program: --rapfi, --mammel or both. docs/reproductions/gogo-engines.md builds them"
+        )
+    results = []
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("games", total=games * len(planned))
+        for number, meeting in enumerate(planned):
+
+            def report(played: int, before: int = number * games, name: str = meeting.program) -> None:
+                bar.update(task, completed=before + played, description=name)
+
+            results.append((meeting, *play(meeting, games, report)))
+    options = [f"--{name} FILE" for name, file in (("rapfi", rapfi), ("mammel", mammel)) if file is not None]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(page(results, f"asobiba gogo engines {' '.join(options)} --games {games}"), encoding="utf-8")
+    print(f"Written to {output}")
