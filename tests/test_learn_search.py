@@ -248,6 +248,14 @@ def test_games_that_do_not_fit_are_refused_by_name(name):
         NetSearch(ruleset, uniform_network(registry.game("toy_nim").ruleset()))
 
 
+def test_a_drawn_start_lies_above_every_tree():
+    ruleset = registry.game("bao").ruleset(holes=4, start="random")
+    assert ruleset.chance
+    search = NetSearch(ruleset, uniform_network(ruleset), simulations=16)
+    state = states.new_state(ruleset, 3)
+    assert search.search(state)[0] in states.legal_actions(ruleset, state)
+
+
 def share_of_winning_moves(network: Network) -> float:
     """In how many of the positions that Bouton's theorem calls won the likeliest legal move leaves a lost one."""
     ruleset = registry.game("toy_nim").ruleset()

@@ -86,7 +86,7 @@ class Expert:
     """One run: the network, its optimiser, the window and the self-play.
 
     Args:
-        game: of two players, perfect information, discrete actions, without chance.
+        game: of two players, perfect information, discrete actions, without chance after the start.
         config: as `asobiba.learn.config.load_config(..., defaults="gumbel_az")` returns it.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Search guided by a network, for games of two players, discrete actions, perfect information and no chance.
+"""Search guided by a network, for games of two players, discrete actions, perfect information and no chance after the start.
 
 `NetSearch` searches one position; `SelfPlay` plays whole games of self-play in compiled code, from which a network
 learns (`asobiba.learn.expert`). The loops are `search_loops`, compiled together with a game's kernels.
@@ -85,7 +85,7 @@ def require_searchable(ruleset: Ruleset) -> None:
         wrong.append("several players act at once")
     if ruleset.hidden:
         wrong.append("its players do not see everything")
-    if ruleset.unopened.chance:
+    if game.chance:  # a start that is drawn lies above every root
         wrong.append("it has chance events")
     if ruleset.num_players != 2 or game.utility != "zero_sum":
         wrong.append("it is no zero-sum game of two players")
@@ -183,8 +183,8 @@ class NetSearch:
         exploration: PUCT's constant.
 
     Raises:
-        GameParameterError: for a game that has chance, hidden information or simultaneous moves, or a network of another
-            game.
+        GameParameterError: for a game that has chance after its start, hidden information or simultaneous moves, or a
+            network of another game.
     """
 
     def __init__(
