@@ -79,11 +79,12 @@ def test_a_network_is_what_the_same_sums_in_order_are():
         np.testing.assert_array_equal(computed[last : last + 5], x)
 
 
-@pytest.mark.parametrize("policy_class", ["MlpPolicy", "DensePolicy"])
+@pytest.mark.parametrize("policy_class", ["MlpPolicy", "DensePolicy", "CountsPolicy"])
 def test_saved_policies_answer_as_pytorch_does(policy_class, tmp_path):
     torch = pytest.importorskip("torch")
     from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
+    from asobiba.learn.counts import CountsPolicy
     from asobiba.learn.networks import DensePolicy
     from asobiba.learn.policy_file import save_policy
 
@@ -92,6 +93,10 @@ def test_saved_policies_answer_as_pytorch_does(policy_class, tmp_path):
     spaces = (ruleset.observation_space, ruleset.action_space, lambda _: 0.0)
     if policy_class == "DensePolicy":
         policy = DensePolicy(*spaces, channels=dict(ruleset.layout.observation), width=48, depth=3)
+    elif policy_class == "CountsPolicy":
+        policy = CountsPolicy(*spaces, channels=dict(ruleset.layout.observation), width=48, depth=2, steps=5)
+        steps = policy.mlp_extractor.torso[:2](torch.full((1, ruleset.observation_size), 3.0))
+        assert steps[0, :5].tolist() == [0.75, 0.5, 0.25, 0.0, 0.0]
     else:
         policy = MaskableActorCriticPolicy(*spaces, net_arch=[32, 16])
     save_policy(policy, tmp_path / "policy.safetensors")

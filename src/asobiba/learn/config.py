@@ -89,7 +89,7 @@ def _named(algorithm: Any) -> str:
 
 
 def _check_search(config: dict[str, Any]) -> dict[str, Any]:
-    least = {"openings": 0, "start": None, "seed": None}
+    least = {"openings": 0, "start": None, "seed": None, "steps": 0}
     for name, value in config.items():
         bound = least.get(name, 1)
         if isinstance(value, int) and bound is not None and value < bound:

@@ -27,6 +27,7 @@ from asobiba.arena.evaluation import evaluate
 from asobiba.core.agents import make_agent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
+from asobiba.learn.counts import CountsPolicy
 from asobiba.learn.kernels import network_of
 from asobiba.learn.networks import DensePolicy
 from asobiba.learn.policy_file import load_policy, save_policy
@@ -97,10 +98,13 @@ class Expert:
         self.ruleset, self.config = game.ruleset(**config["parameters"]), config
         torch.manual_seed(config["seed"])
         channels = dict(self.ruleset.layout.observation)
-        self.policy = DensePolicy(
-            self.ruleset.observation_space, self.ruleset.action_space, lambda _: 0.0,
-            channels=channels, width=config["width"], depth=config["depth"],
-        )  # fmt: skip
+        kind: type[DensePolicy] = DensePolicy
+        sizes = {"width": config["width"], "depth": config["depth"]}
+        if config["steps"]:
+            kind, sizes = CountsPolicy, {**sizes, "steps": config["steps"]}
+        self.policy = kind(
+            self.ruleset.observation_space, self.ruleset.action_space, lambda _: 0.0, channels=channels, **sizes
+        )
         if config["start"]:
             self.policy.load_state_dict(load_policy(config["start"]).state_dict())
         self.optimizer = torch.optim.Adam(

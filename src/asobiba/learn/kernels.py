@@ -11,7 +11,7 @@ from asobiba.core.networks import LINEAR, RELU, TANH, Network, NetworkBuilder
 from asobiba.learn.policy_file import PolicyFileError, read_tensors
 
 _ACTIVATIONS = {"torch.nn.modules.activation:ReLU": RELU, "torch.nn.modules.activation:Tanh": TANH}
-_DENSE = "asobiba.learn.networks:DensePolicy"
+_DENSE = ("asobiba.learn.networks:DensePolicy", "asobiba.learn.counts:CountsPolicy")
 _PERCEPTRONS = (
     "sb3_contrib.common.maskable.policies:MaskableActorCriticPolicy",
     "stable_baselines3.common.policies:ActorCriticPolicy",
@@ -38,14 +38,14 @@ def network_of(kind: str, arguments: Mapping[str, object], tensors: Mapping[str,
         PolicyFileError: for a policy whose layers are not all dense, or weights that do not fit together.
     """
     try:
-        if kind == _DENSE:
+        if kind in _DENSE:
             return _shared(tensors)
         if kind in _PERCEPTRONS:
             return _separate(tensors, _ACTIVATIONS.get(str(arguments.get("activation_fn", "")), TANH))
     except (KeyError, IndexError, ValueError) as error:
         raise PolicyFileError(f"the weights are not those of {kind}: {type(error).__name__}: {error}") from None
     raise PolicyFileError(
-        f"compiled code plays {_DENSE} and {' and '.join(_PERCEPTRONS)}, not {kind}; the agent sb3:FILE plays that"
+        f"compiled code plays {' and '.join((*_DENSE, *_PERCEPTRONS))}, not {kind}; the agent sb3:FILE plays that"
     )
 
 
