@@ -25,7 +25,7 @@ OPENING = 4
 JUDGED = (
     "random", "first_legal", "one_ply_material", "one_ply_attacks", "one_ply_check", "one_ply_try", "one_ply_lion_rank",
     "one_ply_relations", "one_ply", "minimax:depth=3", "forward_pruning:depth=6", "fighter:depth=6", "alpha_beta:depth=4",
-    "alpha_beta:depth=8", "perfect",
+    "alpha_beta:depth=8", "ppo", "gumbel_az:simulations=1", "gumbel_az", "gumbel_az:simulations=400", "perfect",
 )  # fmt: skip
 """Agents whose moves are held to the exact values; policies may be named too."""
 _SOURCE = 'Hiroshi Gomi, "How to write Doubutsu Shogi, gently" (in Japanese), 2010, chapters 5, 7 and 8.'
@@ -36,6 +36,7 @@ _WORDS = (
     ("`forward_pruning`", "alpha-beta that follows no position whose evaluation is beyond a threshold"),
     ("`fighter`", "alpha-beta that, when every move loses, plays the `longest` line or the most `confusing` move, the one after "
      "which the smallest share of the replies still wins"),
+    ("`ppo`, `gumbel_az`", "the trained policies; the second is a network with a search of so many simulations, at first 64"),
     ("ply", "one move of one side"),
     ("keeps the value", "a won position stays won, a drawn one at least drawn"),
     ("score", "points a game, a draw half, in percent, with Wilson's 95 % interval"),
