@@ -27,7 +27,7 @@ from asobiba.baselines.battleship.published import (
 )
 from asobiba.core import GameParameterError, KernelAgent, game
 from asobiba.core.agents import parse_agent
-from asobiba.pages import TextTable
+from asobiba.pages import TextTable, verdict_table
 
 
 def agent_of(text: str) -> KernelAgent:
@@ -228,7 +228,33 @@ def with_tables(page: str, tables: Sequence[TextTable], games: int) -> str:
         if found is None:
             raise GameParameterError(f"the page has no section {name!r}")
         page = f"{page[: found.start()]}{table.markdown()}\n\n{page[found.end() :]}"
-    return page.rstrip() + "\n"
+    return _with_verdict(page.rstrip() + "\n")
+
+
+_WHY = {
+    "Table 1": "The order of the strategies is the paper's. CB and MP hit 0.4 points less often: the checkerboard's order is in a lost figure",
+    "Figure 6": "The same gap, which `largest_first` narrows. The other points of the curve cannot be read",
+    "Table 2": "The best rectangle is 4x6 here, 2x10 there, by every reading of how a fleet is drawn",
+    "Table 3": "R and PK2x10, nearly equal in the text, stand the other way round; its figures cannot be read",
+    "Table 4": "ED1SP gains most, as there; that RSP and ED2SP lose does not come out by any reading",
+    "Table 5": "As the text says; its figures are lost",
+}
+"""What to say of each table, beside how many of its figures agree."""
+
+
+def _with_verdict(page: str) -> str:
+    """A page with its verdict before the first of its tables: how many of the figures of each agree, and why others do not."""
+    rows = []
+    for name, why in _WHY.items():
+        found = re.search(rf"^## {name}: (.*?)\n(.*?)(?=^## |^<!--|\Z)", page, re.MULTILINE | re.DOTALL)
+        if found is None:
+            continue
+        agree, apart = (len(re.findall(rf"\| {word} \|$", found[2], re.MULTILINE)) for word in ("yes", "no"))
+        count = f"{agree} of {agree + apart} figures agree" if agree + apart else "no figure of the print can be read"
+        rows.append((f"{name}: {found[1]}", count, why))
+    page = re.sub(r"^## Verdict\n.*?(?=^## )", "", page, flags=re.MULTILINE | re.DOTALL)
+    at = page.index("\n## ") + 1
+    return f"{page[:at]}{verdict_table(rows).markdown()}\n\n{page[at:]}"
 
 
 def markdown(results: Results, command: str) -> str:
@@ -238,7 +264,7 @@ def markdown(results: Results, command: str) -> str:
 Source: "Evaluation of Attacking and Placing Strategies in a Classic Battleship Game" (in Japanese). Wins and hit rates
 in percent, {results.games:,} games a cell. Written by `{command}`. A dash stands where the paper's print is illegible
 or its table lost. *agrees*: whether the difference lies within the 95 % interval of the difference of both figures.
-What the paper claims, what came out, and the meaning of r, rnb, cb, mp and la stand at the head of
-[the other page](battleship-readings.md), with other readings of what differs.
+The words (r, rnb, cb, mp, la, placements) are explained on [the other page](battleship-readings.md), with other
+readings of what differs.
 """
-    return "\n\n".join([head.rstrip(), *(table.markdown() for table in report(results))]) + "\n"
+    return _with_verdict("\n\n".join([head.rstrip(), *(table.markdown() for table in report(results))]) + "\n")
