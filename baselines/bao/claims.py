@@ -180,8 +180,8 @@ def random_play(holes: int, moves: int, seed: int = 0) -> RandomPlay:
         sum((period - shift) % (ring + 1) == 0 for period, shift in periods if period > 0),
         max((length for _, length, *_ in facts), default=0),
         (min((f[3] for f in facts), default=0), max((f[3] for f in facts), default=0)),
-        int(options[0]),
-        int(options[1]),
+        options=int(options[0]),
+        endless_options=int(options[1]),
     )
 
 
