@@ -26,7 +26,7 @@ def strategy_file(path: str) -> Agent:
     """The agent of a strategy file: what `rules:FILE` names.
 
     Raises:
-        GameParameterError: for a file that is no strategy, naming the line and the reason.
+        GameParameterError: for a file that is not a strategy, naming the line and the reason.
     """
     from asobiba.baselines.gogo.rule_table import load_strategy, rule_agent
 

@@ -87,12 +87,12 @@ def read_strategy(text: str, source: str = "strategy") -> Strategy:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        raise refuse(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem}") from None
+        raise refuse(mark.line + 1 if mark else 1, f"this is not YAML: {error.problem}") from None
     except RecursionError:
         raise refuse(1, "it is nested too deeply") from None
     except yaml.YAMLError as error:  # a character that YAML does not have
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        raise refuse(line, f"this is no YAML: {getattr(error, 'reason', error)}") from None
+        raise refuse(line, f"this is not YAML: {getattr(error, 'reason', error)}") from None
     if not isinstance(root, yaml.MappingNode):
         raise refuse(1, "a strategy is a mapping with the keys name, combine (optional) and rules")
     fields: dict[str, tuple[yaml.Node, yaml.Node]] = {}
@@ -106,7 +106,7 @@ def read_strategy(text: str, source: str = "strategy") -> Strategy:
     for name, (key, _) in fields.items():
         if name not in ("name", "combine", "rules", "description"):
             raise refuse(
-                _line_of(key), f"{name!r} is no key of a strategy; its keys are name, description, combine, rules"
+                _line_of(key), f"{name!r} is not a key of a strategy; its keys are name, description, combine, rules"
             )
     if "rules" not in fields or not isinstance(fields["rules"][1], yaml.SequenceNode):
         line = _line_of(fields["rules"][0]) if "rules" in fields else 1
@@ -130,7 +130,7 @@ def _row(node: yaml.MappingNode, refuse: Any) -> tuple[int, int, int, int, int]:
     given = {}
     for key, value in node.value:
         if key.value not in _KEYS:
-            raise refuse(_line_of(key), f"{key.value!r} is no key of a rule; its keys are {', '.join(_KEYS)}")
+            raise refuse(_line_of(key), f"{key.value!r} is not a key of a rule; its keys are {', '.join(_KEYS)}")
         if key.value in given:
             raise refuse(_line_of(key), f"{key.value!r} is given twice in one rule")
         given[key.value] = value
@@ -144,7 +144,7 @@ def _row(node: yaml.MappingNode, refuse: Any) -> tuple[int, int, int, int, int]:
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise refuse(
             _line_of(given["pattern"]),
-            f"{pattern!r} is no pattern{hint} (patterns: {', '.join(PATTERNS)}; in Japanese: {', '.join(JAPANESE)})",
+            f"{pattern!r} is not a pattern{hint} (patterns: {', '.join(PATTERNS)}; in Japanese: {', '.join(JAPANESE)})",
         )
     number, aim = PATTERNS[pattern]
     if "aim" in given and given["aim"].value != aim:
@@ -332,7 +332,7 @@ def load_strategy(path: str | Path) -> Strategy:
     """The strategy of a YAML file.
 
     Raises:
-        RuleFileError: for a file that cannot be read, or is no strategy.
+        RuleFileError: for a file that cannot be read, or is not a strategy.
     """
     path = Path(path)
     try:

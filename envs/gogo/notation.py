@@ -58,7 +58,7 @@ def point_name(ruleset: Ruleset, point: int) -> str:
 def action_to_text(ruleset: Ruleset, state: np.void, action: int) -> str:
     """The action as `g7`."""
     if not 0 <= action < ruleset.num_actions:
-        raise NotationError(f"action {action} is no point of a board of {ruleset.num_actions} points")
+        raise NotationError(f"action {action} is not a point of a board of {ruleset.num_actions} points")
     return point_name(ruleset, action)
 
 
@@ -70,7 +70,7 @@ def text_to_action(ruleset: Ruleset, state: np.void | None, text: str) -> int:
     """
     n, found = size_of(ruleset), _MOVE.fullmatch(text.strip().lower())
     if not found:
-        raise NotationError(f"{text!r} is no move: {LOOKS_LIKE}")
+        raise NotationError(f"{text!r} is not a move: {LOOKS_LIKE}")
     column, row = "abcdefghijklmnopqrs".index(found[1]), int(found[2]) - 1
     if column >= n or not 0 <= row < n:
         last = point_name(ruleset, n * n - 1)
@@ -169,7 +169,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     if text.strip() and all(_MOVE.fullmatch(word.lower()) or word.endswith(".") for word in text.split()):
         return play_moves(ruleset, text)
     raise NotationError(
-        f"{text!r} is no position: expected one line such as 13/13/.../13 x 0-0 -, a diagram, or moves such as g7 h8"
+        f"{text!r} is not a position: expected one line such as 13/13/.../13 x 0-0 -, a diagram, or moves such as g7 h8"
     )
 
 
@@ -183,7 +183,7 @@ def _from_line(ruleset: Ruleset, found: re.Match) -> np.void:
         spread = re.sub(r"(?<![0-9])[0-9]{1,2}(?![0-9])", lambda run: "." * int(run[0]), letters)
         if not re.fullmatch(r"[.xo]*", spread) or len(spread) != n:
             raise NotationError(
-                f"row {row + 1}, {letters!r}, is no row of {n} points: x, o and numbers of empty points"
+                f"row {row + 1}, {letters!r}, is not a row of {n} points: x, o and numbers of empty points"
             )
         stones[row] = [".xo".index(letter) - 1 for letter in spread]
     last = -1 if found[5] == "-" else text_to_action(ruleset, None, found[5])
@@ -248,7 +248,7 @@ def set_up(
         )
     if last >= 0 and (sum(played) == 0 or not planes[1 - to_move, last]):
         raise PositionError(
-            f"the last move, {point_name(ruleset, last)}, is no stone of the {PLAYERS[1 - to_move]} player"
+            f"the last move, {point_name(ruleset, last)}, is not a stone of the {PLAYERS[1 - to_move]} player"
         )
     if sum(played) >= ruleset.max_steps:
         raise PositionError(f"no game has {sum(played)} moves and goes on: the longest has {ruleset.max_steps}")
