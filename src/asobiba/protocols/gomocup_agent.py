@@ -21,6 +21,8 @@ from asobiba.protocols.gomocup import HOOKS
 from asobiba.protocols.process import EngineError, EngineProcess, EngineTimeout, split_command
 
 _SETTING = re.compile(r"(seconds|handshake|grace|memory)=(.*)")
+REST = 0.05
+"""Seconds from an answer to the next command: Rapfi drops what comes while its search is put away."""
 _SQUARE = re.compile(r"\s*([0-9]{1,4})\s*,\s*([0-9]{1,4})\s*")
 
 
@@ -47,9 +49,10 @@ class GomocupAgent(Agent):
         self._words = split_command(command)
         self.sandbox = sandbox.current()
         self._process: EngineProcess | None = None
+        self._answered: float | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_process": None}
+        return {**self.__dict__, "_process": None, "_answered": None}
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         notation = ruleset.game.notation and ruleset.notation
@@ -84,6 +87,8 @@ class GomocupAgent(Agent):
 
     def _act(self, process: EngineProcess, view: np.void) -> int:
         ruleset, notation = self._ruleset, self._ruleset.notation
+        if self._answered is not None:
+            time.sleep(max(0.0, self._answered + REST - time.monotonic()))
         process.skip_lines()
         played = self._reply_in(view)
         if int(view["steps"]) == 0:
@@ -97,6 +102,7 @@ class GomocupAgent(Agent):
                 process.send(f"{x},{y},{1 if mine else 2}")
             process.send("DONE")
         answer = self._expect(lambda line: _SQUARE.fullmatch(line) is not None, self.seconds + self.grace)
+        self._answered = time.monotonic()
         found = _SQUARE.fullmatch(answer)
         assert found is not None
         action = int(notation.gomocup_action(ruleset, int(found[1]), int(found[2])))
