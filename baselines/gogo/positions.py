@@ -3,14 +3,15 @@ move.
 
 A node holds what a state holds of the board (so that the rules' own kernels mend it), and `kinds`: for each player,
 direction and empty point what his stone would make of the line there (see `patterns.py`), with how often each class
-occurs (`tally`). A stone that comes or goes changes the classes of the five squares to each side on its four lines.
+occurs (`tally`) and, as bits, the points where he makes a four or more, and a five (`sharp`). A stone that comes or goes
+changes the classes of the five squares to each side on its four lines.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from asobiba.baselines.gogo.patterns import OPEN_THREE, window_class
+from asobiba.baselines.gogo.patterns import FOUR, MADE_FIVE, OPEN_THREE, window_class
 from asobiba.core import kernel, mix64
 from asobiba.envs.gogo.board import (
     FIVES,
@@ -30,6 +31,8 @@ from asobiba.envs.gogo.rules import judge, opening_allows
 
 _WORTH = np.array([0, 2, 8, 10, 40, 60, 300, 900], np.int64)
 """Weight of each class of stone in the order of moves."""
+SHARP_WORDS = (MOST_POINTS + 31) // 32
+"""Words of 32 bits in a set of points. `sharp` has four sets: fours and more, then fives, of each player."""
 
 
 def position_fields(ruleset):
@@ -53,6 +56,7 @@ def position_fields(ruleset):
         ("lines", np.int32, (WORDS * MOST_LINES,)),
         ("planes", np.uint8, (PLANES * MOST_POINTS,)),
         ("kinds", np.uint8, (8 * MOST_POINTS,)),
+        ("sharp", np.uint32, (4 * SHARP_WORDS,)),
     ]
 
 
@@ -94,6 +98,17 @@ def set_key(node):
 
 
 @kernel
+def greatest_kind(node, p, point, player):
+    """The greatest class that the player's stone makes here."""
+    at = 4 * player * np.int64(p.area) + point
+    area = np.int64(p.area)
+    return max(
+        max(np.int64(node.kinds[at]), np.int64(node.kinds[at + area])),
+        max(np.int64(node.kinds[at + 2 * area]), np.int64(node.kinds[at + 3 * area])),
+    )
+
+
+@kernel
 def set_kind(node, p, point, player, direction, kind):
     """Writes a class and counts it."""
     at = (4 * player + direction) * np.int64(p.area) + point
@@ -102,6 +117,19 @@ def set_kind(node, p, point, player, direction, kind):
         node.tally[8 * player + before] -= 1
         node.tally[8 * player + kind] += 1
         node.kinds[at] = kind
+        if before >= FOUR or kind >= FOUR:
+            mend_sharp(node, p, point, player)
+
+
+@kernel
+def mend_sharp(node, p, point, player):
+    """Writes whether the player's stone at a point makes a four or more, and whether a five."""
+    greatest = greatest_kind(node, p, point, player)
+    bit = np.uint32(1) << np.uint32(point & 31)
+    fours = 2 * player * SHARP_WORDS + (point >> 5)
+    fives = fours + SHARP_WORDS
+    node.sharp[fours] = node.sharp[fours] | bit if greatest >= FOUR else node.sharp[fours] & ~bit
+    node.sharp[fives] = node.sharp[fives] | bit if greatest == MADE_FIVE else node.sharp[fives] & ~bit
 
 
 @kernel
@@ -149,6 +177,8 @@ def load(s, p, node):
         node.planes[k] = s.planes[k]
     for k in range(8 * area):
         node.kinds[k] = 0
+    for k in range(4 * SHARP_WORDS):
+        node.sharp[k] = 0
     for k in range(8):
         node.hashes[k] = 0
         node.tally[k] = 0
@@ -192,6 +222,8 @@ def copy_position(node, child, p):
     kinds, kinds_to = node.kinds, child.kinds
     for k in range(np.uint64(8) * area):
         kinds_to[k] = kinds[k]
+    for k in range(4 * SHARP_WORDS):
+        child.sharp[k] = node.sharp[k]
 
 
 @kernel

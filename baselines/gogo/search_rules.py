@@ -29,6 +29,8 @@ TERMS = {
 """Each term: its default weight and what it counts: for the player to move, less the same for his opponent."""
 WEIGHTS = {name: weight for name, (weight, _) in TERMS.items()}
 MOST_MOVES = 40
+WIDTHS = np.array([4, 4, 6, 8, 12], np.int64)
+"""The most moves of a position by the depth that is left, from 0 to 4 and more."""
 
 
 def max_moves(ruleset):
@@ -48,7 +50,16 @@ def game_keys(ruleset, state):
 
 @kernel
 def generate(node, p):
-    """Points near stones that promise most; only answers where the opponent has a five, or makes one next."""
+    """The moves of most promise: fewer, the nearer the leaves are, but all answers to a five that threatens."""
+    other = 1 - np.int64(node.to_move)
+    if node.fives[other] > 0 or node.tally[8 * other + MADE_FIVE] > 0:
+        return gather(node, p, MOST_MOVES)
+    return gather(node, p, WIDTHS[min(max(np.int64(node.depth), 0), 4)])
+
+
+@kernel
+def gather(node, p, most):
+    """Up to `most` points near stones that promise most; only answers where the opponent has a five, or makes one next."""
     area = np.int64(p.area)
     me = np.int64(node.to_move)
     other = 1 - me
@@ -92,7 +103,7 @@ def generate(node, p):
         node.moves[count] = point
         node.order[count] = worth
         count += 1
-    kept = min(count, MOST_MOVES)
+    kept = min(count, most)
     for k in range(kept):
         best_at = k
         for j in range(k + 1, count):

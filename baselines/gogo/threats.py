@@ -13,23 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.baselines.gogo.patterns import FOUR, MADE_FIVE
-from asobiba.baselines.gogo.positions import breaks_five, may_play, play
+from asobiba.baselines.gogo.positions import SHARP_WORDS, breaks_five, may_play, play
 from asobiba.core import kernel
 from asobiba.envs.gogo.board import TAKES
+from asobiba.envs.gogo.lines import lowest_bit
 
-DEEPEST = 30
-"""Plies that a line of threats may have."""
-
-
-@kernel
-def greatest_kind(node, p, point, player):
-    """The greatest class that the player's stone makes here."""
-    at = 4 * player * np.int64(p.area) + point
-    area = np.int64(p.area)
-    return max(
-        max(np.int64(node.kinds[at]), np.int64(node.kinds[at + area])),
-        max(np.int64(node.kinds[at + 2 * area]), np.int64(node.kinds[at + 3 * area])),
-    )
+DEEPEST = np.array([6, 12, 30], np.int64)
+"""Plies that a line of threats may have, one limit after the other: short wins first."""
+MOST_TAKES = 8
+"""Directions in which one stone can capture."""
 
 
 @kernel
@@ -41,27 +33,37 @@ def reaches_goal(node, p, point, player):
 
 @kernel
 def write_attacks(node, p):
-    """The attacker's threats into `node.moves`, fives and fifth captures first; returns how many."""
-    area = np.int64(p.area)
+    """The attacker's threats into `node.moves`, fifth captures and fives first; returns how many."""
     me = np.int64(node.to_move)
     other = 1 - me
     if node.fives[other] > 0:
         return 0
     pressed = node.tally[8 * other + MADE_FIVE] > 0
+    mine, theirs = 2 * me * SHARP_WORDS, 2 * other * SHARP_WORDS
     count = 0
-    for wanted in range(2):
-        for point in range(area):
-            kind = greatest_kind(node, p, point, me)
-            wins = kind == MADE_FIVE or reaches_goal(node, p, point, me)
-            if wanted == 0:
-                fits = wins
-            else:
-                fits = not wins and kind >= FOUR
-                if fits and pressed:
-                    fits = greatest_kind(node, p, point, other) == MADE_FIVE
-            if fits and may_play(node, p, point):
+    if p.goal > 0 and node.captured[me] + 2 * MOST_TAKES >= p.goal:
+        for point in range(np.int64(p.area)):
+            if reaches_goal(node, p, point, me) and may_play(node, p, point):
                 node.moves[count] = point
                 count += 1
+    decisive = count
+    for wanted in range(2):
+        for word in range(SHARP_WORDS):
+            fives = np.int64(node.sharp[mine + SHARP_WORDS + word])
+            bits = fives
+            if wanted == 1:
+                bits = np.int64(node.sharp[mine + word]) & ~fives
+                if pressed:
+                    bits &= np.int64(node.sharp[theirs + SHARP_WORDS + word])
+            while bits != 0:
+                point = 32 * word + lowest_bit(bits)
+                bits &= bits - 1
+                known = False
+                for k in range(decisive):
+                    known |= node.moves[k] == point
+                if not known and may_play(node, p, point):
+                    node.moves[count] = point
+                    count += 1
     return count
 
 
@@ -72,15 +74,29 @@ def write_defences(node, p):
     me = np.int64(node.to_move)
     other = 1 - me
     standing = node.fives[other] > 0
+    mine, theirs = 2 * me * SHARP_WORDS + SHARP_WORDS, 2 * other * SHARP_WORDS + SHARP_WORDS
     count = 0
+    if not standing:
+        for word in range(SHARP_WORDS):
+            bits = np.int64(node.sharp[mine + word] | node.sharp[theirs + word])
+            while bits != 0:
+                point = 32 * word + lowest_bit(bits)
+                bits &= bits - 1
+                if may_play(node, p, point):
+                    node.moves[count] = point
+                    count += 1
+    if p.captures == 0:
+        return count
+    others = count
     for point in range(area):
-        takes = node.planes[(TAKES + me) * area + point] != 0
-        if standing:
-            fits = takes and (reaches_goal(node, p, point, me) or breaks_five(node, p, point, me))
-        else:
-            fits = takes or greatest_kind(node, p, point, other) == MADE_FIVE
-            fits = fits or greatest_kind(node, p, point, me) == MADE_FIVE
-        if fits and may_play(node, p, point):
+        if node.planes[(TAKES + me) * area + point] == 0:
+            continue
+        if standing and not (reaches_goal(node, p, point, me) or breaks_five(node, p, point, me)):
+            continue
+        known = False
+        for k in range(others):
+            known |= node.moves[k] == point
+        if not known and may_play(node, p, point):
             node.moves[count] = point
             count += 1
     return count
@@ -90,15 +106,26 @@ def write_defences(node, p):
 def find_win(frames, ply, p, budget):
     """Plies in which the player to move of `frames[ply]` wins by threats, or 0 where none is found within `budget` positions.
 
-    Uses the frames from `ply` on and writes the first move into `frames[ply].best_move`.
+    Uses the frames from `ply` on and writes the first move into `frames[ply].best_move`. At the root of a search each
+    limit of `DEEPEST` has the budget for itself; elsewhere only the last one is tried.
     """
+    for k in range(0 if ply == 0 else DEEPEST.shape[0] - 1, DEEPEST.shape[0]):
+        plies = find_within(frames, ply, p, budget, DEEPEST[k])
+        if plies != 0:
+            return plies
+    return 0
+
+
+@kernel
+def find_within(frames, ply, p, budget, deepest_line):
+    """`find_win` with lines of at most `deepest_line` plies."""
     root = frames[ply]
     attacker = np.int64(root.to_move)
     at = 8 * attacker
     chances = root.tally[at + FOUR] + root.tally[at + FOUR + 1] + root.tally[at + MADE_FIVE]
     if chances == 0 and (p.goal == 0 or root.captured[attacker] + 4 < p.goal):
         return 0
-    most = min(DEEPEST, frames.shape[0] - 2 - ply)
+    most = min(deepest_line, frames.shape[0] - 2 - ply)
     root.count = write_attacks(root, p)
     root.index = 0
     depth = 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from asobiba.baselines.gogo.search_rules import (
+    MOST_MOVES,
     WEIGHTS,
     evaluate,
     game_keys,
+    gather,
     load,
     max_moves,
     no_moves,
@@ -13,7 +15,6 @@ from asobiba.baselines.gogo.search_rules import (
     position_fields,
     repetition,
 )
-from asobiba.baselines.gogo.search_rules import generate as all_moves
 from asobiba.core import kernel
 
 __all__ = [
@@ -35,7 +36,7 @@ WIDTH = 10
 @kernel
 def generate(node, p):
     """The moves of greatest promise, best first; where one decides at once, or must be answered, few are left."""
-    count = min(all_moves(node, p), WIDTH)
+    count = min(gather(node, p, MOST_MOVES), WIDTH)
     urgent = 0
     while urgent < count and node.order[urgent] >= 500:
         urgent += 1
