@@ -54,7 +54,7 @@ def generate(node, p):
     other = 1 - np.int64(node.to_move)
     if node.fives[other] > 0 or node.tally[8 * other + MADE_FIVE] > 0:
         return gather(node, p, MOST_MOVES)
-    return gather(node, p, WIDTHS[min(max(np.int64(node.depth), 0), 4)])
+    return gather(node, p, WIDTHS[min(max(np.int64(node.depth), np.int64(0)), np.int64(4))])
 
 
 @kernel
