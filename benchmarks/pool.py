@@ -87,7 +87,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.write is not None and not {BEGIN, END} <= set(given.write.read_text(encoding="utf-8").splitlines()):
         parser.error(f"{given.write} has no lines {BEGIN} and {END}")
-    table = ["| game | pool against latest | classical | pool against it | latest against it |", "|---|---|---|---|---|"]
+    table = [
+        "| game | pool against latest | classical | pool against it | latest against it |",
+        "|---|---|---|---|---|",
+    ]
     for name in given.plays:
         table.append(row(name, given.folder, given.steps, given.games))
         print(table[-1], flush=True)

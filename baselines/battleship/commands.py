@@ -92,7 +92,9 @@ def readings(
 
 @app.command("exploitability")
 def exact(
-    agents: Annotated[list[str], typer.Argument(help="Compiled agents, and policies that shoot by their answers alone.")],
+    agents: Annotated[
+        list[str], typer.Argument(help="Compiled agents, and policies that shoot by their answers alone.")
+    ],
     param: Parameters = None,
     trust: Trusted = None,
 ) -> None:
