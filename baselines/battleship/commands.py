@@ -100,7 +100,7 @@ def exact(
 ) -> None:
     """How much the best answer to an agent wins, exactly, on a small board.
 
-    Example: asobiba exploitability battleship rnb cb -p height=3 -p width=3 -p fleet=2
+    Example: asobiba exploitability battleship rnb cb -p height=3 -p width=3 -p 'fleet=[2]'
     """
     from rich.console import Console
     from rich.table import Table
