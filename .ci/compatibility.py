@@ -131,7 +131,8 @@ def main() -> None:
     recipes = page[page.index("## Recipes") :]
     PAGE.write_text(
         "# Compatibility\n\n"
-        "The table is written by `python .ci/compatibility.py`, which tests each library, in its installed version, on the games named.\n\n"
+        "The table is written by `python .ci/compatibility.py`, which tests each library, in its installed version, on the games named. *Runs* means that\n"
+        "no error was raised, on a few steps: not that anything was learned. What libraries learn is under [Recipes](#recipes).\n\n"
         "| what | package | version | result |\n|---|---|---|---|\n" + "\n".join(lines) + "\n\n" + recipes,
         encoding="utf-8",
     )

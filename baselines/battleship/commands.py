@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from asobiba.arena.commands import Parameters, Trusted
 from asobiba.progress import progress_bar
 
 app = typer.Typer(help="Battleship: the published tables, replayed.", no_args_is_help=True)
@@ -87,3 +88,36 @@ def readings(
         command = f"asobiba battleship readings --games {games}"
         write_page(output, command, games, lambda what: bar.update(task, description=what))
     typer.echo(f"Written to {output}")
+
+
+@app.command("exploitability")
+def exact(
+    agents: Annotated[
+        list[str], typer.Argument(help="Compiled agents, and policies that shoot by their answers alone.")
+    ],
+    param: Parameters = None,
+    trust: Trusted = None,
+) -> None:
+    """How much the best answer to an agent wins, exactly, on a small board.
+
+    Example: asobiba exploitability battleship rnb cb -p height=3 -p width=3 -p 'fleet=[2]'
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from asobiba.arena.commands import ruleset_of
+    from asobiba.arena.trust import Trust, make_player
+    from asobiba.baselines.battleship.exploiting import exploitability
+
+    ruleset = ruleset_of("battleship", param)
+    table = Table(title="the best answer wins, per cent")
+    for column in ("agent", "as first", "as second", "exploitability"):
+        table.add_column(column, justify="left" if column == "agent" else "right")
+    for name in agents:
+        agent = make_player(ruleset.game, name, Trust.of(trust))
+        try:
+            found = exploitability(ruleset, agent)
+        finally:
+            agent.close()
+        table.add_row(name, f"{100 * found.first:.1f}", f"{100 * found.second:.1f}", f"{found.value:.3f}")
+    Console().print(table)
