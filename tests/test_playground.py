@@ -33,6 +33,8 @@ from asobiba.targets.playground.build import drawn_games, write_site
 QUICK, OPPONENT = "animal_shogi", "one_ply"
 LIMIT = 1_000_000
 """Bytes that a game may transfer."""
+SOON = 2.0
+"""Seconds from opening a page on this machine to the first move."""
 
 
 @pytest.fixture(scope="module")
@@ -418,6 +420,14 @@ def everything(found: list[str]) -> list[tuple[str, str]]:
     return [(name, variant) for name in found for variant in ("default", *game(name).variants)]
 
 
+def seconds_to_open(visitor: Visitor, link: dict[str, object]) -> float:
+    """From opening a page to the first move."""
+    visitor.page.goto("about:blank")
+    begin = monotonic()
+    visitor.open(**link)
+    return monotonic() - begin
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant"), everything(drawn_games()))
 def test_every_game_is_played_to_its_end(name, variant, browser):
@@ -427,7 +437,7 @@ def test_every_game_is_played_to_its_end(name, variant, browser):
     with served(built(name)) as url:
         link = {"game": one.name, "variant": variant, "seat": 0, "agent": "random", "seed": 11}
         phone = Visitor(browser, url, PHONE, dark=True)
-        phone.open(**link)
+        assert min(seconds_to_open(phone, link) for _ in range(3)) < SOON
         accessible(phone, PHONE)
         phone.close()
         visitor = Visitor(browser, url)
