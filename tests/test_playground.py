@@ -12,6 +12,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -369,32 +371,47 @@ def test_everybody_can_use_it(browser, address):
         visitor.close()
 
 
+def tab_to(page: Any, expression: str) -> None:
+    """Presses Tab until the expression holds for the element `here` that has the focus."""
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"(here => {expression})(document.activeElement)"):
+            return
+    raise AssertionError(f"Tab does not lead to {expression}")
+
+
+def first_move_by_keyboard(visitor: Visitor) -> None:
+    """Makes a move by Tab, letters and Enter alone."""
+    page = visitor.page
+    ply = page.get_attribute("body", "data-ply")
+    if page.is_visible("#text"):
+        tab_to(page, "here.id === 'text'")
+        page.keyboard.type(page.inner_text("#hint").removeprefix("for example "))
+    else:
+        tab_to(page, "here.tagName === 'BUTTON' && here.closest('#controls') !== null")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"document.body.dataset.ply !== '{ply}'")
+
+
 @pytest.mark.slow
 def test_the_keyboard_alone_suffices(browser, address):
     visitor = Visitor(browser, address)
     visitor.open(game=QUICK, seat=0, agent=OPPONENT)
     page = visitor.page
 
-    def tab_to(expression: str) -> None:
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            if page.evaluate(f"(here => {expression})(document.activeElement)"):
-                return
-        raise AssertionError(f"Tab does not lead to {expression}")
-
-    tab_to("here.classList.contains('spot')")  # B4, the first piece that can move
+    tab_to(page, "here.classList.contains('spot')")  # B4, the first piece that can move
     for goal in ("B3", "B2"):
         page.keyboard.press("ArrowUp")
         assert page.evaluate("document.activeElement.dataset.name") == goal
         page.keyboard.press("Enter")
     page.wait_for_selector("body[data-ply='2'][data-state='asked']")
-    tab_to("here.id === 'text'")
+    tab_to(page, "here.id === 'text'")
     page.keyboard.type(page.inner_text("#hint").removeprefix("for example "))
     page.keyboard.press("Enter")
     page.wait_for_function("Number(document.body.dataset.ply) > 2")
-    tab_to("here.id === 'seat'")
+    tab_to(page, "here.id === 'seat'")
     page.keyboard.press("ArrowDown")
-    tab_to("here.textContent === 'New game'")
+    tab_to(page, "here.textContent === 'New game'")
     page.keyboard.press("Enter")
     page.wait_for_selector("body[data-ply='1'][data-state='asked']")
     visitor.close()
@@ -439,6 +456,7 @@ def test_every_game_is_played_to_its_end(name, variant, browser):
         phone = Visitor(browser, url, PHONE, dark=True)
         assert min(seconds_to_open(phone, link) for _ in range(3)) < SOON
         accessible(phone, PHONE)
+        first_move_by_keyboard(phone)
         phone.close()
         visitor = Visitor(browser, url)
         visitor.open(**link)
@@ -453,6 +471,27 @@ def test_every_game_is_played_to_its_end(name, variant, browser):
         assert Pen(ruleset).tell(state, ENDING, 0) in visitor.said()
         assert not visitor.errors
         visitor.close()
+
+
+SENSING = ["constant", "sequence:on=0.5,off=0.1", "slope", "pseudo_speed", "gyro_pitch", "shape"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mini4wd", "mini4wd_discrete"])
+def test_controllers_drive_in_the_page(name, browser, tmp_path):
+    """Each is chosen and drives to the end, and its actions are Python's."""
+    ruleset = game(name).ruleset()
+    write_site(tmp_path, [name], agents=["random", *SENSING], variants=False)
+    with served(tmp_path) as url:
+        for text in SENSING:
+            visitor = Visitor(browser, url)
+            visitor.open(game=name, seat="watch", agent=text, seed=5)
+            visitor.page.wait_for_selector("body[data-state='over']", timeout=120_000)
+            link = {key: unquote(value) for key, value in visitor.link().items()}
+            assert link["agent"] == text
+            assert is_over(played_back(ruleset, {**link, "seat": "-1"}))
+            assert not visitor.errors
+            visitor.close()
 
 
 MOVE = """(() => {
