@@ -20,7 +20,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import debian_program
 from firefox_tools import firefox
-from playground_tools import DESK, PHONE, Visitor, chromium, served
+from playground_tools import DESK, PHONE, Visitor, chromium, installed, served
 
 from asobiba import game
 from asobiba.api.scene import ACTION, ASKED, ENDING, SPOT, Pen, number_text
@@ -359,6 +359,21 @@ def accessible(visitor: Visitor, viewport: dict[str, int]) -> None:
     found = Axe().run(visitor.page)
     assert found.violations_count == 0, found.generate_report()
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+@pytest.mark.skipif(installed() is None, reason="no Chromium is installed; the slow tests ask for it")
+def test_a_game_begins_in_a_browser(browser, address):
+    """What the slow tests do with every game, with one and to its first moves."""
+    visitor = Visitor(browser, address, PHONE, dark=True)
+    link = {"game": QUICK, "variant": "default", "seat": 0, "agent": OPPONENT, "seed": 11}
+    assert min(seconds_to_open(visitor, link) for _ in range(3)) < SOON
+    assert visitor.bytes < 3 * LIMIT  # it was opened three times
+    accessible(visitor, PHONE)
+    first_move_by_keyboard(visitor)
+    visitor.wait()
+    assert int(played_back(game(QUICK).ruleset(), visitor.link())["steps"]) == 2
+    assert not visitor.errors
+    visitor.close()
 
 
 @pytest.mark.slow
