@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -32,12 +33,18 @@ def served(folder: Path) -> Iterator[str]:
             server.shutdown()
 
 
+def installed() -> str | None:
+    """The Chromium of this machine, or the Chrome that some have instead."""
+    return shutil.which("chromium") or shutil.which("google-chrome")
+
+
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A headless Chromium."""
+    """It runs without a window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=debian_program("chromium", "chromium"), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=installed() or debian_program("chromium", "chromium"),
+            args=["--no-sandbox", "--disable-gpu"],
         )
         try:
             yield browser

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from asobiba.baselines.mini4wd import AGENTS
 from asobiba.baselines.mini4wd.commands import app
-from asobiba.baselines.mini4wd.controllers import Controller, nearest_level, nominal, run_many
+from asobiba.baselines.mini4wd.controllers import Controller, SensingController, nearest_level, nominal, run_many
 from asobiba.baselines.mini4wd.keyboard import record_keys
 from asobiba.baselines.mini4wd.learning import Tape, localised_cells, record_tape, teach
 from asobiba.baselines.mini4wd.published import driven
@@ -263,7 +263,10 @@ def test_controllers_play_every_game():
             agent.reset(ruleset, seat, 0)
         state = states.new_state(ruleset, 0)
         for _ in range(100):
-            actions = [a.act(states.view_of(ruleset, state, k), np.zeros(0, np.int8)) for k, a in enumerate(agents)]
+            actions = [
+                a.act(states.view_of(ruleset, state, k), np.ones(ruleset.mask_shape[-1:], np.int8))
+                for k, a in enumerate(agents)
+            ]
             state = states.step(ruleset, state, np.array(actions) if ruleset.simultaneous else actions[0])
         assert np.all(state["progress"] > 1.0)
     assert LEVELS[nearest_level(np.array([0.52, 0.5]))][0] == 0.5
@@ -358,3 +361,20 @@ def test_runs_do_not_depend_on_their_number():
     many = run_many(ruleset, np.repeat(agent.memory(), 8), np.arange(8))
     one = run_many(ruleset, agent.memory(), np.array([5]))
     assert many[5].tobytes() == one[0].tobytes()
+
+
+@pytest.mark.parametrize("declared", [GAME, DISCRETE], ids=lambda g: g.name)
+def test_controllers_that_are_kernels_drive_as_they_do_in_python(declared):
+    ruleset = declared.ruleset(max_seconds=3.0)
+    for text in ("constant", "sequence", "slope", "pseudo_speed", "gyro_pitch", "shape"):
+        kernel = make_agent(declared, text)
+        assert isinstance(kernel, SensingController)
+        python = Controller(kernel.kind, kernel.settings, kernel.name)
+        state = states.new_state(ruleset, 5)
+        for agent in (kernel, python):
+            agent.begin(ruleset, [0], [1])
+        while not states.is_over(state):
+            view, mask = states.view_of(ruleset, state, 0), states.action_mask(ruleset, state)
+            action = kernel.act(view, mask)
+            np.testing.assert_array_equal(action, python.act(view, mask))
+            state = states.step(ruleset, state, action)

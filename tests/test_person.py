@@ -31,6 +31,8 @@ def test_the_rules_of_every_game_are_told_without_the_interface():
         text = rules_text(game(name))
         assert "DESCRIPTION\n" in text
         assert "Box(" not in text
+        assert "```" not in text
+        assert "import " not in text
 
 
 def test_lines_break_between_words_where_the_width_is_known(monkeypatch, capsys):

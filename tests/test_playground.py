@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import base64
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -12,13 +13,15 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import debian_program
 from firefox_tools import firefox
-from playground_tools import DESK, PHONE, Visitor, chromium, served
+from playground_tools import DESK, PHONE, Visitor, chromium, installed, served
 
 from asobiba import game
 from asobiba.api.scene import ACTION, ASKED, ENDING, SPOT, Pen, number_text
@@ -33,6 +36,8 @@ from asobiba.targets.playground.build import drawn_games, write_site
 QUICK, OPPONENT = "animal_shogi", "one_ply"
 LIMIT = 1_000_000
 """Bytes that a game may transfer."""
+SOON = 2.0
+"""Seconds from opening a page on this machine to the first move, where nothing else runs."""
 
 
 @pytest.fixture(scope="module")
@@ -357,6 +362,21 @@ def accessible(visitor: Visitor, viewport: dict[str, int]) -> None:
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
+@pytest.mark.skipif(installed() is None, reason="no Chromium is installed; the slow tests ask for it")
+def test_a_game_begins_in_a_browser(browser, address):
+    """What the slow tests do with every game, with one and to its first moves."""
+    visitor = Visitor(browser, address, PHONE, dark=True)
+    link = {"game": QUICK, "variant": "default", "seat": 0, "agent": OPPONENT, "seed": 11}
+    opens_soon(visitor, link)
+    assert visitor.bytes < 3 * LIMIT  # it was opened three times
+    accessible(visitor, PHONE)
+    first_move_by_keyboard(visitor)
+    visitor.wait()
+    assert int(played_back(game(QUICK).ruleset(), visitor.link())["steps"]) == 2
+    assert not visitor.errors
+    visitor.close()
+
+
 @pytest.mark.slow
 def test_everybody_can_use_it(browser, address):
     """In light and dark, on a desk and on a phone."""
@@ -367,32 +387,47 @@ def test_everybody_can_use_it(browser, address):
         visitor.close()
 
 
+def tab_to(page: Any, expression: str) -> None:
+    """Presses Tab until the expression holds for the element `here` that has the focus."""
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"(here => {expression})(document.activeElement)"):
+            return
+    raise AssertionError(f"Tab does not lead to {expression}")
+
+
+def first_move_by_keyboard(visitor: Visitor) -> None:
+    """Makes a move by Tab, letters and Enter alone."""
+    page = visitor.page
+    ply = page.get_attribute("body", "data-ply")
+    if page.is_visible("#text"):
+        tab_to(page, "here.id === 'text'")
+        page.keyboard.type(page.inner_text("#hint").removeprefix("for example "))
+    else:
+        tab_to(page, "here.tagName === 'BUTTON' && here.closest('#controls') !== null")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"document.body.dataset.ply !== '{ply}'")
+
+
 @pytest.mark.slow
 def test_the_keyboard_alone_suffices(browser, address):
     visitor = Visitor(browser, address)
     visitor.open(game=QUICK, seat=0, agent=OPPONENT)
     page = visitor.page
 
-    def tab_to(expression: str) -> None:
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            if page.evaluate(f"(here => {expression})(document.activeElement)"):
-                return
-        raise AssertionError(f"Tab does not lead to {expression}")
-
-    tab_to("here.classList.contains('spot')")  # B4, the first piece that can move
+    tab_to(page, "here.classList.contains('spot')")  # B4, the first piece that can move
     for goal in ("B3", "B2"):
         page.keyboard.press("ArrowUp")
         assert page.evaluate("document.activeElement.dataset.name") == goal
         page.keyboard.press("Enter")
     page.wait_for_selector("body[data-ply='2'][data-state='asked']")
-    tab_to("here.id === 'text'")
+    tab_to(page, "here.id === 'text'")
     page.keyboard.type(page.inner_text("#hint").removeprefix("for example "))
     page.keyboard.press("Enter")
     page.wait_for_function("Number(document.body.dataset.ply) > 2")
-    tab_to("here.id === 'seat'")
+    tab_to(page, "here.id === 'seat'")
     page.keyboard.press("ArrowDown")
-    tab_to("here.textContent === 'New game'")
+    tab_to(page, "here.textContent === 'New game'")
     page.keyboard.press("Enter")
     page.wait_for_selector("body[data-ply='1'][data-state='asked']")
     visitor.close()
@@ -418,6 +453,16 @@ def everything(found: list[str]) -> list[tuple[str, str]]:
     return [(name, variant) for name in found for variant in ("default", *game(name).variants)]
 
 
+def opens_soon(visitor: Visitor, link: dict[str, object]) -> None:
+    """The first move is possible soon; on a busy machine as much later as there are more processes than cores."""
+    found = []
+    for _ in range(3):
+        begin = monotonic()
+        visitor.open(**link)
+        found.append(monotonic() - begin)
+    assert min(found) < SOON * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant"), everything(drawn_games()))
 def test_every_game_is_played_to_its_end(name, variant, browser):
@@ -427,8 +472,9 @@ def test_every_game_is_played_to_its_end(name, variant, browser):
     with served(built(name)) as url:
         link = {"game": one.name, "variant": variant, "seat": 0, "agent": "random", "seed": 11}
         phone = Visitor(browser, url, PHONE, dark=True)
-        phone.open(**link)
+        opens_soon(phone, link)
         accessible(phone, PHONE)
+        first_move_by_keyboard(phone)
         phone.close()
         visitor = Visitor(browser, url)
         visitor.open(**link)
@@ -443,6 +489,27 @@ def test_every_game_is_played_to_its_end(name, variant, browser):
         assert Pen(ruleset).tell(state, ENDING, 0) in visitor.said()
         assert not visitor.errors
         visitor.close()
+
+
+SENSING = ["constant", "sequence:on=0.5,off=0.1", "slope", "pseudo_speed", "gyro_pitch", "shape"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mini4wd", "mini4wd_discrete"])
+def test_controllers_drive_in_the_page(name, browser, tmp_path):
+    """Each is chosen and drives to the end, and its actions are Python's."""
+    ruleset = game(name).ruleset()
+    write_site(tmp_path, [name], agents=["random", *SENSING], variants=False)
+    with served(tmp_path) as url:
+        for text in SENSING:
+            visitor = Visitor(browser, url)
+            visitor.open(game=name, seat="watch", agent=text, seed=5)
+            visitor.page.wait_for_selector("body[data-state='over']", timeout=120_000)
+            link = {key: unquote(value) for key, value in visitor.link().items()}
+            assert link["agent"] == text
+            assert is_over(played_back(ruleset, {**link, "seat": "-1"}))
+            assert not visitor.errors
+            visitor.close()
 
 
 MOVE = """(() => {

@@ -24,7 +24,7 @@ from asobiba.arena.match import Match
 from asobiba.arena.playing import play_match
 from asobiba.arena.show import record_json
 from asobiba.arena.store import Store
-from asobiba.core import Ruleset, make_agent
+from asobiba.core import Ruleset, agent_declarations, make_agent
 from asobiba.core.states import from_bytes, new_state, state_bytes
 from asobiba.targets.wasm.commands import named_variants
 from asobiba.targets.wasm.digest import WORK, blake2b
@@ -122,6 +122,24 @@ def test_trained_policies_move_as_natively(tmp_path):
     written(tmp_path, "toy_nim", agents, variants=False)
     found = same_moves(tmp_path, "toy_nim", ruleset, 20)
     assert len({repr(games) for games in found}) == len(agents)  # they differ from each other
+
+
+def test_policies_with_convolutions_move_as_natively(tmp_path):
+    torch = pytest.importorskip("torch")
+    from asobiba.learn.networks import BoardPolicy
+    from asobiba.learn.policy_file import save_policy
+
+    ruleset = game("toy_nim").ruleset()
+    torch.manual_seed(4)
+    spaces = (ruleset.observation_space, ruleset.action_space, lambda _: 0.0)
+    policy = BoardPolicy(*spaces, channels=dict(ruleset.layout.observation), width=8, depth=2)
+    torch.nn.init.orthogonal_(policy.mlp_extractor.logits.weight, 1.0)
+    file = tmp_path / "policy.safetensors"
+    save_policy(policy, file)
+    write_package(tmp_path)
+    written(tmp_path, "toy_nim", ["random", f"sb3:{file}"], variants=False)
+    found = same_moves(tmp_path, "toy_nim", ruleset, 20)
+    assert found[0] != found[1]
 
 
 def test_a_match_that_is_not_what_happened_is_a_named_error(package, tmp_path):
@@ -324,6 +342,23 @@ def test_the_other_tiny_games_too(name, tmp_path):
     match = recorded(name, tmp_path)
     (answer,) = in_node(tmp_path, [{"kind": "replay", "game": name, "match": match}])
     assert answer["digest"] == match["digest"]
+
+
+DRAWS = {"werewolf"}
+"""Games whose policy draws its actions with NumPy's generator."""
+LEARNED = [one.name for one in games() if "ppo" in agent_declarations(one) and one.name not in DRAWS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNED)
+def test_published_policies_move_as_natively(name, tmp_path):
+    pytest.importorskip("torch")
+    ruleset = game(name).ruleset()
+    found, _ = kernel_agents(ruleset, ["random", "ppo"])
+    assert "ppo" in found
+    write_package(tmp_path)
+    write_game(tmp_path / "games" / name, [Variant("default", ruleset, found)], {})
+    same_moves(tmp_path, name, ruleset, 4)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asobiba.baselines.mini4wd import policies
-from asobiba.baselines.mini4wd.controllers import Controller, require_range
+from asobiba.baselines.mini4wd.controllers import Controller, SensingController, by_level, require_range
 from asobiba.baselines.mini4wd.learned import PPO
 from asobiba.baselines.mini4wd.learning import Localiser, Playback
 from asobiba.core import AgentDeclaration
@@ -11,16 +11,16 @@ from asobiba.core import AgentDeclaration
 _GAT = "GAT 2016 (Game AI Tournaments), abstracts of mini 4WD AI cars"
 
 
-def constant(duty: float = 0.95) -> Controller:
+def constant(duty: float = 0.95) -> SensingController:
     """The same duty all the time."""
-    return Controller(policies.CONSTANT, [require_range("duty", duty, -1, 1)], "constant")
+    return SensingController(policies.CONSTANT, [require_range("duty", duty, -1, 1)], "constant")
 
 
-def sequence(duty: float = 1.0, on: float = 5.0, off: float = 5.0) -> Controller:
+def sequence(duty: float = 1.0, on: float = 5.0, off: float = 5.0) -> SensingController:
     """On for `on` seconds, off for `off` seconds, and again: 5 and 5 in the paper's first test, 0.002 and 0.008 in its
     second (its transistor is on while nothing is put out). In the 5 s off the car comes to a stand, which ends a run
     unless its `stand_seconds` are more."""
-    return Controller(
+    return SensingController(
         policies.SEQUENCE,
         [require_range("duty", duty, -1, 1), require_range("off", off, 0, 60), require_range("on", on, 0.0001, 60)],
         "sequence",
@@ -29,7 +29,7 @@ def sequence(duty: float = 1.0, on: float = 5.0, off: float = 5.0) -> Controller
 
 def slope(
     duty: float = 0.85, slow: float = 0.65, tilt: float = 0.12, smooth: float = 0.15, hold: float = 0.5
-) -> Controller:
+) -> SensingController:
     """`duty`, and `slow` for `hold` seconds after the smoothed tilt has passed `tilt` rad."""
     settings = [
         require_range("duty", duty, -1, 1),
@@ -38,7 +38,7 @@ def slope(
         require_range("smooth", smooth, 0.001, 10),
         require_range("hold", hold, 0, 60),
     ]
-    return Controller(policies.SLOPE, settings, "slope")
+    return SensingController(policies.SLOPE, settings, "slope")
 
 
 def playback(path: str | None = None, teacher: str = "shape", correct: bool = True) -> Playback:
@@ -46,7 +46,9 @@ def playback(path: str | None = None, teacher: str = "shape", correct: bool = Tr
     return Playback(path, teacher, bool(correct))
 
 
-def pseudo_speed(duty: float = 0.75, threshold: float = 2.4, pulse: float = 0.06, keep: float = 0.98) -> Controller:
+def pseudo_speed(
+    duty: float = 0.75, threshold: float = 2.4, pulse: float = 0.06, keep: float = 0.98
+) -> SensingController:
     """Reverses for `pulse` seconds (at most 0.1) when the pseudo-speed passes `threshold` m/s.
 
     `keep` is the share of the pseudo-speed that is kept every 100 ms: with 1 a sensor mounted askew makes it drift away in the
@@ -58,12 +60,12 @@ def pseudo_speed(duty: float = 0.75, threshold: float = 2.4, pulse: float = 0.06
         require_range("pulse", pulse, 0, 0.1),
         require_range("keep", keep, 0, 1),
     ]
-    return Controller(policies.PSEUDO_SPEED, settings, "pseudo_speed")
+    return SensingController(policies.PSEUDO_SPEED, settings, "pseudo_speed")
 
 
 def gyro_pitch(
     duty: float = 1.0, slow: float = 0.7, rate: float = 1.5, pulse: float = 0.06, hold: float = 0.5, pull: float = 0.6
-) -> Controller:
+) -> SensingController:
     """A pitch rate above `rate` rad/s: reverse for `pulse` s, then `slow` for `hold` s; `slow` above `pull` g too."""
     settings = [
         require_range("duty", duty, -1, 1),
@@ -73,7 +75,7 @@ def gyro_pitch(
         require_range("hold", hold, 0, 60),
         require_range("pull", pull, 0, 50),
     ]
-    return Controller(policies.GYRO_PITCH, settings, "gyro_pitch")
+    return SensingController(policies.GYRO_PITCH, settings, "gyro_pitch")
 
 
 def shape(
@@ -86,7 +88,7 @@ def shape(
     rate: float = 2.0,
     hold: float = 0.5,
     brake: float = 0.08,
-) -> Controller:
+) -> SensingController:
     """A duty for straights, corners (yaw beyond `yaw` rad/s) and slopes, from filtered axes; brakes before slopes."""
     settings = [
         require_range("straight", straight, -1, 1),
@@ -100,7 +102,7 @@ def shape(
         require_range("hold", hold, 0, 60),
         require_range("brake", brake, 0, 1),
     ]
-    return Controller(policies.SHAPE, settings, "shape")
+    return SensingController(policies.SHAPE, settings, "shape")
 
 
 def localise(rounds: int = 24, cars: int = 12, top: float = 7.0) -> Localiser:
@@ -189,7 +191,7 @@ STOP = AgentDeclaration(
 )
 AGENTS = {
     "mini4wd": (*CONTROLLERS, PPO),
-    "mini4wd_discrete": CONTROLLERS,
+    "mini4wd_discrete": tuple(by_level(controller) for controller in CONTROLLERS),
     "mini4wd_race": (*CONTROLLERS, PPO),
     "mini4wd_position": (*CONTROLLERS, STOP),
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import numba
@@ -11,30 +13,33 @@ import numpy as np
 from asobiba.baselines.mini4wd import policies
 from asobiba.baselines.mini4wd.localise import CELL, CELLS
 from asobiba.baselines.mini4wd.predict import REPLICAS
-from asobiba.core import Agent, GameParameterError, Ruleset, compiled
+from asobiba.core import Agent, AgentDeclaration, GameParameterError, KernelAgent, Ruleset, compiled
 from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import seed_record
 from asobiba.core.record import record_dtype
 from asobiba.envs.mini4wd.car import CAR_NAMES
-from asobiba.envs.mini4wd.layout import LEVELS
 from asobiba.envs.mini4wd.rules import hide, reset, run_on
 
+_SENSING = [
+    ("kind", np.int32),
+    ("timer", np.float64),
+    ("pulse", np.float64),
+    ("rest", np.float64),
+    ("setting", np.float64, (policies.SETTINGS,)),
+    ("filter", np.float64, (policies.FILTERS,)),
+    ("sensed", np.float64, (6,)),
+    ("zero", np.float64, (6,)),
+    ("out", np.float64, (2,)),
+]
 MEMORY = record_dtype(
     [
         ("rng_key", np.uint64),
         ("rng_counter", np.uint64),
-        ("kind", np.int32),
+        *_SENSING,
         ("cells", np.int32),
         ("starts", np.int32),
         ("at", np.int32),
         ("tape_length", np.int32),
-        ("timer", np.float64),
-        ("pulse", np.float64),
-        ("rest", np.float64),
-        ("setting", np.float64, (policies.SETTINGS,)),
-        ("filter", np.float64, (policies.FILTERS,)),
-        ("sensed", np.float64, (6,)),
-        ("zero", np.float64, (6,)),
         ("car", np.float64, (len(CAR_NAMES),)),
         ("belief", np.float64, (CELLS,)),
         ("bend", np.float32, (CELLS,)),
@@ -139,15 +144,39 @@ class Controller(Agent):
         return self._out[:size].astype(np.float32)
 
 
+class SensingController(KernelAgent, Controller):
+    """A controller that goes by the car's senses alone: all of it is a kernel.
+
+    Args:
+        kind, settings, name: as for `Controller`.
+        levels: for a game whose actions are the levels of duty.
+    """
+
+    def __init__(self, kind: int, settings: list[float], name: str, levels: bool = False):
+        Controller.__init__(self, kind, settings, name)
+        padded = np.zeros(policies.SETTINGS)
+        padded[: len(settings)] = settings
+        policy = policies.drive_by_level if levels else policies.drive
+        KernelAgent.__init__(self, policy, _SENSING, {"kind": kind, "setting": padded}, name, masks=False)
+
+
+def by_level(declaration: AgentDeclaration) -> AgentDeclaration:
+    """The same controller where actions are levels of duty."""
+    make = declaration.make
+
+    @wraps(make)
+    def made(*args: Any, **settings: Any) -> Agent:
+        agent = make(*args, **settings)
+        if isinstance(agent, SensingController):
+            return SensingController(agent.kind, agent.settings, agent.name, levels=True)
+        return agent
+
+    return replace(declaration, make=made)
+
+
 def nearest_level(action: np.ndarray) -> int:
     """The discrete action that comes nearest to duty and mode selector."""
-    duty, selector = float(action[0]), float(action[1])
-    if selector < 0:
-        return 0 if selector < -0.5 else 1
-    driving = [k for k in range(len(LEVELS)) if LEVELS[k][1] >= 0]
-    if abs(duty) < 0.05:
-        return 0
-    return min(driving, key=lambda k: abs(LEVELS[k][0] - duty))
+    return int(policies.level_of(float(action[0]), float(action[1])))
 
 
 def run_many(

@@ -16,12 +16,15 @@ from asobiba.baselines.mini4wd.predict import predict
 from asobiba.baselines.mini4wd.stopping import PULSE_AGE, nominal_pull, stop_at_mark
 from asobiba.core import kernel
 from asobiba.core.elementary import asin
+from asobiba.envs.mini4wd.layout import LEVELS
 from asobiba.envs.mini4wd.profile import LATENCY, TACHOMETER_FILTER
 
 CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT, STOP = range(10)
 DRIVE, BRAKE, FREE = 0.5, -0.25, -0.75
 SETTINGS, FILTERS, TAPE = 12, 16, 3000
 GRAVITY = 9.80665
+_DUTIES = np.array([duty for duty, _ in LEVELS])
+_DRIVES = np.array([selector >= 0 for _, selector in LEVELS])
 _UNDER_WAY = 1.0
 """A car that goes faster is under way, m/s."""
 _SIDEWAYS = 0.5
@@ -195,9 +198,8 @@ def shape(s, p, k, m, out):
 
 
 @kernel
-def decide(s, p, k, m, replicas, first, model, out):
-    """The action of the controller whose number is `m.kind`."""
-    read_imu(s, p, k, m)
+def sense(s, p, k, m, out):
+    """The action of a controller that goes by the car's senses alone, whose number is `m.kind`."""
     kind = m.kind
     if kind == CONSTANT:
         constant(m, out)
@@ -205,18 +207,67 @@ def decide(s, p, k, m, replicas, first, model, out):
         sequence(s, p, k, m, out)
     elif kind == SLOPE:
         slope(s, p, k, m, out)
-    elif kind == PLAYBACK:
-        playback(s, p, k, m, out)
     elif kind == PSEUDO_SPEED:
         pseudo_speed(s, p, k, m, out)
     elif kind == GYRO_PITCH:
         gyro_pitch(s, p, k, m, out)
-    elif kind == SHAPE:
+    else:
         shape(s, p, k, m, out)
+
+
+@kernel
+def limited(duty):
+    """A duty as an action holds it."""
+    return np.float32(min(max(duty, -1.0), 1.0))
+
+
+@kernel
+def drive(s, p, legal, m, action):
+    """Policy of a `SensingController` where actions are continuous."""
+    k = s.to_move
+    read_imu(s, p, k, m)
+    sense(s, p, k, m, m.out)
+    action[0] = limited(m.out[0])
+    if action.shape[0] > 1:
+        action[1] = m.out[1]
+
+
+@kernel
+def level_of(duty, selector):
+    """The discrete action that comes nearest to duty and mode selector."""
+    if selector < 0.0:
+        return 0 if selector < -0.5 else 1
+    if abs(duty) < 0.05:
+        return 0
+    best, apart = 0, 1e9
+    for level in range(_DUTIES.shape[0]):
+        if _DRIVES[level] and abs(_DUTIES[level] - duty) < apart:
+            best, apart = level, abs(_DUTIES[level] - duty)
+    return best
+
+
+@kernel
+def drive_by_level(s, p, legal, m):
+    """Policy of a `SensingController` where actions are levels."""
+    k = s.to_move
+    read_imu(s, p, k, m)
+    sense(s, p, k, m, m.out)
+    return level_of(limited(m.out[0]), m.out[1])
+
+
+@kernel
+def decide(s, p, k, m, replicas, first, model, out):
+    """The action of the controller whose number is `m.kind`."""
+    read_imu(s, p, k, m)
+    kind = m.kind
+    if kind == PLAYBACK:
+        playback(s, p, k, m, out)
     elif kind == LOCALISE:
         localise(s, p, k, m, out)
     elif kind == PREDICT:
         predict(s, p, k, m, replicas, first, model, out)
-    else:
+    elif kind == STOP:
         stop_at_mark(s, p, k, m, out)
-    out[0] = np.float32(min(max(out[0], -1.0), 1.0))
+    else:
+        sense(s, p, k, m, out)
+    out[0] = limited(out[0])

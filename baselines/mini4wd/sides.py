@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from asobiba.baselines.mini4wd.controllers import Controller
+from asobiba.baselines.mini4wd.controllers import Controller, SensingController
 from asobiba.baselines.mini4wd.table import drive_all
 from asobiba.core import Agent, Ruleset, make_agent
 from asobiba.envs.mini4wd import GAME
@@ -189,7 +189,7 @@ def through_the_link(
 
 def _prepared(agent: Agent, ruleset: Ruleset, seed: int) -> Callable[[], None]:
     """A function that sets a prepared agent back to its beginning, without its practice all over again."""
-    if not isinstance(agent, Controller):
+    if isinstance(agent, SensingController) or not isinstance(agent, Controller):
         return lambda: agent.reset(ruleset, 0, seed)
     memory, replicas = agent._memory.copy(), agent._replicas.copy()
 

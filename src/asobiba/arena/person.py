@@ -42,10 +42,18 @@ def sections(game: Game) -> dict[str, str]:
     return {"": text.partition("\n")[0], **{name: parts[name].strip() for name in _SECTIONS if name in parts}}
 
 
+_CODE = re.compile(r"^```.*?^```$\n*", re.M | re.S)
+"""Code for programmers, which is no matter of a player."""
+
+
 def rules_text(game: Game) -> str:
     """The rules for a terminal."""
     told = sections(game)
-    parts = [f"{name.upper()}\n{_flowing(text)}" for name, text in told.items() if name not in ("", "References")]
+    parts = [
+        f"{name.upper()}\n{_flowing(_CODE.sub('', text).strip())}"
+        for name, text in told.items()
+        if name not in ("", "References")
+    ]
     return "\n\n".join([told[""], *parts])
 
 

@@ -46,11 +46,13 @@ class Thinking:
         arrays: its working arrays, as they are when a game begins: by name, in the order of the arguments.
         generator: name of the array whose first record holds a generator started by the game's seed (`seed_record`); ""
             for none.
+        seated: whether that generator is the memory of a `KernelAgent`, which its seat starts too.
     """
 
     function: Callable[..., Any]
     arrays: Mapping[str, np.ndarray]
     generator: str = ""
+    seated: bool = False
 
 
 class Agent(ABC):
@@ -346,7 +348,9 @@ def agent_packages(game_name: str) -> list[str]:
     """The packages with agents of a game: the entry points of the group `asobiba.agents` with the game's name.
 
     Such a package has `AGENTS` (declarations, or game name -> declarations), and may have a module `commands` (with a
-    typer `app`), a `training.yml`, trained policies in `policies/`, and `LEARNED` (see `asobiba.learn.agent`).
+    typer `app`), a `training.yml`, trained policies in `policies/`, `LEARNED` (see `asobiba.learn.agent`), and a module
+    `compiled` with `COMPILED`: classes of agents -> a function `(agent, ruleset) -> Thinking | None`, as
+    `Agent.thinking` is.
     """
     found = [entry.value for entry in entry_points(group=AGENTS) if entry.name == game_name]
     return list(dict.fromkeys(found))

@@ -13,6 +13,7 @@ import numpy as np
 from asobiba.core.agents import Agent, Thinking, agent_loader, agent_packages, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
+from asobiba.learn.formulas import Formulas, formulas_thinking
 from asobiba.learn.kernels import load_network, network_of
 from asobiba.learn.network_agent import NetworkAgent
 from asobiba.learn.observing import observe
@@ -68,22 +69,29 @@ class PolicyAgent(Agent):
         self._generator = np.random.Generator(np.random.Philox(seed))
 
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
-        """The compiled form, if the layers are dense and the best action is played."""
-        if (
-            self._values
-            or self._fit(ruleset) is not None
-            or self.remembers
-            or not self.deterministic
-            or not ruleset.discrete
-        ):
+        """The compiled form, if the best action of an actor is played: of dense layers as `net_uct` computes them, of any
+        others as PyTorch's exporter lists them (`asobiba.learn.formulas`)."""
+        if self._fit(ruleset) is None and self._plays_the_best(ruleset):
+            kind = type(self.policy)
+            tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
+            with contextlib.suppress(PolicyFileError):
+                network = network_of(f"{kind.__module__}:{kind.__qualname__}", arguments_of(self.policy), tensors)
+                return network_thinking(ruleset, network)
+        found = self.as_formulas(ruleset)
+        return None if found is None else formulas_thinking(ruleset, *found)
+
+    def as_formulas(self, ruleset: Ruleset) -> tuple[Formulas, np.ndarray | None] | None:
+        """The policy's actor without PyTorch, and the columns of the game's observation that it reads (`None`: all);
+        `None` for a policy that has no actor, draws its actions, or has a memory."""
+        columns = self._fit(ruleset)
+        if not self._plays_the_best(ruleset):
             return None
-        kind = type(self.policy)
-        tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
-        try:
-            network = network_of(f"{kind.__module__}:{kind.__qualname__}", arguments_of(self.policy), tensors)
-        except PolicyFileError:
-            return None
-        return network_thinking(ruleset, network)
+        from asobiba.learn.tracing import has_actor, traced
+
+        return (traced(self.policy), columns) if has_actor(self.policy) else None
+
+    def _plays_the_best(self, ruleset: Ruleset) -> bool:
+        return not (self._values or self.remembers or self.reads_masks) and self.deterministic and ruleset.discrete
 
     @property
     def partial(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ from numba.core.errors import NumbaError
 from asobiba.arena.match import action_dtype, parameters_text
 from asobiba.arena.trust import make_trusted, trusted
 from asobiba.core import AsobibaError, GameParameterError, Ruleset, agent_declarations
-from asobiba.core.agents import Agent, KernelAgent, Thinking
+from asobiba.core.agents import Agent, KernelAgent, Thinking, agent_packages
 from asobiba.core.folders import cache_folder, sweep, touch, write_whole
 from asobiba.core.identity import machine_code_identity
 from asobiba.core.states import state_header
@@ -91,7 +92,7 @@ def kernel_agents(
         try:
             agent = make_trusted(ruleset.game, text)
             agent.prepare(ruleset)
-            compilable = agent if isinstance(agent, KernelAgent) else agent.thinking(ruleset)
+            compilable = agent if isinstance(agent, KernelAgent) else _thinking(agent, ruleset)
         except (AsobibaError, ImportError, OSError) as error:
             if wanted is not None:
                 raise
@@ -102,6 +103,16 @@ def kernel_agents(
         else:
             missing[text] = _why_python(agent)
     return found, missing
+
+
+def _thinking(agent: Agent, ruleset: Ruleset) -> Thinking | None:
+    """The compiled form of an agent that is not a kernel: its own, or what its package has for its class."""
+    found = agent.thinking(ruleset)
+    for package in agent_packages(ruleset.game.name):
+        if found is None and importlib.util.find_spec(f"{package}.compiled") is not None:
+            make = importlib.import_module(f"{package}.compiled").COMPILED.get(type(agent))
+            found = None if make is None else make(agent, ruleset)
+    return found
 
 
 def _why_python(agent: Agent) -> str:
@@ -231,7 +242,8 @@ def _belongings(ruleset: Ruleset, agent: Compilable) -> dict[str, Any]:
         {"size": one.nbytes, "content": _text(one) if one.tobytes().strip(b"\0") else ""}
         for one in agent.arrays.values()
     ]
-    return {"arrays": arrays, "generator": list(agent.arrays).index(agent.generator) if agent.generator else -1}
+    generator = list(agent.arrays).index(agent.generator) if agent.generator else -1
+    return {"arrays": arrays, "generator": generator, **({"seated": True} if agent.seated else {})}
 
 
 def _fields(dtype: np.dtype) -> dict[str, Any]:

@@ -559,6 +559,7 @@ export class Agent {
   #action;
   #owned;
   #generator;
+  #seated;
   #kernel;
 
   constructor(rules, name, found) {
@@ -575,6 +576,7 @@ export class Agent {
     this.#kernel = found.arrays === undefined;
     const arrays = found.arrays ?? [{ content: found.memory }];
     this.#generator = found.generator ?? 0;
+    this.#seated = this.#kernel || found.seated === true;
     this.#owned = arrays.map(({ size, content }) => {
       const bytes = content ? fromBase64(content) : null;
       return { at: heap.reserve(size ?? bytes.length), size: size ?? bytes.length, bytes };
@@ -587,8 +589,9 @@ export class Agent {
       if (bytes) heap.bytes(at, size).set(bytes);
       else heap.bytes(at, size).fill(0);
     }
-    if (this.#kernel) heap.exports.agent_seed(1, this.#owned[0].at, asSeed(seed), seat);
-    else if (this.#generator >= 0) heap.exports.seed(1, this.#owned[this.#generator].at, asSeed(seed));
+    const at = this.#owned[this.#generator]?.at;
+    if (at !== undefined && this.#seated) heap.exports.agent_seed(1, at, asSeed(seed), seat);
+    else if (at !== undefined) heap.exports.seed(1, at, asSeed(seed));
     this.seat = seat;
   }
 
