@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from asobiba.arena.ledger import seeds_note
+from asobiba.arena.ratings import ANCHOR
 from asobiba.arena.records_file import NAME, write_records
 from asobiba.arena.report import write_report
 from asobiba.arena.standings import PROVISIONAL, Standings, provisional, standings, to_csv, to_json, to_markdown
@@ -68,7 +69,8 @@ def _readme(table: Standings, different: int, records: str) -> str:
     marked = f" Ratings with ? are provisional, of fewer than {PROVISIONAL} games." if provisional(table) else ""
     ended = ", ".join(f"{name} {count}" for name, count in table.reasons.items() if count)
     alone = table.ruleset.num_players == 1
-    rating = "the mean of the returns" if alone else "Elo points of a Davidson model with seat advantage (random = 0)"
+    zero = "random = 0" if any(line.agent == ANCHOR for line in table.lines) else "the mean of the agents = 0"
+    rating = "the mean of the returns" if alone else f"Elo points of a Davidson model with seat advantage ({zero})"
     return (
         f"# {game.title}: league\n\n"
         f"`{table.ruleset!r}`, {table.games} games, asobiba {version('asobiba')}. Written by `asobiba league publish "
