@@ -156,7 +156,7 @@ def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
 
 GAME = Game(
     name="mini4wd",
-    version=3,
+    version=4,
     title="Mini 4WD",
     layout=layout.time_attack,
     rules=rules,
