@@ -19,13 +19,11 @@ from asobiba.baselines.mini4wd.sides import (
     through_the_link,
     wilson,
 )
-from asobiba.core import GameParameterError, compiled, states
 from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import load_car
 from asobiba.envs.mini4wd.hardware.emulation import EmulatedChip, EmulatedTransport
 from asobiba.envs.mini4wd.hardware.env import HardwareEnv
 from asobiba.envs.mini4wd.hardware.transport import VirtualClock
-from asobiba.envs.mini4wd.physics import drive
 from asobiba.envs.mini4wd.profile import BATTERY_LOW, load_profile
 from asobiba.envs.mini4wd.simulate import simulate
 
@@ -244,29 +242,3 @@ def test_both_sides_measure_the_same_wheel_speed_and_age():
     assert log["frame_age"][1:].min() >= 0.006
     assert log["frame_age"][1:].max() < 0.018
     assert GAME.ruleset(profile="rt_ai_chip").params["substeps"][0] == 50
-
-
-@compiled()
-def push(records, params, substeps):
-    drive(records[0], params[0], 0, 1.0, 0, substeps)
-
-
-@pytest.mark.parametrize(("profile", "delay"), [("esp32", 1), ("atmega328p", 2), ("rt_ai_chip", 30)])
-def test_a_command_acts_after_the_delay_of_the_profile(profile, delay):
-    """By the charge that a standing car has drawn after its first step: none before the delay is over."""
-    ruleset = GAME.ruleset(profile=profile, control_ms=50)
-    record = states.new_state(ruleset, 3)
-    assert record["delay"][0] == pytest.approx(delay / 1000)
-    drawn = []
-    for substeps in range(delay, delay + 3):
-        records = ruleset.zeros()
-        records[0] = record
-        push(records, ruleset.params, substeps)
-        drawn.append(float(records["charge"][0, 0]))
-    assert drawn[0] == 0
-    assert drawn[-1] > 0
-
-
-def test_a_command_that_acts_too_late_for_its_step_is_refused():
-    with pytest.raises(GameParameterError, match="control_ms=20 no command acts before the next one.*30 ms"):
-        GAME.ruleset(profile="rt_ai_chip", control_ms=20)

@@ -9,11 +9,11 @@ wall.
 
 This package declares four games on one simulator:
 
-* `mini4wd` (`asobiba/Mini4WD-v4`): time attack, one car, `laps` laps against the clock;
-* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v4`): the same with discrete actions;
-* `mini4wd_position` (`asobiba/Mini4WDPosition-v4`): drive to a mark and stop there;
-* `mini4wd_race` (`asobiba/Mini4WDRace-v4`): two cars in separate lanes, both acting at once
-  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v4")`).
+* `mini4wd` (`asobiba/Mini4WD-v3`): time attack, one car, `laps` laps against the clock;
+* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v3`): the same with discrete actions;
+* `mini4wd_position` (`asobiba/Mini4WDPosition-v3`): drive to a mark and stop there;
+* `mini4wd_race` (`asobiba/Mini4WDRace-v3`): two cars in separate lanes, both acting at once
+  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v3")`).
 
 The simulator: 1 ms substeps; motor with back-EMF, gear friction, the resistance of
 winding, H-bridge, wiring and battery; tyres that slip at
@@ -125,8 +125,6 @@ default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`.
 
 ## Version History
 
-* v4 (2026-11-24), all four games: a command acts after the profile's `action_delay`; since v1 the delay was that of
-  another number, 0.2 ms for most cars.
 * v3 (2026-11-24), all four games: the H-bridge has a resistance, another one as it brakes, and a dead time, the wiring a
   resistance; the battery's limit does not count while a standing car starts; a narrower range of the battery's resistance;
   `stand_seconds`.
@@ -156,7 +154,7 @@ def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
 
 GAME = Game(
     name="mini4wd",
-    version=4,
+    version=3,
     title="Mini 4WD",
     layout=layout.time_attack,
     rules=rules,

@@ -186,11 +186,6 @@ def common_layout(
     control_ms = electronics.control_ms if control_ms is None else control_ms
     if control_ms not in CONTROL_MS:
         raise GameParameterError(f"{where}: control_ms is {control_ms!r}, but must be one of 10, 20, 50")
-    if electronics.values["action_delay"] * 1000 >= control_ms:
-        raise GameParameterError(
-            f"{where}: with control_ms={control_ms} no command acts before the next one, since profile "
-            f"{electronics.name!r} has an action_delay of {1000 * electronics.values['action_delay']:g} ms; take a longer control_ms"
-        )
     lane = int(
         Field("lane", "", -1, track.lanes - 1, -1, "", integer=True).check(lane, f"{where} on course {track.name}")
     )
