@@ -226,8 +226,10 @@ def working_arrays(ruleset: Ruleset, formulas: Formulas, columns: np.ndarray | N
 def _playing(choose: Any) -> Callable[..., None]:
     def play(views, params, masks, operations, tables, constants, numbers, row, apart, columns, seen, actions):
         actions[0] = choose(
-            views[0], params[0], masks[0], operations, tables, constants, numbers, row, apart, columns, seen
-        )
+            views[0], params[0], masks[0],
+            operations=operations, tables=tables, constants=constants, numbers=numbers, row=row, apart=apart,
+            columns=columns, seen=seen,
+        )  # fmt: skip
 
     return play
 
