@@ -204,16 +204,14 @@ def game_in_real_time(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:
     else:
         fields.nth(0).fill("0.5")
         values = [0.5, 0]
-    page.click("#controls button")
+    # Somebody impatient, who goes, stops and goes on at once.
+    page.evaluate("for (let k = 0; k < 3; k++) document.querySelector('#controls button').click()")
     page.wait_for_selector("body[data-state='over']", timeout=120_000)
     actions = np.array(actions_of(ruleset, visitor.link()))
     own = actions if ruleset.num_players == 1 else actions[:, int(visitor.link()["seat"])]
     chosen = np.asarray(pen.answer(new_state(ruleset, seed), values), ruleset.action_dtype)
     assert (own == (chosen[0] if ruleset.discrete else chosen)).all()
-    state = new_state(ruleset, seed)
-    for action in actions:
-        state = step(ruleset, state, int(action) if ruleset.discrete else action)
-    return state
+    return played_back(ruleset, visitor.link())
 
 
 def game_by_sentences(visitor: Visitor, ruleset: Ruleset, seed: int) -> np.void:

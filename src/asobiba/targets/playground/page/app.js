@@ -23,6 +23,7 @@ let paused = false;
 let failed = "";
 let told = []; // the record's texts
 let driving = false; // whether the clock of a game in real time runs for a person
+let stepping = null; // the round in which the others are asked for the step that the person has taken
 let language = navigator.language.slice(0, 2); // that the game's texts are in, where it has it
 let heard = ""; // the log that is shown
 
@@ -179,20 +180,27 @@ async function advance(action, mine) {
     table.play(action);
     return;
   }
-  const others = await table.answers();
-  if (mine === round) table.play(table.joined([...others, ...table.asked.map((seat) => [seat, action])]));
+  stepping = mine;
+  try {
+    const others = await table.answers();
+    if (mine === round) table.play(table.joined([...others, ...table.asked.map((seat) => [seat, action])]));
+  } finally {
+    if (stepping === mine) stepping = null;
+  }
 }
 
 /** Runs the clock: every step takes what the controls say. */
 async function drive() {
   const mine = round;
-  driving = true;
+  const own = driving = Symbol("drive"); // whoever stops and goes on at once begins another
+  update();
+  while (stepping === round) await new Promise((resolve) => { setTimeout(resolve, 1); });
   const begun = performance.now();
   const first = table.actions.length;
   try {
-    while (mine === round && driving && asked()) {
+    while (mine === round && driving === own && asked()) {
       const wanted = Math.floor((performance.now() - begun) / pace()) + 1;
-      while (mine === round && driving && asked() && table.actions.length - first < wanted) await advance(controlled(), mine);
+      while (mine === round && driving === own && asked() && table.actions.length - first < wanted) await advance(controlled(), mine);
       if (mine !== round) return;
       update();
       await new Promise((resolve) => { setTimeout(resolve, PICTURE); });
@@ -200,11 +208,12 @@ async function drive() {
   } catch (error) {
     if (mine === round) failed = error.message;
   }
-  driving = false;
+  if (driving === own) driving = false;
   if (mine === round) update();
 }
 
 async function play(action) {
+  if (stepping === round) return; // a second click while the others think about the same step
   const mine = round;
   chosen = [];
   try {
