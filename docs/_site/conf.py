@@ -32,7 +32,8 @@ if os.environ.get("SITE_EXECUTE") == "off":
     suppress_warnings.append("myst-nb.lexer")  # the language of a cell is what its kernel says
 
 # Tutorials are run while the site is built; one that fails, fails it. SITE_EXECUTE=off leaves their outputs out.
-os.environ.update(TERM="dumb", NO_COLOR="1")  # commands in tutorials run at a terminal of their own: plain text, no bars
+# Their commands run at a terminal, which must not draw bars and colours into the pages.
+os.environ.update(TERM="dumb", NO_COLOR="1")
 nb_execution_mode = os.environ.get("SITE_EXECUTE", "force")
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
