@@ -33,7 +33,7 @@ if os.environ.get("SITE_EXECUTE") == "off":
 
 # Tutorials are run while the site is built; one that fails, fails it. SITE_EXECUTE=off leaves their outputs out.
 # Their commands run at a terminal, which must not draw bars and colours into the pages.
-os.environ.update(TERM="dumb", NO_COLOR="1")
+os.environ["TTY_COMPATIBLE"] = "0"
 nb_execution_mode = os.environ.get("SITE_EXECUTE", "force")
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
