@@ -119,8 +119,11 @@ def same_drawing(site: Path, name: str, variant: str, ruleset: Ruleset, count: i
                 "ending": pen.tell(view, ENDING, 0),
                 "asked": pen.tell(view, ASKED, -1 if seat is None else seat),
                 "log": pen.log(view),
+                "done": pen.done(view),
             }
         )
+        if not ruleset.discrete and pen.done(view):
+            assert pen.done(view) == ruleset.notation.move_text(ruleset, view, last)
         if plain:
             assert native[-1]["words"] == [ruleset.notation.action_to_text(ruleset, view, action) for action in actions]
     done = subprocess.run(

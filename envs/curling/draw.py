@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from asobiba.api.scene import (
     ACTION,
+    DONE,
     ENDING,
     SPOT,
     Pen,
@@ -31,7 +32,7 @@ from asobiba.core import Ruleset, compiled
 from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
 from asobiba.envs.curling.motion import T0, at_time
 from asobiba.envs.curling.scratch import stack_rows
-from asobiba.envs.curling.shots import draw_shot, hit_shot
+from asobiba.envs.curling.shots import draw_shot, hit_shot, named_shot
 from asobiba.envs.curling.simulate import Result, Shot, simulate
 from asobiba.envs.curling.simulation import TRACE_COLUMNS, run_shot
 from asobiba.envs.curling.simulators import RADIUS
@@ -59,7 +60,7 @@ _END, _EXTRA, _OF, _OVER, _SHOT, _OF_16 = (
 _SIDES_AT = TEXTS("first")
 TEXTS("second")
 _COLON, _HAMMER, _BLANK, _NONE, _PLUS = (TEXTS(each) for each in (": ", " (hammer)", " ", "-", "+"))
-_LAST, _COMMA, _SPEED, _FOUL = (TEXTS(each) for each in ("last shot", ", ", " m/s ", "foul: taken back"))
+_LAST, _COMMA, _SPEED, _FOUL = (TEXTS(each) for each in ("last shot", ", ", " m/s", "foul: taken back"))
 _SPINS_AT = TEXTS("ccw")
 TEXTS("cw")
 _WEIGHTS_AT = TEXTS(WEIGHTS[0])
@@ -71,6 +72,7 @@ _THE = TEXTS("the ")
 _HOW_AT = TEXTS("click a target on the sheet,")
 TEXTS("then a weight, then a spin")
 _X, _Y = TEXTS("x "), TEXTS(" y ")
+_VX, _VY, _OPEN, _CLOSED = (TEXTS(each) for each in ("vx ", " vy ", " (", ")"))
 
 _PAPER, _ICE = STYLES("class='paper' fill='#ffffff'"), STYLES("fill='#eef4f8' stroke='#444455'")
 _LINES, _GREY = STYLES("stroke='#445566' stroke-width='1'"), STYLES("fill='#777777'")
@@ -152,6 +154,11 @@ def tell(s, p, d, what, about, out):
     begin_words(out)
     if what == ENDING:
         _ending(s, out)
+    elif what == DONE:
+        if s.conceded >= 0:
+            word(out, _CONCEDE)
+        elif s.run[0] != 0.0 or s.run[1] != 0.0:
+            _named(s, p, 1, out)
     elif what == ACTION:
         if about >= _TARGETS * _KINDS * 2:
             word(out, _CONCEDE)
@@ -186,6 +193,42 @@ def _aimed(model, release, x, y, spin, speed):
     return hit_shot(model, release, x, y, spin, speed)
 
 
+@compiled()
+def _name(model, release, weights, area, delivery):
+    """The weight, the target and whether they are exact."""
+    return named_shot(model, release, weights, area, delivery)
+
+
+@drawing
+def _named(s, p, exactly, out):
+    """The last shot as intended; `exactly`: with its velocity, where the rounded target gives another one."""
+    vx, vy, spin = s.asked[0], s.asked[1], s.asked[2]
+    area = (p.side, p.hog, p.far, 1000.0) if p.by_target else (p.side, p.hog, p.back, 100.0)
+    weight, x, y, exact = _name(p.model, p.release, p.weights[: 0 if p.by_target else 3], area, (vx, vy, spin))
+    if weight < 0:
+        _velocity(vx, vy, out)
+    else:
+        word(out, _WEIGHTS_AT + weight)
+        word(out, _BLANK)
+        _metres(x, out)
+        word(out, _BLANK)
+        _metres(y, out)
+    word(out, _BLANK)
+    word(out, _SPINS_AT if spin > 0 else _SPINS_AT + 1)
+    if exactly and weight >= 0 and exact == 0 and p.by_target == 0:
+        word(out, _OPEN)
+        _velocity(vx, vy, out)
+        word(out, _CLOSED)
+
+
+@drawing
+def _velocity(vx, vy, out):
+    word(out, _VX)
+    number(out, vx, 4)
+    word(out, _VY)
+    number(out, vy, 4)
+
+
 @drawing
 def answer(s, p, d, out):
     """The continuous action of the controls' weight, x, y (m) and spin."""
@@ -200,8 +243,11 @@ def answer(s, p, d, out):
 
 @drawing
 def _metres(value, out):
-    """A coordinate of a target, which has one decimal, none if it is whole."""
-    number(out, value, 0 if int(abs(value) * 10 + 0.5) % 10 == 0 else 1)
+    """A coordinate of a target, without zeros at its end."""
+    places, rest = 3, int(abs(value) * 1000 + 0.5)
+    while places > 0 and rest % 10 == 0:
+        places, rest = places - 1, rest // 10
+    number(out, value, places)
 
 
 @drawing
@@ -345,11 +391,13 @@ def _panel(s, p, choosing, out):
         word(out, _LAST)
         y += _ROW
         text(out, _WORDS, _RIGHT + 14, y)
+        _named(s, p, 0, out)
+        y += _ROW
+        text(out, _SMALL, _RIGHT + 14, y - 4)
         number(out, s.run[0], 3, 1)
         word(out, _COMMA)
         number(out, s.run[1], 3)
         word(out, _SPEED)
-        word(out, _SPINS_AT if s.run[2] > 0 else _SPINS_AT + 1)
         if s.foul:
             y += _ROW
             text(out, _WORDS, _RIGHT + 14, y)

@@ -465,7 +465,7 @@ function record() {
   while (told.length < table.actions.length) {
     const k = told.length;
     const state = table.states[k];
-    if (!single) told.push(pen.asked(sight(state)[0], -1) || `step ${k + 1}`);
+    if (!single) told.push(pen.done(sight(table.states[k + 1])[0]) || pen.asked(sight(state)[0], -1) || `step ${k + 1}`);
     else if (secret && state.toMove !== person) told.push("…");
     else told.push(pen.action(state, table.actions[k]));
   }
