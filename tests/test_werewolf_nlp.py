@@ -294,7 +294,7 @@ def test_strangers_without_the_token_and_other_protocols_are_sent_away():
 
 
 def test_wrong_addresses_and_languages_are_refused_by_name():
-    with pytest.raises(ClientError, match="is no address of a WebSocket"):
+    with pytest.raises(ClientError, match="is not an address of a WebSocket"):
         nlp.join("http://127.0.0.1/ws", basic(), "ours", "ja")
     with pytest.raises(GameParameterError, match="language is 'fr'; expected one of: ja, en"):
         nlp.join("ws://127.0.0.1/ws", basic(), "ours", "fr")

@@ -20,7 +20,8 @@ import numpy as np
 from asobiba.core import NotationError, PositionError, Ruleset
 from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
 from asobiba.envs.curling.rules import CONCEDES, velocity_of
-from asobiba.envs.curling.shots import draw_shot, hit_shot, named_shot
+from asobiba.envs.curling.shots import draw_shot, hit_shot
+from asobiba.envs.curling.telling import named_shot
 
 _SPIN = {1: "ccw", -1: "cw"}
 _SIGN = {text: sign for sign, text in _SPIN.items()}
@@ -92,7 +93,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> Any:
         return (number + WEIGHTS.index(weight)) * len(SPINS) + ["ccw", "cw"].index(spin)
     except ValueError:
         raise NotationError(
-            f"{text!r} is no shot; shots look like this: draw 0.3 -1.4 ccw, with weight {', '.join(WEIGHTS)}, x one of "
+            f"{text!r} is not a shot; shots look like this: draw 0.3 -1.4 ccw, with weight {', '.join(WEIGHTS)}, x one of "
             f"{', '.join(f'{v + 0.0:g}' for v in TARGET_X)}, y one of {', '.join(f'{v + 0.0:g}' for v in TARGET_Y)}, ccw or cw"
         ) from None
 
@@ -130,7 +131,7 @@ def _continuous_action(ruleset: Ruleset, text: str) -> np.ndarray:
     wish = re.fullmatch(rf"({'|'.join(WEIGHTS)}) {number} {number} (ccw|cw)", text.strip())
     shot = re.fullmatch(rf"vx {number} vy {number} (ccw|cw)", text.strip())
     if wish is None and (shot is None or by_target):
-        raise NotationError(f"{text!r} is no shot; shots look like this: {shape}, with weight {', '.join(WEIGHTS)}")
+        raise NotationError(f"{text!r} is not a shot; shots look like this: {shape}, with weight {', '.join(WEIGHTS)}")
     if wish is not None:
         weight, spin = WEIGHTS.index(wish[1]), _SIGN[wish[4]]
         values = float(wish[2]), float(wish[3])
@@ -190,7 +191,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
         r"e([0-9]{1,3}) s([0-9]{1,2}) h([12]) ([0-9]{1,2}):([0-9]{1,2}) (\S+(?: \S+){15})", text.strip()
     )
     if found is None:
-        raise PositionError(f"{text!r} is no position; see asobiba.envs.curling.notation")
+        raise PositionError(f"{text!r} is not a position; see asobiba.envs.curling.notation")
     p = ruleset.params[0]
     s = ruleset.zeros()[0]
     s["end"], s["shot"], s["hammer"] = int(found[1]), int(found[2]), int(found[3]) - 1
@@ -207,7 +208,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
             x, y = (float(value) for value in word.split(","))
         except ValueError:
             raise PositionError(
-                f"{word!r} is no stone; stones look like this: 0.4,-1.2, or - where there is none"
+                f"{word!r} is not a stone; stones look like this: 0.4,-1.2, or - where there is none"
             ) from None
         # Rounding to six decimals may put a stone that touches an edge slightly beyond it.
         if not (math.isfinite(x) and abs(x) < p["side"] + 1e-6 and -p["release"] < y < p["back"] + 1e-6):

@@ -179,7 +179,7 @@ class Page:
         if _STAMP.search(text) is None:
             return f"{self.path} does not end with the digest of its sources"
         if not all(command.startswith("asobiba ") for command in self.commands):
-            return f"{self.path} is written by {self.command!r}, which is no command of asobiba"
+            return f"{self.path} is written by {self.command!r}, which is not a command of asobiba"
         return None
 
     def trouble(self, root: Path) -> str | None:

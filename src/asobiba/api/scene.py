@@ -43,7 +43,8 @@ from asobiba.core.states import action_mask, is_over
 ROWS, COLUMNS = 4096, 8
 """The size of a scene: rows of (kind, style, x, y, a, b, number of a text or symbol, spot)."""
 RECTANGLE, CIRCLE, LINE, TEXT, WORD, NUMBER, SYMBOL, PATH, POINT, PLACE = range(1, 11)
-ACTION, SPOT, ENDING, ASKED, LOG, DONE = range(6)
+ACTION, SPOT, ENDING, ASKED, LOG = range(5)
+DONE = 5
 """Questions to `tell`."""
 LOG_PARTS = 3
 """Parts of a day's log, so that each fits in a scene's rows: `tell(..., LOG, LOG_PARTS * day + part, out)`."""
