@@ -60,7 +60,7 @@ _END, _EXTRA, _OF, _OVER, _SHOT, _OF_16 = (
 )
 _SIDES_AT = TEXTS("first")
 TEXTS("second")
-_COLON, _HAMMER, _BLANK, _NONE, _PLUS = (TEXTS(each) for each in (": ", " (hammer)", " ", "-", "+"))
+_COLON, _HAMMER, _BLANK, _PLUS = (TEXTS(each) for each in (": ", " (hammer)", " ", "+"))
 _LAST, _COMMA, _SPEED, _FOUL = (TEXTS(each) for each in ("last shot", ", ", " m/s", "foul: taken back"))
 _SPINS_AT = TEXTS("ccw")
 TEXTS("cw")
@@ -73,7 +73,7 @@ _THE = TEXTS("the ")
 _HOW_AT = TEXTS("click a target on the sheet,")
 TEXTS("then a weight, then a spin")
 _X, _Y = TEXTS("x "), TEXTS(" y ")
-_VX, _VY, _OPEN, _CLOSED = (TEXTS(each) for each in ("vx ", " vy ", " (", ")"))
+_VX, _VY, _OPEN, _CLOSED, _OFF = (TEXTS(each) for each in ("vx ", " vy ", " (", ")", "off the sheet"))
 
 _PAPER, _ICE = STYLES("class='paper' fill='#ffffff'"), STYLES("fill='#eef4f8' stroke='#444455'")
 _LINES, _GREY = STYLES("stroke='#445566' stroke-width='1'"), STYLES("fill='#777777'")
@@ -202,11 +202,13 @@ def _name(model, release, weights, area, delivery):
 
 @drawing
 def _named(s, p, exactly, out):
-    """The last shot as intended; `exactly`: with its velocity, where the rounded target gives another one."""
+    """The last shot as intended; `exactly`: with its velocity, where the rounded target gives another one, or none lies on the sheet."""
     vx, vy, spin = s.asked[0], s.asked[1], s.asked[2]
     area = (p.side, p.hog, p.far, 1000.0) if p.by_target else (p.side, p.hog, p.back, 100.0)
     weight, x, y, exact = _name(p.model, p.release, p.weights[: 0 if p.by_target else 3], area, (vx, vy, spin))
-    if weight < 0:
+    if weight < 0 and exactly == 0:
+        word(out, _OFF)
+    elif weight < 0:
         _velocity(vx, vy, out)
     else:
         word(out, _WEIGHTS_AT + weight)
@@ -386,8 +388,9 @@ def _panel(s, p, choosing, out):
         if s.hammer == side:
             word(out, _HAMMER)
         y += _ROW
-        text(out, _WORDS, _RIGHT + 14, y)
-        _by_end(s, side, min(end, ends), out)
+        if end > 0:
+            text(out, _WORDS, _RIGHT + 14, y)
+            _by_end(s, side, min(end, ends), out)
     if thrown:
         y += _ROW
         text(out, _WORDS, _RIGHT, y)
@@ -417,8 +420,6 @@ def _panel(s, p, choosing, out):
 
 @drawing
 def _by_end(s, side, played, out):
-    if played == 0:
-        word(out, _NONE)
     for k in range(min(played, s.scores.shape[1])):
         number(out, s.scores[side, k])
         word(out, _BLANK)
