@@ -62,7 +62,7 @@ class Firefox:
         self._ask("input.performActions", context=self._context, actions=[source])
 
     def violations(self) -> list[str]:
-        """What axe-core finds wrong with the page."""
+        """The violations that axe-core finds in the page."""
         self.run(f"{AXE_SCRIPT}; 0")
         found = self.run(
             "axe.run().then((found) => JSON.stringify(found.violations.map((one) => "

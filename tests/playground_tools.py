@@ -79,7 +79,7 @@ class Visitor:
         return self.page.get_attribute("body", "data-state") or ""
 
     def said(self) -> str:
-        """What the page says about the position."""
+        """The page's line about the position."""
         return self.page.inner_text("#status")
 
     def link(self) -> dict[str, str]:

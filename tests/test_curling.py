@@ -63,7 +63,7 @@ def aim_many(kind, model, release, x, y, spin, speed, out):
 
 
 def free_stops(sim, shots):
-    """Where stones stop on a sheet without edges, `(n, 2)` m from the tee."""
+    """The places where stones stop on a sheet without edges, `(n, 2)` m from the tee."""
     stones, in_play = np.zeros((len(shots), 16, 2)), np.zeros((len(shots), 16), np.uint8)
     play_many(sim.model, FAR, FAR, sim.release, stones, in_play, 0, np.asarray(shots, float))
     return stones[:, 0]

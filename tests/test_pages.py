@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_committed_pages_are_well_formed():
-    """Which are older than their code is listed by `asobiba publish --list`: they are written again together."""
+    """Pages that are older than their code are listed by `asobiba publish --list`: they are written again together."""
     assert [page.malformed(ROOT) for page in all_pages(ROOT) if page.malformed(ROOT) is not None] == []
 
 

@@ -365,7 +365,7 @@ def accessible(visitor: Visitor, viewport: dict[str, int]) -> None:
 
 @pytest.mark.skipif(not any(map(shutil.which, CHROMIUM)), reason="no Chromium is installed; the slow tests ask for it")
 def test_a_game_begins_in_a_browser(browser, address):
-    """What the slow tests do with every game, with one and to its first moves."""
+    """The checks of the slow tests, for one game and its first moves."""
     visitor = Visitor(browser, address, PHONE, dark=True)
     link = {"game": QUICK, "variant": "default", "seat": 0, "agent": OPPONENT, "seed": 11}
     opens_soon(visitor, link)
@@ -524,7 +524,7 @@ MOVE = """(() => {
 
 
 def accessible_in_firefox(page: Firefox, viewport: dict[str, int], dark: bool) -> None:
-    """What `accessible` asks of Chromium."""
+    """The checks of `accessible`, in Firefox."""
     page.size(**viewport)
     assert page.run("matchMedia('(prefers-color-scheme: dark)').matches") is dark
     page.run("for (const one of document.querySelectorAll('details')) one.open = true")

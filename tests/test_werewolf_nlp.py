@@ -170,7 +170,7 @@ def test_what_the_server_told_stands_in_the_view(replayed):
 
 
 def client_status(seat, names):
-    """What the last packet but FINISH tells of who lives."""
+    """The living, by the last packet but FINISH."""
     client = next(c for c in RECORDED if any(p.get("info", {}).get("agent") == names[seat] for p, _ in c))
     return [p["info"]["status_map"] for p, _ in client if p["request"] != "FINISH" and "info" in p][-1]
 
