@@ -1,4 +1,4 @@
-"""What each extra adds to an installation, in MB on disk: `python .ci/weights.py --write docs/installing.md`.
+"""The size that each extra adds to an installation, in MB on disk: `python .ci/weights.py --write docs/installing.md`.
 
 Measured on the packages that are installed here: those that an extra asks for, with all that they ask for, less those of the
 package without extras.

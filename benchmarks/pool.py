@@ -37,7 +37,7 @@ LEARNER = {
 
 
 def settings(kind: str, seed: int, steps: int) -> dict:
-    """What both kinds share: no teacher, a snapshot every twentieth of the run, no evaluation on the way."""
+    """The settings that both kinds share: no teacher, a snapshot every twentieth of the run, no evaluation on the way."""
     every = max(1, steps // 20)
     return {
         **KINDS[kind], "seed": seed, "total_steps": steps, "snapshot_every": every, "checkpoint_every": every,

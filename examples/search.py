@@ -24,7 +24,7 @@ class Search(Agent):
         )
 
     def value(self, state, seat, depth):
-        """What `state` is worth to `seat`: a seed is 1, a won game 1000."""
+        """The value of `state` to `seat`: a seed is 1, a won game 1000."""
         if is_over(state):
             return 1000 * float(state["rewards"][seat])
         if depth == 0:

@@ -114,7 +114,7 @@ def player(ruleset):
 
 
 def arrays_of(ruleset) -> list[np.ndarray]:
-    """What `play` works on, without the bytes."""
+    """The input of `play`, without the bytes."""
     return [
         ruleset.zeros(), ruleset.params.copy(), np.zeros(ruleset.mask_shape if ruleset.discrete else (1,), np.int8),
         np.zeros(ruleset.observation_size, ruleset.observation_space.dtype),

@@ -138,12 +138,12 @@ def _games_of_this_test_only():
         registry.game.cache_clear()
 
 
-def debian_program(program: str, package: str) -> str:
-    """The path of a program that a test runs for real.
+def debian_program(program: str, package: str, *others: str) -> str:
+    """The path of a program that a test runs for real, or of one of the others that do instead.
 
     Where it is missing, the test is skipped with the name of the Debian package to install; in CI it fails instead.
     """
-    path = shutil.which(program)
+    path = next(filter(None, map(shutil.which, (program, *others))), None)
     if path is None:
         message = f"{program} is not installed; on Debian: apt-get install {package}"
         if os.environ.get("CI"):

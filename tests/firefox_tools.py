@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from axe_playwright_python.base import AXE_SCRIPT
 from conftest import debian_program
 from websockets.sync.client import ClientConnection, connect
 
@@ -54,6 +55,21 @@ class Firefox:
             raise RuntimeError(found["exceptionDetails"]["text"])
         return found["result"].get("value")
 
+    def keys(self, *keys: str) -> None:
+        """Presses and releases keys, one after another: characters, or WebDriver's codes of others."""
+        presses = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        source = {"type": "key", "id": "keyboard", "actions": presses}
+        self._ask("input.performActions", context=self._context, actions=[source])
+
+    def violations(self) -> list[str]:
+        """The violations that axe-core finds in the page."""
+        self.run(f"{AXE_SCRIPT}; 0")
+        found = self.run(
+            "axe.run().then((found) => JSON.stringify(found.violations.map((one) => "
+            "`${one.id}: ${one.help}: ${one.nodes.map((node) => node.target).join(', ')}`)))"
+        )
+        return json.loads(found)
+
     def wait(self, expression: str, seconds: float = 60.0) -> None:
         """Waits until an expression is true."""
         end = monotonic() + seconds
@@ -64,9 +80,13 @@ class Firefox:
 
 
 @contextmanager
-def firefox(folder: Path) -> Iterator[Firefox]:
+def firefox(folder: Path, dark: bool = False) -> Iterator[Firefox]:
     """A headless Firefox whose profile lies in `folder`."""
-    command = [debian_program("firefox-esr", "firefox-esr"), "--headless", "--no-remote", "--profile", str(folder)]
+    folder.mkdir(exist_ok=True)
+    # 1 is dark; by default a headless browser is light.
+    (folder / "user.js").write_text(f'user_pref("ui.systemUsesDarkTheme", {int(dark)});\n', encoding="utf-8")
+    program = debian_program("firefox-esr", "firefox-esr", "firefox")
+    command = [program, "--headless", "--no-remote", "--profile", str(folder)]
     process = subprocess.Popen(
         [*command, "--remote-debugging-port", "0"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )

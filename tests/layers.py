@@ -41,7 +41,7 @@ def python_with(*requirements: str, free: tuple[str, ...] = ()) -> str:
 
 
 def run_in(python: str, *arguments: str, cwd: Path, **variables: str) -> str:
-    """What a script printed; its error stream if it failed."""
+    """The output of a script; its error stream if it failed."""
     done = subprocess.run(
         [python, *arguments], cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True
     )

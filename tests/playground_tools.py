@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +13,8 @@ from typing import Any
 from conftest import debian_program
 from playwright.sync_api import Page, sync_playwright
 
+CHROMIUM = "chromium", "chromium", "google-chrome"
+"""The program, its package, and the one that some have instead."""
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 
 
@@ -33,17 +34,12 @@ def served(folder: Path) -> Iterator[str]:
             server.shutdown()
 
 
-def installed() -> str | None:
-    """The Chromium of this machine, or the Chrome that some have instead."""
-    return shutil.which("chromium") or shutil.which("google-chrome")
-
-
 @contextmanager
 def chromium() -> Iterator[Any]:
     """It runs without a window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=installed() or debian_program("chromium", "chromium"),
+            executable_path=debian_program(*CHROMIUM),
             args=["--no-sandbox", "--disable-gpu"],
         )
         try:
@@ -83,7 +79,7 @@ class Visitor:
         return self.page.get_attribute("body", "data-state") or ""
 
     def said(self) -> str:
-        """What the page says about the position."""
+        """The page's line about the position."""
         return self.page.inner_text("#status")
 
     def link(self) -> dict[str, str]:

@@ -106,7 +106,7 @@ HEAD = "| game | random games | agents | a game of each | on an ARM | WebAssembl
 
 
 def cells_of(lines: list[str]) -> list[str]:
-    """What the table says of a game's lines: the digest of its random games, how many agents, the digest of their lines."""
+    """A game's row of the table: the digest of its random games, the number of agents, the digest of their lines."""
     games, *agents = lines
     together = hashlib.blake2b("\n".join(agents).encode(), digest_size=16).hexdigest()
     return [games.rpartition(" ")[2], str(len(agents)), together]

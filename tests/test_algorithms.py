@@ -83,7 +83,7 @@ def test_it_trains_goes_on_to_the_byte_and_plays(name, played, tmp_path, monkeyp
 
 
 def test_masked_values_learn_to_win(tmp_path):
-    """Where illegal actions lose, a learner that kept trying them would lose every game."""
+    """A learner that kept trying illegal actions, which lose, would lose every game."""
     nim = game("toy_nim")
     learner = {"learning_starts": 500, "batch_size": 128, "train_freq": 2, "gradient_steps": 2, "learning_rate": 1e-3}
     config = config_of("dqn", nim, total_steps=6000, num_envs=16, learner=learner)

@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from asobiba import cli
+from asobiba.progress import progress_bar, training_bar
 
 HEAVY = ("numpy", "numba", "gymnasium", "pettingzoo", "torch", "scipy")
 
@@ -69,3 +70,11 @@ def test_games_are_registered_whichever_is_imported_first(first):
         "print(gymnasium.make('asobiba/AnimalShogi-v0').spec.id)"
     )
     assert out.split() == ["True", "True", "asobiba/AnimalShogi-v0"]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_bars_are_drawn_at_terminals_only_whatever_a_notebook_forces(terminal, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert progress_bar().console.is_terminal == terminal
+    assert training_bar().disable != terminal

@@ -16,6 +16,7 @@ import pytest
 
 import asobiba
 from asobiba.api.scene import Pen
+from asobiba.arena.person import Person, move_text
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game
 from asobiba.core import states as core_states
 from asobiba.envs.curling import draw, rules, simulation, tables
@@ -62,7 +63,7 @@ def aim_many(kind, model, release, x, y, spin, speed, out):
 
 
 def free_stops(sim, shots):
-    """Where stones stop on a sheet without edges, `(n, 2)` m from the tee."""
+    """The places where stones stop on a sheet without edges, `(n, 2)` m from the tee."""
     stones, in_play = np.zeros((len(shots), 16, 2)), np.zeros((len(shots), 16), np.uint8)
     play_many(sim.model, FAR, FAR, sim.release, stones, in_play, 0, np.asarray(shots, float))
     return stones[:, 0]
@@ -536,6 +537,44 @@ def test_continuous_shots_are_written_and_read(simulator):
     assert (
         target.notation.action_to_text(target, state, read(target, state, "draw 0.3 -1.4 cw")) == "draw 0.300 -1.400 cw"
     )
+
+
+@pytest.mark.parametrize("simulator", ["cs2", "fcv1"])
+def test_shots_are_told_as_a_person_types_them(simulator):
+    ruleset, rng = game("curling").ruleset(simulator=simulator, concession=True), np.random.default_rng(3)
+    state, notation, pen = core_states.new_state(ruleset, 0), ruleset.notation, Pen(ruleset)
+    for weight in ("draw", "soft", "firm", "hard"):
+        for _ in range(10):
+            x, y = rng.integers(-150, 150) / 100, rng.integers(-400, 100) / 100
+            typed = f"{weight} {x:g} {y:g} {rng.choice(['ccw', 'cw'])}"
+            action = notation.text_to_action(ruleset, state, typed)
+            assert move_text(ruleset, state, action) == typed
+            after = core_states.step(ruleset, state, action)
+            assert pen.done(after) == typed
+            assert f"last shot: {typed}, thrown with vx " in notation.board_text(ruleset, after)
+    assert move_text(ruleset, state, notation.text_to_action(ruleset, state, "concede")) == "concede"
+    # Any other shot: the target to a centimetre, and the velocity with which it is written exactly.
+    for _ in range(30):
+        action = ruleset.action_space.sample()
+        action[3] = 0
+        told = move_text(ruleset, state, action)
+        found = re.fullmatch(r"(\w+ \S+ \S+) (ccw|cw) \((vx \S+ vy \S+)\)", told)
+        exact = f"{found[3]} {found[2]}" if found else told
+        assert exact == notation.action_to_text(ruleset, state, action)
+        assert core_states.step(ruleset, state, action)["asked"][2] == (1 if "ccw" in told else -1)
+        if found:
+            near = notation.text_to_action(ruleset, state, f"{found[1]} {found[2]}")
+            wanted, given = (core_states.step(ruleset, state, one)["asked"] for one in (near, action))
+            assert wanted == pytest.approx(given, abs=0.006)
+    target = game("curling").ruleset(simulator=simulator, actions="target")
+    action = notation.text_to_action(target, state, "draw 0.301 -1.4 cw")
+    assert move_text(target, state, action) == "draw 0.301 -1.4 cw"
+    lines = iter(["?", "draw -0.1 -1 ccw"])
+    said = []
+    person = Person(ask=lambda prompt: next(lines), say=said.append)
+    person.reset(ruleset, 0, 0)
+    assert move_text(ruleset, state, person.act(state, np.zeros(0, np.int8))) == "draw -0.1 -1 ccw"
+    assert "draw -0.1 -1 ccw" in said[2]
 
 
 def test_the_image_shows_stones_house_and_free_guard_zone():

@@ -41,7 +41,7 @@ def run(command: list[str] | str, folder: Path, answers: str = "", **environment
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Where the README's reader works; later commands find the files of earlier ones."""
+    """The folder of the README's reader; later commands find the files of earlier ones."""
     return tmp_path_factory.mktemp("reader")
 
 

@@ -133,7 +133,7 @@ class Passive(Agent):
 
 
 def hear_packet(text):
-    """What `join` does with a server's line."""
+    """The reaction of `join` to a server's line."""
     found = aiwolf.read_packet(text)
     playing = joining.RemoteGame(Passive(), 0)
     for line in (*AIWOLF[:1], text):

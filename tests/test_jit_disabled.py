@@ -25,7 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 AGENTS = GOLDEN / "agents"
 RECORDS = 150
 SHARE = 0.4
-"""How much of the recorded games all test runs play."""
+"""The share of the recorded games that all test runs play."""
 LONG = {"localise"}
 """Agents that think for ten seconds before the first move; the slow tests play them."""
 PLAIN = """

@@ -100,7 +100,7 @@ def test_a_pattern_inside_a_control_period_acts_as_its_share(control_ms):
 
 
 def slow_share(course, **parameters):
-    """Where the slope control drives slowly: shares of the time on slopes and on the flat, and the place it first does, m."""
+    """The slow driving of the slope control: shares of the time on slopes and on the flat, and the first place, m."""
     ruleset = rules(course=course, **parameters)
     agent = make_agent(GAME, "slope")
     agent.reset(ruleset, 0, 0)

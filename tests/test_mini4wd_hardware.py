@@ -298,7 +298,7 @@ def test_a_log_of_a_pty_in_real_time_replays_bit_for_bit(tmp_path):
 
 def test_damaged_logs_are_named(tmp_path):
     for text, message in [
-        ("", "is no log"),
+        ("", "is not a log"),
         ('{"format": "other"}\n', "first line"),
         ('{"format": "asobiba-mini4wd-run", "version": 9}\n', "version 9"),
         ('{"format": "asobiba-mini4wd-run", "version": 1}\nnonsense\n{"n": 1}\n', "line 2"),

@@ -19,6 +19,7 @@ from asobiba.arena.publish import publish
 from asobiba.arena.schedule import round_robin
 from asobiba.arena.store import MIXED, Store
 from asobiba.core import game
+from asobiba.openings import NoFigure, opened, openings, with_opening, without_opening
 from asobiba.pages import Page, all_pages, stamp_written
 from asobiba.publishing import commands_of
 from asobiba.sources import league_digest, source_files, sources_digest
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_committed_pages_are_well_formed():
-    """Which are older than their code is listed by `asobiba publish --list`: they are written again together."""
+    """Pages that are older than their code are listed by `asobiba publish --list`: they are written again together."""
     assert [page.malformed(ROOT) for page in all_pages(ROOT) if page.malformed(ROOT) is not None] == []
 
 
@@ -267,3 +268,38 @@ def test_a_league_is_stamped_with_the_code_that_played_it(tmp_path):
         assert store.code(ruleset) == MIXED
         publish(ruleset, store, store.results(ruleset), tmp_path / "leaderboards" / "battleship")
         assert "older than its sources" in page.trouble(tmp_path)
+
+
+OPENING = "Of 12 boards {loops \\| (\\d+)} loop, and 1,300 do not (`n=7`, 2.5 %)."
+
+
+def test_an_opening_takes_its_figures_from_the_page():
+    page = "# Bao\n\n| boards | 12 |\n| loops | 3 |\n| others | 1,300 | 2.5 |\n"
+    text = with_opening(page, OPENING)
+    assert "\nOf 12 boards 3 loop, and 1,300 do not (`n=7`, 2.5 %).\n" in text
+    assert text.startswith("# Bao\n\n")
+    assert with_opening(text, OPENING) == text
+    assert without_opening(text) == page
+
+
+@pytest.mark.parametrize("body", ["12 1,300 2.5", "| loops | 3 | 112 1,300 2.5", "| loops | 3 | 12 1,300 2.51"])
+def test_an_opening_says_nothing_that_its_page_does_not(body):
+    with pytest.raises(NoFigure):
+        with_opening(f"# Bao\n\n{body}\n", OPENING)
+
+
+def test_a_page_without_a_figure_is_stamped_without_its_opening(tmp_path, capsys):
+    folder = tmp_path / "docs" / "reproductions"
+    folder.mkdir(parents=True)
+    (folder / "openings.yml").write_text("bao: There are 13 loops.\n")
+    assert opened(tmp_path, "docs/reproductions/bao.md", "# Bao\n\n12 loops\n") == "# Bao\n\n12 loops\n"
+    assert "the page has no number 13" in capsys.readouterr().err
+    assert "There are 13" in opened(tmp_path, "docs/reproductions/bao.md", "# Bao\n\n13 loops\n")
+
+
+def test_every_page_of_the_reproductions_has_its_opening():
+    told, written = openings(ROOT), sorted((ROOT / "docs" / "reproductions").glob("*.md"))
+    assert sorted(page.stem for page in written) == sorted(told)
+    for page in written:
+        text = page.read_text(encoding="utf-8")
+        assert with_opening(text, told[page.stem]) == text, page.name

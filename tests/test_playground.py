@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import debian_program
-from firefox_tools import firefox
-from playground_tools import DESK, PHONE, Visitor, chromium, installed, served
+from firefox_tools import Firefox, firefox
+from playground_tools import CHROMIUM, DESK, PHONE, Visitor, chromium, served
 
 from asobiba import game
 from asobiba.api.scene import ACTION, ASKED, ENDING, SPOT, Pen, number_text
@@ -119,8 +119,11 @@ def same_drawing(site: Path, name: str, variant: str, ruleset: Ruleset, count: i
                 "ending": pen.tell(view, ENDING, 0),
                 "asked": pen.tell(view, ASKED, -1 if seat is None else seat),
                 "log": pen.log(view),
+                "done": pen.done(view),
             }
         )
+        if not ruleset.discrete and pen.done(view):
+            assert pen.done(view) == ruleset.notation.move_text(ruleset, view, last)
         if plain:
             assert native[-1]["words"] == [ruleset.notation.action_to_text(ruleset, view, action) for action in actions]
     done = subprocess.run(
@@ -360,9 +363,9 @@ def accessible(visitor: Visitor, viewport: dict[str, int]) -> None:
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
-@pytest.mark.skipif(installed() is None, reason="no Chromium is installed; the slow tests ask for it")
+@pytest.mark.skipif(not any(map(shutil.which, CHROMIUM)), reason="no Chromium is installed; the slow tests ask for it")
 def test_a_game_begins_in_a_browser(browser, address):
-    """What the slow tests do with every game, with one and to its first moves."""
+    """The checks of the slow tests, for one game and its first moves."""
     visitor = Visitor(browser, address, PHONE, dark=True)
     link = {"game": QUICK, "variant": "default", "seat": 0, "agent": OPPONENT, "seed": 11}
     opens_soon(visitor, link)
@@ -520,15 +523,49 @@ MOVE = """(() => {
 })()"""
 
 
+def accessible_in_firefox(page: Firefox, viewport: dict[str, int], dark: bool) -> None:
+    """The checks of `accessible`, in Firefox."""
+    page.size(**viewport)
+    assert page.run("matchMedia('(prefers-color-scheme: dark)').matches") is dark
+    page.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert page.violations() == []
+    assert page.run("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+def first_move_by_keyboard_in_firefox(page: Firefox) -> None:
+    """Makes a move by Tab, letters and Enter alone."""
+    tab, enter, letters = "\ue004", "\ue007", ""
+    goal = "here.tagName === 'BUTTON' && here.closest('#controls') !== null"
+    ply = page.run("document.body.dataset.ply")
+    if page.run("document.getElementById('text').checkVisibility()"):
+        goal = "here.id === 'text'"
+        letters = page.run("document.getElementById('hint').textContent").removeprefix("for example ")
+    for _ in range(400):
+        page.keys(tab)
+        if page.run(f"(here => {goal})(document.activeElement)"):
+            break
+    page.keys(*letters, enter)
+    page.wait(f"document.body.dataset.ply !== '{ply}'")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", drawn_games())
 def test_every_game_is_played_in_firefox(name, tmp_path):
     rng, one = random.Random(5), game(name)
     variants = {"default": one.ruleset()} | {label: one.ruleset(**given) for label, given in one.variants.items()}
     fewest = min(variants, key=lambda label: variants[label].num_players)
-    with served(built(name)) as url, firefox(tmp_path) as page:
-        page.open(f"{url}/index.html#game={one.name}&variant={fewest}&seat=0&agent=random&seed=11")
-        page.wait("['asked', 'over'].includes(document.body.dataset.state)")
+    begun = f"#game={one.name}&variant={fewest}&seat=0&agent=random&seed=11"
+    ready = "['asked', 'over'].includes(document.body.dataset.state)"
+    with served(built(name)) as url, firefox(tmp_path / "phone", dark=True) as page:
+        page.open(f"{url}/index.html{begun}")
+        page.wait(ready)
+        accessible_in_firefox(page, PHONE, dark=True)
+        first_move_by_keyboard_in_firefox(page)
+        assert not page.errors
+    with served(built(name)) as url, firefox(tmp_path / "desk") as page:
+        page.open(f"{url}/index.html{begun}")
+        page.wait(ready)
+        accessible_in_firefox(page, DESK, dark=False)
         end = monotonic() + 900
         while page.run(MOVE % rng.random()) != "over":
             assert monotonic() < end

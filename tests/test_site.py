@@ -1,4 +1,4 @@
-"""What the site is made of: its pages, the reference, and that nothing of a game's page is typed twice.
+"""The parts of the site: its pages and the reference; nothing of a game's page is typed twice.
 
 The site itself is built by `make docs`, in an environment of its own, which also runs the tutorials.
 """
@@ -56,7 +56,7 @@ def test_modules_say_what_they_are():
 
 
 def imports_of(code: str) -> list[tuple[str, str]]:
-    """What a snippet imports of asobiba: module and name."""
+    """The imports of a snippet from asobiba: module and name."""
     found = []
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "asobiba":

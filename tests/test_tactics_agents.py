@@ -396,7 +396,7 @@ def test_label_asks_and_makes_sets(tmp_path):
     assert agents.knowledge(str(tmp_path)).shape[0] == 24
     for line in ("knight,1,2,1", f"panzer,nan{21 * ',0'},1", f"panzer{22 * ',0'},7"):
         (tmp_path / labelling.SAMPLES).write_text(f"type\n{line}\n")
-        with pytest.raises(GameParameterError, match=r"line 2: .* is no sample"):
+        with pytest.raises(GameParameterError, match=r"line 2: .* is not a sample"):
             labelling.read_samples(tmp_path)
 
 

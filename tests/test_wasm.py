@@ -17,6 +17,7 @@ from threading import Thread
 import numpy as np
 import pytest
 from conftest import debian_program
+from playground_tools import CHROMIUM
 from wasm_tools import agent_games, in_node, random_games
 
 from asobiba import game, games
@@ -307,7 +308,7 @@ def in_chromium(folder: Path, matches: list[dict]) -> dict[str, str]:
         with TemporaryDirectory() as profile:
             done = subprocess.run(
                 [
-                    debian_program("chromium", "chromium"), "--headless", "--no-sandbox", "--disable-gpu",
+                    debian_program(*CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu",
                     f"--user-data-dir={profile}", "--virtual-time-budget=120000", "--timeout=120000", "--dump-dom", page,
                 ],
                 capture_output=True, text=True, timeout=300,

@@ -170,7 +170,7 @@ def test_what_the_server_told_stands_in_the_view(replayed):
 
 
 def client_status(seat, names):
-    """What the last packet but FINISH tells of who lives."""
+    """The living, by the last packet but FINISH."""
     client = next(c for c in RECORDED if any(p.get("info", {}).get("agent") == names[seat] for p, _ in c))
     return [p["info"]["status_map"] for p, _ in client if p["request"] != "FINISH" and "info" in p][-1]
 
@@ -294,7 +294,7 @@ def test_strangers_without_the_token_and_other_protocols_are_sent_away():
 
 
 def test_wrong_addresses_and_languages_are_refused_by_name():
-    with pytest.raises(ClientError, match="is no address of a WebSocket"):
+    with pytest.raises(ClientError, match="is not an address of a WebSocket"):
         nlp.join("http://127.0.0.1/ws", basic(), "ours", "ja")
     with pytest.raises(GameParameterError, match="language is 'fr'; expected one of: ja, en"):
         nlp.join("ws://127.0.0.1/ws", basic(), "ours", "fr")

@@ -19,7 +19,7 @@ _PLAY = Path(__file__).parent / "wasm" / "play.mjs"
 
 
 def in_node(package: Path, jobs: list[dict[str, Any]]) -> list[Any]:
-    """What `play.mjs` answers to these jobs."""
+    """The answers of `play.mjs` to these jobs."""
     done = subprocess.run(
         [debian_program("node", "nodejs"), str(_PLAY)],
         input=json.dumps({"package": str(package), "jobs": jobs}),

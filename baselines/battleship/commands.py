@@ -98,7 +98,7 @@ def exact(
     param: Parameters = None,
     trust: Trusted = None,
 ) -> None:
-    """How much the best answer to an agent wins, exactly, on a small board.
+    """Computes exactly, on a small board, what the best answer to an agent wins.
 
     Example: asobiba exploitability battleship rnb cb -p height=3 -p width=3 -p 'fleet=[2]'
     """

@@ -40,7 +40,7 @@ class Meeting:
 
 
 def meetings(rapfi: Path | None, mammel: Path | None) -> list[Meeting]:
-    """What the page plays, with the programs that there are: a Gomocup executable, and `player.py` beside its library."""
+    """The matches of the page, with the programs that are given: a Gomocup executable, and `player.py` beside its library."""
     found = []
     if rapfi is not None:
         for ours, theirs in ((0.5, 0.5), (0.5, 0.1), (1.0, 0.05)):

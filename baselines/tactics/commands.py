@@ -142,7 +142,7 @@ def reproduce(
     wanted = _paired(budgets, rounds, "--budgets and --rounds")
     boards = [size for size in SIZES if str(size) in sizes.split(",")]
     if len(boards) != len(sizes.split(",")):
-        raise typer.BadParameter(f"--sizes: {sizes!r} is no list of boards; they are {', '.join(map(str, SIZES))}")
+        raise typer.BadParameter(f"--sizes: {sizes!r} is not a list of boards; they are {', '.join(map(str, SIZES))}")
     parts = meetings.planned(wanted, boards)
     if tuning:
         parts.append(meetings.tuning_meetings(tuning))

@@ -323,7 +323,9 @@ def read_samples(folder: Path) -> list[Sample]:
                 if not np.isfinite(vector).all():
                     raise ValueError
             except (ValueError, IndexError):
-                raise GameParameterError(f"{folder / SAMPLES}, line {line}: {','.join(row)!r} is no sample") from None
+                raise GameParameterError(
+                    f"{folder / SAMPLES}, line {line}: {','.join(row)!r} is not a sample"
+                ) from None
             if len(vector) != FEATURES:
                 raise GameParameterError(
                     f"{folder / SAMPLES}, line {line}: {len(vector)} features, expected {FEATURES}"

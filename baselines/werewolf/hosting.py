@@ -260,7 +260,7 @@ class HostedGame:
     def _heard(self, seat: int, peer: Peer, text: str) -> str:
         # What the others hear of a client's utterance.
         if self.contest and not is_sentence(text):
-            peer.fault(f"it said {text[:80]!r}, which is no sentence of the protocol", lost=False)
+            peer.fault(f"it said {text[:80]!r}, which is not a sentence of the protocol", lost=False)
             return "Skip"
         return text
 

@@ -29,7 +29,7 @@ def read_packet(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise ClientError(f"the server sent something that is no JSON: {text[:80]!r}") from None
     if not isinstance(found, dict) or found.get("request") not in REQUESTS:
-        raise ClientError(f"the server sent something that is no request: {text[:80]!r}")
+        raise ClientError(f"the server sent something that is not a request: {text[:80]!r}")
     for key, kind in KEYS.items():
         if found.get(key) is not None and not isinstance(found[key], kind):
             raise ClientError(f"the server sent a {key} that is no {kind.__name__}: {str(found[key])[:80]!r}")

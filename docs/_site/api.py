@@ -97,7 +97,7 @@ def _members(owner: type) -> list[str]:
 
 
 def text_of(module: ModuleType, name: str) -> str:
-    """What is written of a public name: its docstring, or what stands below the assignment that makes it."""
+    """The docstring of a public name, or the string below the assignment that makes it."""
     thing = getattr(module, name)
     thing = getattr(thing, "py_func", thing)  # of what Numba has compiled
     made = not callable(thing) or getattr(thing, "__name__", "") == "<lambda>"

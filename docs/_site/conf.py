@@ -32,7 +32,7 @@ if os.environ.get("SITE_EXECUTE") == "off":
     suppress_warnings.append("myst-nb.lexer")  # the language of a cell is what its kernel says
 
 # Tutorials are run while the site is built; one that fails, fails it. SITE_EXECUTE=off leaves their outputs out.
-# Their commands run at a terminal, which must not draw bars and colours into the pages.
+# Notebooks ask for colours (FORCE_COLOR), which have no place in the pages.
 os.environ["TTY_COMPATIBLE"] = "0"
 nb_execution_mode = os.environ.get("SITE_EXECUTE", "force")
 nb_execution_timeout = 240

@@ -31,7 +31,7 @@ class _Loaded(HTMLParser):
 
 
 def loaded_from_elsewhere(folder: Path) -> list[str]:
-    """What the pages and style sheets of a folder load from other hosts, with the file that does."""
+    """The addresses on other hosts that pages and style sheets of a folder load, with the file that does."""
     found = []
     for path in sorted(folder.rglob("*.html")):
         reader = _Loaded()

@@ -63,7 +63,7 @@ def table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def facts(game: Game, ruleset: Ruleset) -> str:
-    """What a game declares of itself, and its spaces."""
+    """The facts that a game declares, and its spaces."""
     acts = {"sequential": "in turn", "simultaneous": "all at once", "some": "some at once"}[game.turns]
     rows = [
         ("Gymnasium", f"`{game.gymnasium_id}`"),
@@ -229,7 +229,7 @@ def picture_part(package: str, out: Path) -> str:
 
 
 def stills_part(package: str) -> str:
-    """How a game begins and how it ended."""
+    """The beginning and the end of a game."""
     return (
         ":::::{grid} 1 2 2 2\n"
         f"::::{{grid-item-card}} How it begins\n![The beginning of a game](../media/games/{package}-begin.svg)\n::::\n"

@@ -59,7 +59,7 @@ def pages() -> dict[str, str]:
 
 
 def made_pages() -> dict[str, str]:
-    """What stands in the repository for a page that is made: a game's package, a public module."""
+    """The source in the repository of a page that is made: a game's package, a public module."""
     found = {}
     for package in games.packages():
         for name in (f"envs/{package}", f"envs/{package}/__init__.py"):

@@ -29,7 +29,7 @@ from asobiba.envs.bao.notation import LETTERS, counts_of
 from asobiba.envs.bao.sowing import drops, sowings
 
 _PIT, _GAP, _SIDE, _TOP = 72, 10, 96, 58
-_BAND = 28  # above the upper and below the lower holes: their letters and counts, clear of all lines
+_BAND = 34  # above the upper and below the lower holes: their letters and counts, clear of all lines
 _MOST_FRAMES, _MOST_SEEDS = 240, 40
 _HAND, _FROM, _SPIRAL = 0, 1, 2
 """In the numbers of the drawing: the seeds in hand and the hole of a move that is being sown, then the places of seeds."""
@@ -61,13 +61,13 @@ _BEGUN, _CAUGHT, _TOUCHED = (
     STYLES(f"fill='#6d4420' stroke='{ring}' stroke-width='5'") for ring in ("#58c4dd", "#ff5a4f", "#ffd23f")
 )
 _SEED = STYLES("fill='#f2e3c0' stroke='#5b4a2f' stroke-width='1'")
-_CAPTION = STYLES("class='ink' font-size='19' text-anchor='middle' fill='#2b2216'")
-_SMALL = STYLES("class='ink' font-size='13' text-anchor='middle' fill='#6b5a40'")
-_STORED = STYLES("font-size='20' text-anchor='middle' fill='#fff'")
-_NAME_AT = STYLES("font-size='14' text-anchor='middle' fill='#ffe9b8'")
-STYLES("font-size='14' text-anchor='middle' font-weight='bold' fill='#ffe9b8'")
-_COUNT = STYLES("font-size='15' text-anchor='middle' font-weight='bold' fill='#fff'")
-_LETTER = STYLES("font-size='13' text-anchor='middle' fill='#ffe9b8'")
+_CAPTION = STYLES("class='ink' font-size='24' text-anchor='middle' fill='#2b2216'")
+_SMALL = STYLES("class='ink' font-size='20' text-anchor='middle' fill='#6b5a40'")
+_STORED = STYLES("font-size='26' text-anchor='middle' fill='#fff'")
+_NAME_AT = STYLES("font-size='19' text-anchor='middle' fill='#ffe9b8'")
+STYLES("font-size='19' text-anchor='middle' font-weight='bold' fill='#ffe9b8'")
+_COUNT = STYLES("font-size='22' text-anchor='middle' font-weight='bold' fill='#fff'")
+_LETTER = STYLES("font-size='22' text-anchor='middle' fill='#ffe9b8'")
 _HELD = STYLES(
     "font-size='20' text-anchor='middle' font-weight='bold' fill='#ffd23f' stroke='#3a240e' stroke-width='4' paint-order='stroke'"
 )
@@ -162,7 +162,7 @@ def scene(s, p, d, mask, seat, last, out):
     holes = p.sow.shape[0] // 2
     width = 2 * _SIDE + holes * (_PIT + _GAP) + _GAP
     inside = 2 * _PIT + 2 * _GAP + 2 * _BAND
-    height = _TOP + inside + 44
+    height = _TOP + inside + 50
     begin(out, width, height)
     rectangle(out, _PAPER, 0, 0, width, height)
     text(out, _CAPTION, width / 2, 34)
@@ -170,7 +170,7 @@ def scene(s, p, d, mask, seat, last, out):
     rectangle(out, _WOOD, 8, _TOP, width - 16, inside, 28)
     for player in range(2):
         x = _SIDE / 2 if player == 0 else width - _SIDE / 2
-        rectangle(out, _STORE, x - 34, _TOP + _GAP, 68, inside - 2 * _GAP, 24)
+        rectangle(out, _STORE, x - 38, _TOP + _GAP, 76, inside - 2 * _GAP, 24)
         _seeds(d, x, _TOP + inside / 2, int(s.stores[player]), 26, out)
         text(out, _STORED, x, _TOP + inside - _GAP - 14)
         number(out, s.stores[player])
@@ -178,7 +178,7 @@ def scene(s, p, d, mask, seat, last, out):
         word(out, _SIDES_AT + player)
     for hole in range(2 * holes):
         _pit(s, p, d, hole, out)
-    text(out, _SMALL, width / 2, height - 12)
+    text(out, _SMALL, width / 2, height - 16)
     word(out, _LEGEND)
     for hole in range(2 * holes):
         place(out, hole, _x(p, hole) - _PIT / 2, _y(p, hole) - _PIT / 2, _PIT, _PIT)
@@ -199,10 +199,10 @@ def _pit(s, p, d, hole, out):
     circle(out, style, x, y, _PIT / 2)
     count = _count(s, p, hole)
     _seeds(d, x, y, count, 25, out)
-    label_y = y - _PIT / 2 - 9 if hole < holes else y + _PIT / 2 + 19
-    text(out, _COUNT, x + 14, label_y)
+    label_y = y - _PIT / 2 - 9 if hole < holes else y + _PIT / 2 + 25
+    text(out, _COUNT, x + 17, label_y)
     number(out, count)
-    text(out, _LETTER, x - 14, label_y)
+    text(out, _LETTER, x - 17, label_y)
     word(out, _HOLES_AT + hole)
     if hole == s.last_end and d[_HAND] > 0:
         text(out, _HELD, x, y + 6)

@@ -8,6 +8,7 @@ import numpy as np
 
 from asobiba.api.scene import (
     ACTION,
+    ASKED,
     ENDING,
     SPOT,
     Pen,
@@ -36,15 +37,18 @@ TEXTS, STYLES = Table(), Table()
 _COLUMNS_AT = TEXTS("A")
 for _letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ":
     TEXTS(_letter)
-_FLEET, _FLEET_OF, _SIDE, _SHOTS = (TEXTS(each) for each in ("Fleet", "Fleet of the ", " side", " - shots "))
+_FLEET, _FLEET_OF, _SIDE, _SHOTS = (TEXTS(each) for each in ("Fleet", "Fleet of the ", " side", ", shots: "))
 _SIDES_AT = TEXTS("first")
 TEXTS("second")
-_TOLD, _OF, _SHIPS, _NONE = (TEXTS(each) for each in ("afloat, as told: ", " of ", " ships", "none"))
+_TOLD, _OF, _SHIPS, _NONE = (TEXTS(each) for each in ("afloat: ", " of ", " ships", "none"))
 _OPEN, _CLOSE, _COMMA, _ACROSS, _DOWN = (TEXTS(each) for each in (" (", ")", ", ", " across", " down"))
 _BLANK, _SUNK, _SUNK_OF, _OUT = (
     TEXTS(each) for each in (" ", "the whole fleet is sunk", "the whole fleet of the ", "no step is left")
 )
 _IS_SUNK = TEXTS(" side is sunk")
+_PLACE, _BY_ENDS, _FIRE = (
+    TEXTS(each) for each in ("place the ", "): click its two ends", "click a cell to fire at it")
+)
 _NAMES_AT = len(TEXTS)
 
 _PAPER, _SEA = STYLES("class='paper' fill='#f7fafc'"), STYLES("fill='#dbe9f4'")
@@ -66,7 +70,7 @@ def data(ruleset: Ruleset) -> np.ndarray:
     """The number of players, lines for the captions at their longest, and the lengths of the ships' names."""
     lengths = [len(name) for name in names_of(ruleset)]
     room = max(int(ruleset.params["width"][0]) * _CELL, _NARROWEST) // _LETTER
-    return np.array([ruleset.num_players, 1 + (17 + sum(lengths) + 6 * len(lengths)) // (room - 12), *lengths])
+    return np.array([ruleset.num_players, 1 + (8 + sum(lengths) + 6 * len(lengths)) // (room - 12), *lengths])
 
 
 @drawing
@@ -89,6 +93,20 @@ def _cell(p, cell, out):
 
 
 @drawing
+def _question(s, p, out):
+    """A ship to place, or a shot."""
+    ship = int(s.placed[int(s.to_move)])
+    if ship == p.sizes.shape[0]:
+        word(out, _FIRE)
+    else:
+        word(out, _PLACE)
+        word(out, _NAMES_AT + ship)
+        word(out, _OPEN)
+        number(out, p.sizes[ship])
+        word(out, _BY_ENDS)
+
+
+@drawing
 def tell(s, p, d, what, about, out):
     begin_words(out)
     cells = int(p.cells)
@@ -105,6 +123,9 @@ def tell(s, p, d, what, about, out):
             word(out, _BLANK)
             _cell(p, about % cells, out)
             word(out, _DOWN if about >= cells else _ACROSS)
+    elif what == ASKED:
+        if about >= 0 and about == s.to_move and not s.terminated and not s.truncated:
+            _question(s, p, out)
     elif what == ENDING:
         if s.afloat[0] != 0 and s.afloat[1] != 0:
             word(out, _OUT)
@@ -119,7 +140,7 @@ def tell(s, p, d, what, about, out):
 @drawing
 def _afloat(s, p, d, shooter, left, top, wide, out):
     """The ships that are afloat as the shooter was told, in as many lines as they need."""
-    ships, lines, room = p.sizes.shape[0], 1, wide // _LETTER - 17
+    ships, lines, room = p.sizes.shape[0], 1, wide // _LETTER - 8
     text(out, _SMALL, left, top)
     word(out, _TOLD)
     count = 0

@@ -45,7 +45,7 @@ TEE_X, TEE_Y = 2.375, 4.88
 
 
 class DclError(AsobibaError, ValueError):
-    """Text that is no game log."""
+    """Text that is not a game log."""
 
 
 def to_server(stones: np.ndarray, in_play: np.ndarray) -> list[float]:
@@ -82,7 +82,7 @@ def shot_from_server(words: list[str]) -> Shot:
         return Shot(vx, vy, 1 if turn == "1" else -1)
     except (GameParameterError, ValueError, IndexError):
         raise DclError(
-            f"{' '.join(words)[:80]!r} is no shot; expected: vx vy turn, in m/s below 1000, with turn 0 or 1"
+            f"{' '.join(words)[:80]!r} is not a shot; expected: vx vy turn, in m/s below 1000, with turn 0 or 1"
         ) from None
 
 
@@ -174,9 +174,9 @@ def read(text: str) -> DclGame:
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        raise DclError(f"this is no game log: {error}") from None
+        raise DclError(f"this is not a game log: {error}") from None
     if "GameInfo" not in parser:
-        raise DclError("this is no game log: it has no section [GameInfo]")
+        raise DclError("this is not a game log: it has no section [GameInfo]")
     info = parser["GameInfo"]
     apart = " ".join(
         filter(None, (info.get("FirstRandom_1"), info.get("FirstRandom_2")))

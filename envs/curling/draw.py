@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from asobiba.api.scene import (
     ACTION,
+    DONE,
     ENDING,
     SPOT,
     Pen,
@@ -35,17 +36,18 @@ from asobiba.envs.curling.shots import draw_shot, hit_shot
 from asobiba.envs.curling.simulate import Result, Shot, simulate
 from asobiba.envs.curling.simulation import TRACE_COLUMNS, run_shot
 from asobiba.envs.curling.simulators import RADIUS
+from asobiba.envs.curling.telling import named_shot
 
 FPS = 15.0
 """Pictures per second of a film."""
-_SCALE, _LEFT, _TOP, _PANEL = 88.0, 12.0, 12.0, 250.0
+_SCALE, _LEFT, _TOP, _PANEL = 88.0, 12.0, 12.0, 270.0
 _SIDE = 2.375
 """m from the centre line to the edge of the sheet, as drawn."""
 _FRONT, _BEHIND = 6.9, 2.1
 """m before and behind the tee where the picture ends."""
 _WIDTH, _HEIGHT = 2 * _SIDE * _SCALE + 3 * _LEFT + _PANEL, (_FRONT + _BEHIND) * _SCALE + 2 * _TOP
 _RIGHT = 2 * _LEFT + 2 * _SIDE * _SCALE
-_ROW = 24
+_ROW = 30
 _FRAMES = 30
 _STRETCHES, _POINTS = 96, 16
 """Most stretches of a shot that are drawn, and points of each."""
@@ -54,12 +56,12 @@ _TRACE_AT = len(TARGET_X) + len(TARGET_Y)
 
 TEXTS, STYLES = Table(), Table()
 _END, _EXTRA, _OF, _OVER, _SHOT, _OF_16 = (
-    TEXTS(each) for each in ("end ", "extra end ", " of ", ", over", ", shot ", " of 16")
+    TEXTS(each) for each in ("end ", "extra end ", " of ", ", over", "shot ", " of 16")
 )
 _SIDES_AT = TEXTS("first")
 TEXTS("second")
-_COLON, _HAMMER, _BLANK, _NONE, _PLUS = (TEXTS(each) for each in (": ", " (hammer)", " ", "-", "+"))
-_LAST, _COMMA, _SPEED, _FOUL = (TEXTS(each) for each in ("last shot", ", ", " m/s ", "foul: taken back"))
+_COLON, _HAMMER, _BLANK, _PLUS = (TEXTS(each) for each in (": ", " (hammer)", " ", "+"))
+_LAST, _COMMA, _SPEED, _FOUL = (TEXTS(each) for each in ("last shot", ", ", " m/s", "foul: taken back"))
 _SPINS_AT = TEXTS("ccw")
 TEXTS("cw")
 _WEIGHTS_AT = TEXTS(WEIGHTS[0])
@@ -71,6 +73,7 @@ _THE = TEXTS("the ")
 _HOW_AT = TEXTS("click a target on the sheet,")
 TEXTS("then a weight, then a spin")
 _X, _Y = TEXTS("x "), TEXTS(" y ")
+_VX, _VY, _OPEN, _CLOSED, _OFF = (TEXTS(each) for each in ("vx ", " vy ", " (", ")", "off the sheet"))
 
 _PAPER, _ICE = STYLES("class='paper' fill='#ffffff'"), STYLES("fill='#eef4f8' stroke='#444455'")
 _LINES, _GREY = STYLES("stroke='#445566' stroke-width='1'"), STYLES("fill='#777777'")
@@ -83,22 +86,22 @@ for _, _colour in _RINGS:
 _SIZES = tuple(radius for radius, _ in _RINGS)
 _STONES_AT, _FAINT_AT, _NUMBERS_AT, _PALE_AT, _WAYS_AT, _MARKS_AT = range(len(STYLES), len(STYLES) + 12, 2)
 for _form in (
-    "fill='{0}'", "fill='{0}' opacity='0.35'", "font-size='12' text-anchor='middle' fill='{1}'",
-    "font-size='12' text-anchor='middle' fill='{1}' opacity='0.35'",
+    "fill='{0}'", "fill='{0}' opacity='0.35'", "font-size='15' text-anchor='middle' fill='{1}'",
+    "font-size='15' text-anchor='middle' fill='{1}' opacity='0.35'",
     "fill='none' stroke='{0}' stroke-width='3' opacity='0.55'", "fill='{0}' stroke='#555555'",
 ):  # fmt: skip
     for _pair in zip(_COLOURS, _INKS, strict=True):
         STYLES.append(_form.format(*_pair))
-_WORDS = STYLES("class='ink' font-size='15' fill='#222222'")
-_SMALL = STYLES("class='ink' font-size='12' fill='#222222'")
+_WORDS = STYLES("class='ink' font-size='22' fill='#222222'")
+_SMALL = STYLES("class='ink' font-size='17' fill='#222222'")
 _BUTTON = STYLES("fill='#dbe7f0' stroke='#556677'")
-_BUTTON_TEXT = STYLES("font-size='15' text-anchor='middle' fill='#222222'")
+_BUTTON_TEXT = STYLES("font-size='20' text-anchor='middle' fill='#222222'")
 _TARGET = STYLES("fill='#334455' opacity='0.45'")
 
 _TARGETS = len(TARGET_X) * len(TARGET_Y)
 _COUNT_Y, _KINDS = len(TARGET_Y), len(WEIGHTS)
 _WEIGHT_SPOTS, _SPIN_SPOTS, _CONCEDE_SPOT = _TARGETS, _TARGETS + len(WEIGHTS), _TARGETS + len(WEIGHTS) + len(SPINS)
-_BUTTONS_TOP, _BUTTON_HEIGHT, _BUTTON_WIDTH = 330.0, 40.0, 104.0
+_BUTTONS_TOP, _BUTTON_HEIGHT, _BUTTON_WIDTH = 430.0, 44.0, 116.0
 
 
 def data(ruleset: Ruleset) -> np.ndarray:
@@ -152,6 +155,11 @@ def tell(s, p, d, what, about, out):
     begin_words(out)
     if what == ENDING:
         _ending(s, out)
+    elif what == DONE:
+        if s.conceded >= 0:
+            word(out, _CONCEDE)
+        elif s.run[0] != 0.0 or s.run[1] != 0.0:
+            _named(s, p, 1, out)
     elif what == ACTION:
         if about >= _TARGETS * _KINDS * 2:
             word(out, _CONCEDE)
@@ -186,6 +194,44 @@ def _aimed(model, release, x, y, spin, speed):
     return hit_shot(model, release, x, y, spin, speed)
 
 
+@compiled()
+def _name(model, release, weights, area, delivery):
+    """The weight, the target and whether they are exact."""
+    return named_shot(model, release, weights, area, delivery)
+
+
+@drawing
+def _named(s, p, exactly, out):
+    """The last shot as intended; `exactly`: with its velocity, where the rounded target gives another one, or none lies on the sheet."""
+    vx, vy, spin = s.asked[0], s.asked[1], s.asked[2]
+    area = (p.side, p.hog, p.far, 1000.0) if p.by_target else (p.side, p.hog, p.back, 100.0)
+    weight, x, y, exact = _name(p.model, p.release, p.weights[: 0 if p.by_target else 3], area, (vx, vy, spin))
+    if weight < 0 and exactly == 0:
+        word(out, _OFF)
+    elif weight < 0:
+        _velocity(vx, vy, out)
+    else:
+        word(out, _WEIGHTS_AT + weight)
+        word(out, _BLANK)
+        _metres(x, out)
+        word(out, _BLANK)
+        _metres(y, out)
+    word(out, _BLANK)
+    word(out, _SPINS_AT if spin > 0 else _SPINS_AT + 1)
+    if exactly and weight >= 0 and exact == 0 and p.by_target == 0:
+        word(out, _OPEN)
+        _velocity(vx, vy, out)
+        word(out, _CLOSED)
+
+
+@drawing
+def _velocity(vx, vy, out):
+    word(out, _VX)
+    number(out, vx, 4)
+    word(out, _VY)
+    number(out, vy, 4)
+
+
 @drawing
 def answer(s, p, d, out):
     """The continuous action of the controls' weight, x, y (m) and spin."""
@@ -200,8 +246,11 @@ def answer(s, p, d, out):
 
 @drawing
 def _metres(value, out):
-    """A coordinate of a target, which has one decimal, none if it is whole."""
-    number(out, value, 0 if int(abs(value) * 10 + 0.5) % 10 == 0 else 1)
+    """A coordinate of a target, without zeros at its end."""
+    places, rest = 3, int(abs(value) * 1000 + 0.5)
+    while places > 0 and rest % 10 == 0:
+        places, rest = places - 1, rest // 10
+    number(out, value, places)
 
 
 @drawing
@@ -259,7 +308,7 @@ def _stone(x, y, side, name, faint, out):
     a, b = _right(x), _down(y)
     circle(out, _FAINT_GREY if faint else _GREY, a, b, RADIUS * _SCALE)
     circle(out, (_FAINT_AT if faint else _STONES_AT) + side, a, b, 0.7 * RADIUS * _SCALE)
-    text(out, (_PALE_AT if faint else _NUMBERS_AT) + side, a, b + 4)
+    text(out, (_PALE_AT if faint else _NUMBERS_AT) + side, a, b + 5)
     number(out, name)
 
 
@@ -325,6 +374,8 @@ def _panel(s, p, choosing, out):
     if over:
         word(out, _OVER)
     else:
+        y += _ROW
+        text(out, _WORDS, _RIGHT, y)
         word(out, _SHOT)
         number(out, shot)
         word(out, _OF_16)
@@ -337,19 +388,22 @@ def _panel(s, p, choosing, out):
         if s.hammer == side:
             word(out, _HAMMER)
         y += _ROW
-        text(out, _WORDS, _RIGHT + 14, y)
-        _by_end(s, side, min(end, ends), out)
+        if end > 0:
+            text(out, _WORDS, _RIGHT + 14, y)
+            _by_end(s, side, min(end, ends), out)
     if thrown:
         y += _ROW
         text(out, _WORDS, _RIGHT, y)
         word(out, _LAST)
         y += _ROW
         text(out, _WORDS, _RIGHT + 14, y)
+        _named(s, p, 0, out)
+        y += _ROW
+        text(out, _SMALL, _RIGHT + 14, y - 5)
         number(out, s.run[0], 3, 1)
         word(out, _COMMA)
         number(out, s.run[1], 3)
         word(out, _SPEED)
-        word(out, _SPINS_AT if s.run[2] > 0 else _SPINS_AT + 1)
         if s.foul:
             y += _ROW
             text(out, _WORDS, _RIGHT + 14, y)
@@ -360,14 +414,12 @@ def _panel(s, p, choosing, out):
         _ending(s, out)
     elif choosing:
         for k in range(2):
-            text(out, _SMALL, _RIGHT, _BUTTONS_TOP - 34 + 16 * k)
+            text(out, _SMALL, _RIGHT, _BUTTONS_TOP - 36 + 22 * k)
             word(out, _HOW_AT + k)
 
 
 @drawing
 def _by_end(s, side, played, out):
-    if played == 0:
-        word(out, _NONE)
     for k in range(min(played, s.scores.shape[1])):
         number(out, s.scores[side, k])
         word(out, _BLANK)
@@ -379,8 +431,8 @@ def _by_end(s, side, played, out):
 @drawing
 def _legend(out):
     for side in range(2):
-        circle(out, _MARKS_AT + side, _RIGHT + 6, _HEIGHT - 60 + _ROW * side, 7)
-        text(out, _WORDS, _RIGHT + 20, _HEIGHT - 55 + _ROW * side)
+        circle(out, _MARKS_AT + side, _RIGHT + 8, _HEIGHT - 60 + _ROW * side, 9)
+        text(out, _WORDS, _RIGHT + 24, _HEIGHT - 53 + _ROW * side)
         word(out, _SIDES_AT + side)
 
 
@@ -403,7 +455,7 @@ def _places(d, mask, out):
 def _button(spot, label, column, row, out):
     x, y = _RIGHT + column * (_BUTTON_WIDTH + 10), _BUTTONS_TOP + row * (_BUTTON_HEIGHT + 6)
     rectangle(out, _BUTTON, x, y, _BUTTON_WIDTH, _BUTTON_HEIGHT, 6)
-    text(out, _BUTTON_TEXT, x + _BUTTON_WIDTH / 2, y + 25)
+    text(out, _BUTTON_TEXT, x + _BUTTON_WIDTH / 2, y + 29)
     word(out, label)
     place(out, spot, x, y, _BUTTON_WIDTH, _BUTTON_HEIGHT)
 
@@ -431,7 +483,7 @@ def controls(ruleset: Ruleset) -> dict[str, Any]:
         one.update(value=0, origin=-zero * factor, scale=factor)
     return {
         "fields": [{"name": "weight", "choices": weights}, *places, {"name": "spin", "choices": ["ccw", "cw"]}],
-        "hint": "Click where the stone shall go, from the tee. A draw stops there; soft, firm and hard go through it.",
+        "hint": "Click where the stone should go. A draw stops there; soft, firm and hard go on past it.",
     }
 
 

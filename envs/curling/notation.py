@@ -3,7 +3,7 @@
 A shot of the discrete game is `draw 0.3 -1.4 ccw`: weight (draw, soft, firm, hard), target x and y in m from the tee, spin
 (ccw or cw); or `concede`. With continuous actions a shot is the delivery, `vx -0.9900 vy 29.5600 ccw` in m/s, if
 actions are velocities; if they are targets, `draw 0.300 -1.400 ccw` with any target. Velocities may be given by a
-weight and a target, too. A position is one line: ends played, shots played, the side with the hammer, the score, and
+weight and a target, too, and are told so (`move_text`). A position is one line: ends played, shots played, the side with the hammer, the score, and
 the sixteen stones in the order thrown, `x,y` or `-`:
 
     e2 s3 h2 3:1 0.012500,-2.100000 - 0.400000,0.100000 - - - - - - - - - - - - -
@@ -19,8 +19,9 @@ import numpy as np
 
 from asobiba.core import NotationError, PositionError, Ruleset
 from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
-from asobiba.envs.curling.rules import CONCEDES
+from asobiba.envs.curling.rules import CONCEDES, velocity_of
 from asobiba.envs.curling.shots import draw_shot, hit_shot
+from asobiba.envs.curling.telling import named_shot
 
 _SPIN = {1: "ccw", -1: "cw"}
 _SIGN = {text: sign for sign, text in _SPIN.items()}
@@ -36,6 +37,43 @@ def action_to_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
     rest, weight = divmod(rest, len(WEIGHTS))
     x, y = divmod(rest, len(TARGET_Y))
     return f"{WEIGHTS[weight]} {TARGET_X[x] + 0.0:g} {TARGET_Y[y] + 0.0:g} {_SPIN[SPINS[spin]]}"  # + 0.0: never -0
+
+
+def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
+    """An action as a person types it: `draw -0.1 -1 ccw`.
+
+    Where its rounded target gives another delivery, this follows: `draw 0.63 -2.17 cw (vx 0.7152 vy 28.7301)`.
+    """
+    if ruleset.discrete:
+        return action_to_text(ruleset, state, action)
+    given = np.asarray(action, float)
+    if int(ruleset.params["concession"][0]) and given[-1] > CONCEDES:
+        return "concede"
+    return _named(ruleset, *velocity_of(ruleset.params[0], given))
+
+
+def _named(ruleset: Ruleset, vx: float, vy: float, spin: float) -> str:
+    p = ruleset.params[0]
+    by_target = bool(p["by_target"])
+    far, parts = (float(p["far"]), 1000.0) if by_target else (float(p["back"]), 100.0)
+    area = float(p["side"]), float(p["hog"]), far, parts
+    weight, x, y, exact = named_shot(
+        int(p["model"]), float(p["release"]), p["weights"][: 0 if by_target else None], area, (vx, vy, spin)
+    )
+    if weight < 0:
+        return f"{_velocity_text(vx, vy)} {_SPIN[int(spin)]}"
+    rest = "" if exact or by_target else f" ({_velocity_text(vx, vy)})"
+    return f"{WEIGHTS[weight]} {x + 0.0:g} {y + 0.0:g} {_SPIN[int(spin)]}{rest}"
+
+
+def how_text(ruleset: Ruleset) -> str:
+    """The way to write a continuous action."""
+    if int(ruleset.params["by_target"][0]):
+        return "A shot is `draw`, x and y of the target in m from the tee, and the spin: draw -0.1 -1 ccw."
+    return (
+        f"A shot is a weight ({', '.join(WEIGHTS)}), x and y of the target in m from the tee, and the spin: "
+        "draw -0.1 -1 ccw. Or it is a velocity in m/s and the spin: vx -0.99 vy 29.56 ccw."
+    )
 
 
 def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> Any:
@@ -55,7 +93,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> Any:
         return (number + WEIGHTS.index(weight)) * len(SPINS) + ["ccw", "cw"].index(spin)
     except ValueError:
         raise NotationError(
-            f"{text!r} is no shot; shots look like this: draw 0.3 -1.4 ccw, with weight {', '.join(WEIGHTS)}, x one of "
+            f"{text!r} is not a shot; shots look like this: draw 0.3 -1.4 ccw, with weight {', '.join(WEIGHTS)}, x one of "
             f"{', '.join(f'{v + 0.0:g}' for v in TARGET_X)}, y one of {', '.join(f'{v + 0.0:g}' for v in TARGET_Y)}, ccw or cw"
         ) from None
 
@@ -75,7 +113,11 @@ def _continuous_text(ruleset: Ruleset, action: np.ndarray) -> str:
     spin = _SPIN[1 if action[2] >= 0 else -1]
     if int(ruleset.params["by_target"][0]):
         return f"draw {_decimals(a, 3)} {_decimals(b, 3)} {spin}"
-    return f"vx {_decimals(a, 4)} vy {_decimals(b, 4)} {spin}"
+    return f"{_velocity_text(a, b)} {spin}"
+
+
+def _velocity_text(vx: float, vy: float) -> str:
+    return f"vx {_decimals(vx, 4)} vy {_decimals(vy, 4)}"
 
 
 def _decimals(value: float, places: int) -> str:
@@ -89,7 +131,7 @@ def _continuous_action(ruleset: Ruleset, text: str) -> np.ndarray:
     wish = re.fullmatch(rf"({'|'.join(WEIGHTS)}) {number} {number} (ccw|cw)", text.strip())
     shot = re.fullmatch(rf"vx {number} vy {number} (ccw|cw)", text.strip())
     if wish is None and (shot is None or by_target):
-        raise NotationError(f"{text!r} is no shot; shots look like this: {shape}, with weight {', '.join(WEIGHTS)}")
+        raise NotationError(f"{text!r} is not a shot; shots look like this: {shape}, with weight {', '.join(WEIGHTS)}")
     if wish is not None:
         weight, spin = WEIGHTS.index(wish[1]), _SIGN[wish[4]]
         values = float(wish[2]), float(wish[3])
@@ -149,7 +191,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
         r"e([0-9]{1,3}) s([0-9]{1,2}) h([12]) ([0-9]{1,2}):([0-9]{1,2}) (\S+(?: \S+){15})", text.strip()
     )
     if found is None:
-        raise PositionError(f"{text!r} is no position; see asobiba.envs.curling.notation")
+        raise PositionError(f"{text!r} is not a position; see asobiba.envs.curling.notation")
     p = ruleset.params[0]
     s = ruleset.zeros()[0]
     s["end"], s["shot"], s["hammer"] = int(found[1]), int(found[2]), int(found[3]) - 1
@@ -166,7 +208,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
             x, y = (float(value) for value in word.split(","))
         except ValueError:
             raise PositionError(
-                f"{word!r} is no stone; stones look like this: 0.4,-1.2, or - where there is none"
+                f"{word!r} is not a stone; stones look like this: 0.4,-1.2, or - where there is none"
             ) from None
         # Rounding to six decimals may put a stone that touches an edge slightly beyond it.
         if not (math.isfinite(x) and abs(x) < p["side"] + 1e-6 and -p["release"] < y < p["back"] + 1e-6):
@@ -180,11 +222,6 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     return s
 
 
-def shot_to_text(vx: float, vy: float, spin: float) -> str:
-    """A delivery as text, such as `vx -0.990 vy 29.560 ccw`."""
-    return f"vx {vx:.3f} vy {vy:.3f} {_SPIN[1 if spin > 0 else -1]}"
-
-
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
     """The position for a terminal: one row per stone, nearest to the tee first."""
     names = ruleset.players
@@ -194,7 +231,8 @@ def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str
         f"hammer {names[int(state['hammer'])]}, to move {names[int(state['to_move'])]}"
     ]
     if state["run"].any():
-        lines.append(f"last shot: {shot_to_text(*state['run'])}{', foul' if state['foul'] else ''}")
+        told = f"{_named(ruleset, *state['asked'])}, thrown with {_velocity_text(*state['run'][:2])}"
+        lines.append(f"last shot: {told}{', foul' if state['foul'] else ''}")
     if state["conceded"] >= 0:
         lines.append(f"{names[int(state['conceded'])]} conceded")
     here = [k for k in range(16) if state["in_play"][k]]

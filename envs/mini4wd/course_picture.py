@@ -33,6 +33,7 @@ WIDTH, PLAN, PROFILE, MARGIN, HEAD = 900, 540, 190, 30, 56
 CARS = ("#d7263d", "#1b6ca8")
 FASTEST, RED, TALLEST = 7.0, 5.0, 0.12
 """Ends of the scales of speed and of its colours (m/s) and, at least, of height (m)."""
+_INK = 'class="ink"'
 _HALO = 'font-weight="bold" stroke="#fff" stroke-width="4" stroke-linejoin="round"'
 PARTS = 8
 """Steps in which a piece is drawn."""
@@ -217,21 +218,23 @@ class CoursePicture:
         for speed in range(2, int(FASTEST), 2):
             y = self.pace(speed)
             yield f'<line x1="{self.left}" y1="{y:.1f}" x2="{self.right}" y2="{y:.1f}" stroke="#ddd"/>'
-            yield _text(self.left - 5, y + 4, str(speed), "#555", "end")
+            yield _text(self.left - 5, y + 4, str(speed), "#555", "end", _INK, 17)
         yield f'<line x1="{self.left}" y1="{self.bottom}" x2="{self.right}" y2="{self.bottom}" stroke="#333"/>'
-        yield _text(self.left - 5, self.top + 4, "m/s", "#555", "end")
+        yield _text(self.left - 5, self.top + 4, "m/s", "#555", "end", _INK, 17)
         step = 50 if self.tallest < 0.3 else 100
         for height in range(0, int(self.tallest * 900), step):
-            yield _text(self.right + 5, self.level(height / 1000) + 4, str(height), "#4a6d8c")
-        yield _text(self.right + 5, self.top + 4, "mm", "#4a6d8c")
-        yield _text(self.left, self.bottom + 18, "0 m", "#444")
-        yield _text(self.right, self.bottom + 18, f"{self.course.lap_length:.2f} m", "#444", "end")
+            yield _text(self.right + 5, self.level(height / 1000) + 4, str(height), "#4f83ad", size=17)
+        yield _text(self.right + 5, self.top + 4, "mm", "#4f83ad", size=17)
+        yield _text(self.left, self.bottom + 20, "0 m", "#444", more=_INK, size=17)
+        yield _text(self.right, self.bottom + 20, f"{self.course.lap_length:.2f} m", "#444", "end", _INK, 17)
         yield _text(
             (self.left + self.right) / 2,
-            self.bottom + 18,
+            self.bottom + 20,
             "height of the road and speed along the lap",
             "#444",
             "middle",
+            _INK,
+            17,
         )
 
     def profile(self, lanes: np.ndarray, colour: str = "#cfd8dc", opacity: float = 1.0) -> str:

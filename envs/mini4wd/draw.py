@@ -77,10 +77,10 @@ _TITLE_AT = len(TEXTS)
 """The course's title stands behind the texts that all rulesets share."""
 
 _PAPER = STYLES("class='paper' fill='#fbfbf8'")
-_HEADLINE = STYLES("class='ink' font-size='16' fill='#222222'")
+_HEADLINE = STYLES("class='ink' font-size='20' fill='#222222'")
 _LINES_AT = len(STYLES)
 for _colour in ("#222222", *CARS):
-    STYLES(f"class='ink' font-size='14' fill='{_colour}'")
+    STYLES(f"class='ink' font-size='17' fill='{_colour}'")
 _CURVES_AT = len(STYLES)
 for _colour in CARS:
     STYLES(f"stroke='{_colour}' stroke-width='2' stroke-linecap='round'")
@@ -281,7 +281,7 @@ def _place_of(d, lanes, piece, lane, share, aside):
 
 @drawing
 def _words(s, d, k, out):
-    text(out, _LINES_AT + 1 + k, MARGIN, 41 + 19 * k)
+    text(out, _LINES_AT + 1 + k, MARGIN, 43 + 20 * k)
     word(out, _PLAYERS_AT if d[_PLAYERS] == 1 else _PLAYERS_AT + 1 + k)
     word(out, _COLON_LAP)
     number(out, s.lap[k] + 1)

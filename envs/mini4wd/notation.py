@@ -41,7 +41,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> object:
         for number, level in enumerate(LEVELS):
             if _text(*level) == _text(*rows[0]):
                 return number
-        raise NotationError(f"{text!r} is no level of this game: {', '.join(_text(*level) for level in LEVELS)}")
+        raise NotationError(f"{text!r} is not a level of this game: {', '.join(_text(*level) for level in LEVELS)}")
     size = ruleset.action_space.shape[0]  # type: ignore[index]
     if size == 1 and any(selector < 0 for _, selector in rows):
         raise NotationError(f"{text!r}: the game with actions='duty' has no drive modes; say drive and a duty")
@@ -54,7 +54,7 @@ def _row(text: str) -> tuple[float, float]:
         return 0.0, SELECTORS[text]
     match = re.fullmatch(r"drive ([+-]?[0-9]+(?:\.[0-9]+)?)", text)
     if match is None or abs(float(match[1])) > 1:
-        raise NotationError(f"{text!r} is no action; {_EXPECTED}")
+        raise NotationError(f"{text!r} is not an action; {_EXPECTED}")
     return float(match[1]), SELECTORS["drive"]
 
 

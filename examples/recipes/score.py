@@ -1,4 +1,4 @@
-"""How good a network is: its mean return over games against the opponent, by its best legal actions."""
+"""The mean return of a network over games against the opponent, by its best legal actions."""
 
 from collections.abc import Callable
 

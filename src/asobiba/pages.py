@@ -29,6 +29,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from asobiba.openings import opened, without_opening
 from asobiba.sources import league_modules, source_files, sources_digest
 
 _STAMP = re.compile(r"\n<!-- digest of its sources: (\S+?)(?:; of its probe: ([0-9a-f]{16}))? -->\n$")
@@ -155,9 +156,10 @@ class Page:
         return stamped(text, self.sources(), None if self.probe is None else self.digest())
 
     def stamp(self, root: Path) -> None:
-        """Writes the digests at the end of the page."""
+        """Writes the digests at the end of the page, and its opening paragraph."""
         file = root / self.path
-        file.write_text(self.stamped(file.read_text(encoding="utf-8")), encoding="utf-8")
+        text = opened(root, self.path, file.read_text(encoding="utf-8"))
+        file.write_text(self.stamped(text), encoding="utf-8")
 
     def stale(self, root: Path) -> str | None:
         """The reason why the page does not belong to the present sources, without running anything, or `None`."""
@@ -179,13 +181,13 @@ class Page:
         if _STAMP.search(text) is None:
             return f"{self.path} does not end with the digest of its sources"
         if not all(command.startswith("asobiba ") for command in self.commands):
-            return f"{self.path} is written by {self.command!r}, which is no command of asobiba"
+            return f"{self.path} is written by {self.command!r}, which is not a command of asobiba"
         return None
 
     def trouble(self, root: Path) -> str | None:
         """The reason why the committed page differs from the code's output, or `None`."""
         written = (root / self.path).read_text(encoding="utf-8")
-        stamp, text = _STAMP.search(written), _STAMP.sub("", written).rstrip()
+        stamp, text = _STAMP.search(written), without_opening(_STAMP.sub("", written)).rstrip()
         if self.whole is not None and text != self.whole(root).rstrip():
             return f"{self.path} is not what `{self.command}` writes; run it"
         if stamp is None:

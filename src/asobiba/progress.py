@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+def _console() -> Console:
+    """The standard error stream. `FORCE_COLOR`, which notebooks set, does not make a terminal of it: bars need one."""
+    return Console(stderr=True, force_terminal=None if sys.stderr.isatty() else False)
 
 
 def progress_bar(counted: bool = False) -> Progress:
@@ -12,7 +19,7 @@ def progress_bar(counted: bool = False) -> Progress:
     Args:
         counted: whether steps are counted in words (`3/116`) or as a percentage.
     """
-    console = Console(stderr=True)
+    console = _console()
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
@@ -26,7 +33,7 @@ def progress_bar(counted: bool = False) -> Progress:
 
 def training_bar() -> Progress:
     """A bar of one line of 80 columns: percentage, a description of 45 columns, and the time left."""
-    console = Console(stderr=True)
+    console = _console()
     columns = (
         TextColumn("{task.percentage:3.0f} %"),
         BarColumn(bar_width=12),

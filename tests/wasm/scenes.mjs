@@ -12,6 +12,6 @@ const found = positions.map(({ bytes, seat, last, actions, language }) => {
   pen.language = language;
   const state = new State(rules, Uint8Array.from(Buffer.from(bytes, "base64")));
   const spots = actions.map((action) => (pen.spots(state, action) ?? []).map((spot) => pen.spot(state, spot)));
-  return { svg: pen.svg(state, seat, last), words: actions.map((action) => pen.action(state, action)), spots, ending: pen.ending(state), asked: pen.asked(state, seat ?? -1), log: pen.log(state) };
+  return { svg: pen.svg(state, seat, last), words: actions.map((action) => pen.action(state, action)), spots, ending: pen.ending(state), asked: pen.asked(state, seat ?? -1), log: pen.log(state), done: pen.done(state) };
 });
 process.stdout.write(JSON.stringify(found));

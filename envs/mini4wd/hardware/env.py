@@ -320,7 +320,7 @@ class HardwareEnv(gymnasium.Env):
     def _step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         values = np.asarray(as_action(self.ruleset, action), np.float32)
         if not np.all(np.isfinite(values)):
-            raise IllegalAction(f"{values.tolist()} is no action: every number must be finite")
+            raise IllegalAction(f"{values.tolist()} is not an action: every number must be finite")
         values = np.clip(values, -1.0, 1.0)
         duty, selector = float(values[0]), float(values[1]) if len(values) > 1 else 0.0
         transport = self.link.transport

@@ -40,7 +40,7 @@ _SELECTORS = {DriveMode.BRAKE: SELECTORS["brake"], DriveMode.FREE: SELECTORS["fr
 
 
 class ImportFailed(AsobibaError, ValueError):
-    """A file that is no recording of a car."""
+    """A file that is not a recording of a car."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def read_recording(path: str | Path, axes: str = "-y-x-z") -> Recording:
     else:
         raise ImportFailed(
             f"{str(path)!r} is no CSV of an AI chip (its first line would begin with 'timestamp_ms'), holds no 43-byte "
-            "frames, and is no run log"
+            "frames, and is not a run log"
         )
     if len(found) < 20:
         raise ImportFailed(f"{str(path)!r} holds {len(found)} frames; at least 20 are needed")

@@ -30,7 +30,7 @@ VERSION = 1
 
 
 class LogError(AsobibaError, ValueError):
-    """A file that is no log of a run, or that is damaged."""
+    """A file that is not a log of a run, or that is damaged."""
 
 
 class ReplayOver(AsobibaError, EOFError):
@@ -82,10 +82,10 @@ def read_log(path: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         except ValueError:
             if number == len(lines) and number > 1:
                 break
-            raise LogError(f"line {number} of {str(path)!r} is no entry of a run log: {line[:60]!r}") from None
+            raise LogError(f"line {number} of {str(path)!r} is not an entry of a run log: {line[:60]!r}") from None
         entries.append(entry)
     if not entries or entries[0].get("format") != FORMAT:
-        raise LogError(f"{str(path)!r} is no log of a mini 4WD run: its first line must say {FORMAT!r}")
+        raise LogError(f"{str(path)!r} is not a log of a mini 4WD run: its first line must say {FORMAT!r}")
     if entries[0].get("version") != VERSION:
         raise LogError(f"{str(path)!r} is of version {entries[0].get('version')!r}; this program reads {VERSION}")
     return entries[0], entries[1:]

@@ -10,10 +10,10 @@ A drawing module has functions in plain kernel style, marked with `@drawing`. Py
   `out[k, 0]` are spots. Where one action ends and another goes on, the last place is clicked again for the shorter one.
   Without places, actions are typed or chosen from a list.
 * `tell(s, p, d, what, number, out)`: words for an action (`ACTION`; in games in turns the game's notation), a spot
-  (`SPOT`), the reason of the end (`ENDING`), and, in games that answer these questions, what a seat is asked (`ASKED`)
-  and what was said and done on a day (`LOG`: in `LOG_PARTS` parts, lines of which the first is a heading; nothing after
-  the last day). They are written with `word` and
-  `number` after `begin_words`.
+  (`SPOT`), the reason of the end (`ENDING`), and, in games that answer these questions, what a seat is asked (`ASKED`),
+  the move that led here, where it is not one number (`DONE`), and what was said and done on a day (`LOG`: in
+  `LOG_PARTS` parts, lines of which the first is a heading; nothing after the last day). They are written with `word`
+  and `number` after `begin_words`.
 * `answer(s, p, d, out)`, where actions are continuous or steps follow in real time: the action of the page's controls.
   `out[1 + k, 0]` is the value of the k-th field of `controls(ruleset)`; for a choice, its number. The function writes the action's numbers in their place, and their count into `out[0, 0]`.
 
@@ -44,6 +44,7 @@ ROWS, COLUMNS = 4096, 8
 """The size of a scene: rows of (kind, style, x, y, a, b, number of a text or symbol, spot)."""
 RECTANGLE, CIRCLE, LINE, TEXT, WORD, NUMBER, SYMBOL, PATH, POINT, PLACE = range(1, 11)
 ACTION, SPOT, ENDING, ASKED, LOG = range(5)
+DONE = 5
 """Questions to `tell`."""
 LOG_PARTS = 3
 """Parts of a day's log, so that each fits in a scene's rows: `tell(..., LOG, LOG_PARTS * day + part, out)`."""
@@ -222,6 +223,10 @@ class Pen:
         out = np.zeros((ROWS, COLUMNS))
         self.functions.tell(_plain(state), self.params, self.data, what, about, out)
         return "".join(self._piece(row) for row in out[1 : int(out[0, 0])])
+
+    def done(self, state: np.void) -> str:
+        """Words for the move that led to a state; empty where the game does not say."""
+        return self.tell(state, DONE, 0)
 
     def log(self, state: np.void) -> list[list[str]]:
         """The lines of each day, the first a heading."""

@@ -166,6 +166,8 @@ class Person(Agent):
             numbers = f"{self._box().low.size} numbers, within {self._box()}"
             if self._ruleset.game.notation is None:
                 return f"An action is {numbers}."
+            if hasattr(self._ruleset.notation, "how_text"):
+                return str(self._ruleset.notation.how_text(self._ruleset))
             example = move_text(self._ruleset, view, np.zeros(self._box().shape, self._box().dtype))
             return f"An action is written like this: {example}; or as {numbers}."
         actions = np.flatnonzero(legal)
@@ -213,15 +215,16 @@ def end_text(ruleset: Ruleset, state: np.void, seat: int) -> str:
 
 
 def move_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
-    """An action, or those of all players who act at once, in the game's notation, or as numbers."""
+    """An action, or those of all players who act at once, as the game's notation says it to people, or as numbers."""
     given = np.asarray(action)
     if ruleset.game.notation is None:
         return str(given.tolist())
+    say = getattr(ruleset.notation, "move_text", ruleset.notation.action_to_text)
     if not ruleset.discrete:
-        return ruleset.notation.action_to_text(ruleset, state, given)
+        return say(ruleset, state, given)
     if given.ndim == 0 and not 0 <= int(given) < ruleset.num_actions:
         return str(int(given))
-    return ruleset.notation.action_to_text(ruleset, state, given if given.ndim else int(given))
+    return say(ruleset, state, given if given.ndim else int(given))
 
 
 def why_not(ruleset: Ruleset, view: np.void, action: int) -> str:

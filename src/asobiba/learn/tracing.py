@@ -24,7 +24,7 @@ from asobiba.learn.formulas import OPERANDS, OPERATION, Formulas
 from asobiba.learn.policy_file import PolicyFileError, arguments_of
 
 _MADE, _FIXED = 1 << 40, 1 << 41
-"""Where places of results and of constants begin before their numbers are known."""
+"""The first places of results and of constants, before their numbers are known."""
 _MOVES = {
     "_unsafe_view", "alias", "cat", "clone", "constant_pad_nd", "contiguous", "detach", "expand", "flatten", "index",
     "index_select", "lift_fresh_copy", "permute", "reshape", "select", "slice", "split", "split_with_sizes", "squeeze",

@@ -111,7 +111,7 @@ def packet(
 ) -> str:
     """A request as one line of JSON; all five keys are always there."""
     if request not in REQUESTS:
-        raise ValueError(f"{request!r} is no request; expected one of {', '.join(REQUESTS)}")
+        raise ValueError(f"{request!r} is not a request; expected one of {', '.join(REQUESTS)}")
     values = (
         request,
         game_info,
@@ -129,7 +129,7 @@ def read_packet(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise ClientError(f"the server sent something that is no JSON: {line[:80]!r}") from None
     if not isinstance(found, dict) or found.get("request") not in REQUESTS:
-        raise ClientError(f"the server sent something that is no request: {line[:80]!r}")
+        raise ClientError(f"the server sent something that is not a request: {line[:80]!r}")
     for key, kind in (("gameInfo", dict), ("gameSetting", dict), ("talkHistory", list), ("whisperHistory", list)):
         if found.get(key) is not None and not isinstance(found[key], kind):
             raise ClientError(f"the server sent a {key} that is no {kind.__name__}: {str(found[key])[:80]!r}")

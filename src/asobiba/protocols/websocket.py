@@ -181,7 +181,7 @@ def open_websocket(url: str, seconds: float, longest: int, headers: Mapping[str,
         if uri.secure:
             connection = ssl.create_default_context().wrap_socket(connection, server_hostname=uri.host)
     except library.exceptions.InvalidURI:
-        raise ClientError(f"{url!r} is no address of a WebSocket; expected ws://HOST:PORT/PATH") from None
+        raise ClientError(f"{url!r} is not an address of a WebSocket; expected ws://HOST:PORT/PATH") from None
     except OSError as error:
         raise ClientError(f"no server answers at {url}: {error}") from None
     protocol = library.client.ClientProtocol(uri, max_size=longest)

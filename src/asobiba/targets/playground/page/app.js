@@ -308,8 +308,9 @@ function situation() {
   const { players } = table.rules;
   if (driving) return "Driving";
   if (asked()) {
-    const who = players.length > 1 ? `${players[mover()]}: ` : "";
-    return `${who}${pen.asked(table.rules.view(table.state, mover()), mover()) || "your move"}`;
+    const question = pen.asked(table.rules.view(table.state, mover()), mover());
+    if (players.length > 1) return `${players[mover()]}: ${question || "your move"}`;
+    return question ? question[0].toUpperCase() + question.slice(1) : seconds() ? "Ready" : "Your move";
   }
   if (paused) return "Paused";
   const seat = table.rules.joint ? null : table.state.toMove;
@@ -413,6 +414,7 @@ function mark(focus) {
     spot.setAttribute("aria-pressed", String(chosen.includes(name)));
     spot.tabIndex = -1;
   }
+  byId("picture").classList.toggle("many", names.size > FEW);
   const entry = first ?? spots.find((spot) => names.has(spot.dataset.name)) ?? spots[0];
   if (entry) entry.tabIndex = 0;
   if (focus && first) first.focus();
@@ -422,6 +424,7 @@ function mark(focus) {
 /** The moves as buttons; where there are many, what one could click next, which may be words that no picture shows. */
 function list() {
   byId("list").hidden = !open.length;
+  byId("write").querySelector("label").textContent = open.some(({ path }) => path.length) ? "Your move: click a framed place, or type" : "Your move";
   byId("hint").textContent = open.length ? `for example ${open[0].text}` : "";
   byId("list").querySelector("summary").textContent = `Legal moves (${open.length})`;
   const parts = open.length > FEW ? [...new Set(fitting().map(({ path }) => path[chosen.length] ?? chosen.at(-1)))] : [];
@@ -465,7 +468,7 @@ function record() {
   while (told.length < table.actions.length) {
     const k = told.length;
     const state = table.states[k];
-    if (!single) told.push(pen.asked(sight(state)[0], -1) || `step ${k + 1}`);
+    if (!single) told.push(pen.done(sight(table.states[k + 1])[0]) || pen.asked(sight(state)[0], -1) || `step ${k + 1}`);
     else if (secret && state.toMove !== person) told.push("…");
     else told.push(pen.action(state, table.actions[k]));
   }

@@ -2,7 +2,7 @@
 
 import { Writer } from "./writer.js";
 
-const [ACTION, SPOT, ENDING, ASKED, LOG] = [0, 1, 2, 3, 4];
+const [ACTION, SPOT, ENDING, ASKED, LOG, DONE] = [0, 1, 2, 3, 4, 5];
 const LOG_PARTS = 3;
 
 /** The drawing of a ruleset of a game that was written with pictures. */
@@ -83,6 +83,8 @@ export class Pen {
   ending(state) { return this.#tell(state, ENDING, 0); }
   /** What a seat (-1: nobody) is asked; empty where the game does not say. */
   asked(state, seat) { return this.#tell(state, ASKED, seat); }
+  /** The move that led to a state; empty where the game does not say. */
+  done(state) { return this.#tell(state, DONE, 0); }
   /** What was said and done: for each day its lines, the first a heading. */
   log(state) {
     const days = [];
