@@ -466,7 +466,9 @@ def test_a_clock_shares_the_games_time_out_as_the_program_ayumu_does():
     assert agent.clock.shot_seconds(position({}, 1, end=9)) == pytest.approx((24 - 4 - 4) / 8)
     agent.time_left(0.0)
     assert agent.clock.shot_seconds(position({}, 0)) == 10.0
-    agent.time_left(2.0)  # too late for its reserve: a shot at once, rather than none
+    agent.time_left(2.0)  # too little for its reserve: half of it
+    assert agent.clock.shot_seconds(position({}, 0)) == pytest.approx((2 - 1) / shots)
+    agent.time_left(-0.2)  # too late: a shot at once, rather than none
     assert agent.clock.shot_seconds(position({}, 0)) == 0.01
 
 

@@ -70,14 +70,17 @@ def _put(out, n, vx, vy, spin, kind):
         out[n, 0], out[n, 1], out[n, 2], out[n, 3] = vx, vy, spin, kind
 
 
-# Velocities are worked out for the wanted row only: searches list many positions of which they play one shot.
+@kernel
+def _wants(wanted, n):
+    # Velocities are worked out for these rows only: searches list many positions of which they play one shot.
+    return wanted == (n if wanted >= 0 else ALL_ROWS)
 
 
 @kernel
 def _put_draws(p, out, wanted, n, x, y, kind):
     if n < out.shape[0] and abs(x) < p.side and y > p.hog and y < p.back:
         for spin in (1.0, -1.0):
-            if wanted == n or wanted == ALL_ROWS:
+            if _wants(wanted, n):
                 vx, vy = draw_shot(p.model, p.release, x, y, spin)
                 _put(out, n, vx, vy, spin, kind)
             n = min(n + 1, out.shape[0])
@@ -87,7 +90,7 @@ def _put_draws(p, out, wanted, n, x, y, kind):
 @kernel
 def _put_hits(p, out, wanted, n, x, y, speed, kind):
     for spin in (1.0, -1.0):
-        if wanted == n or wanted == ALL_ROWS:
+        if _wants(wanted, n):
             vx, vy = hit_shot(p.model, p.release, x, y, spin, speed)
             _put(out, n, vx, vy, spin, kind)
         n = min(n + 1, out.shape[0])
@@ -97,7 +100,7 @@ def _put_hits(p, out, wanted, n, x, y, speed, kind):
 @kernel
 def _put_passes(p, out, wanted, n, x, y, kind):
     for spin in (1.0, -1.0):
-        if wanted == n or wanted == ALL_ROWS:
+        if _wants(wanted, n):
             vx, vy = pass_shot(p.model, p.release, x, y, spin, strongest_shot(p))
             _put(out, n, vx, vy, spin, kind)
         n = min(n + 1, out.shape[0])
@@ -239,7 +242,7 @@ def candidates(p, stones, in_play, shot, kinds, out, wanted):
     own = nearest(p, stones, in_play, shot % 2, -1.0)
     n = _put_plain_guards(p, stones, in_play, kinds, own, out, wanted, n)
     if kinds & (1 << PASS):
-        if wanted == n or wanted == ALL_ROWS:
+        if _wants(wanted, n):
             vx, vy = through_shot(p, stones, in_play)
             _put(out, n, vx, vy, 1.0, float(PASS))
         n = min(n + 1, out.shape[0])
@@ -249,7 +252,7 @@ def candidates(p, stones, in_play, shot, kinds, out, wanted):
     if n < out.shape[0]:
         n = _put_second_part(p, stones, in_play, kinds, theirs, out, wanted, n)
     if n == 0:
-        if wanted == n or wanted == ALL_ROWS:
+        if _wants(wanted, n):
             vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, 1.0)
             _put(out, n, vx, vy, 1.0, float(DRAW))
         n += 1
