@@ -55,7 +55,6 @@ class Ayumu(CurlingPlayer):
     def __init__(self, clock: Clock, threads: int = 1):
         self.clock = clock
         self._trees = [_Tree.empty() for _ in range(whole("threads", threads, 1, 64))]
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         super().reset(ruleset, seat, seed)
@@ -102,21 +101,17 @@ class Ayumu(CurlingPlayer):
 
         def think(alive: np.ndarray, n: int) -> None:
             # A candidate's statistics belong to one thread: nothing has to be locked or added up.
-            parts = [(own, alive[k :: len(self._trees)]) for k, own in enumerate(self._trees[: len(alive)])]
-            others = [
-                self._pool.submit(search, own, mine, n * len(mine) // len(alive))
-                for own, mine in parts[1:]
-                if self._pool
+            parts = [
+                np.ascontiguousarray(alive[k :: len(self._trees)]) for k in range(min(len(self._trees), len(alive)))
             ]
-            own, mine = parts[0]
-            search(own, mine, n * len(mine) // len(alive))
-            for other in others:
-                other.result()
+            lines = [n * len(part) // len(alive) for part in parts]
+            list((pool.map if len(parts) > 1 else map)(search, self._trees, parts, lines))
 
         def means() -> np.ndarray:
             return root_sums[:count] / np.maximum(root_visits[:count], 1.0)
 
-        best = halve(count, self.clock, view, think, means, self.name) if count > 1 else 0
+        with ThreadPoolExecutor(len(self._trees)) as pool:
+            best = halve(count, self.clock, view, think, means, self.name) if count > 1 else 0
         self.count = count
         self.expected = means() * deviation + mean
         return tuple(shots[best, :3])
