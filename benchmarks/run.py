@@ -303,7 +303,22 @@ def network_table() -> list[str]:
     ]
 
 
+def players_table() -> list[str]:
+    """What thinking buys the players of digital curling: simulations a second of processor time, on one thread of cs2"""
+    shots = (f"shot {shot + 1} (throws each: {16 - shot})" for shot in curling.SHOTS)
+    return [
+        "A simulation of a searching player is a playout, to the end of the end; that of jiritsu is one throw and its "
+        f"evaluation. Searching players had {curling.SIMULATIONS:,} simulations a shot. In brackets: the simulator's share of the "
+        "time, which is that of throws of playouts from the same position.",
+        "",
+        f"| player | {' | '.join(shots)} |",
+        "|---|--:|--:|--:|--:|",
+        *(f"| {name} | {' | '.join(cells)} |" for name, cells in curling.thinking()),
+    ]
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
+    "thinking": players_table,
     "arithmetic": arithmetic_table,
     "networks": network_table,
     "frames": frame_table,

@@ -136,6 +136,32 @@ def test_halving_finds_the_best_of_many_and_tries_the_first_where_simulations_ar
     assert halving.halve(100, Clock(5000), position({}, 0), lambda alive, n: None, lambda: np.zeros(100), "a") == 0
 
 
+def test_a_search_by_the_clock_tries_every_candidate():
+    """The time is looked at every 200 simulations or so; there are more candidates than that."""
+    visits = np.zeros(300)
+
+    def think(alive, n):
+        for line in range(n):  # as the search does it
+            visits[alive[line % len(alive)]] += 1
+
+    halving.halve(300, Clock(1, seconds=0.5), position({}, 0), think, lambda: np.arange(300.0), "a")
+    assert visits.min() > 0
+    assert visits[:150].max() == visits[:150].min()  # the worse half: one round
+
+
+def test_threads_share_the_candidates_and_repeat_their_game():
+    view = position({0: (0.3, 0.2), 1: (0.1, -3.0), 3: (-0.5, 0.5)}, 12, end=9)
+    chosen = []
+    for threads in (1, 2, 2, 3):
+        agent = make_agent(game("curling"), f"ayumu:simulations=800,threads={threads}")
+        agent.reset(RULES, int(view["to_move"]), 5)
+        chosen.append((agent.choose(view), agent.expected.tolist()))
+        assert 750 <= agent.clock.lines <= 800
+        assert np.isfinite(agent.expected).all()
+    assert chosen[1] == chosen[2]
+    assert chosen[0][1] != chosen[1][1] != chosen[3][1]  # other generators
+
+
 @pytest.mark.parametrize("name", ["ayumu", "kr_uct"])
 def test_a_search_with_fewer_simulations_than_candidates_does_not_throw_the_first(name):
     """The stone that decides the end lies open: with 100 simulations the tee draw used to be thrown in any position."""
@@ -466,7 +492,9 @@ def test_a_clock_shares_the_games_time_out_as_the_program_ayumu_does():
     assert agent.clock.shot_seconds(position({}, 1, end=9)) == pytest.approx((24 - 4 - 4) / 8)
     agent.time_left(0.0)
     assert agent.clock.shot_seconds(position({}, 0)) == 10.0
-    agent.time_left(2.0)  # too late for its reserve: a shot at once, rather than none
+    agent.time_left(2.0)  # too little for its reserve: half of it
+    assert agent.clock.shot_seconds(position({}, 0)) == pytest.approx((2 - 1) / shots)
+    agent.time_left(-0.2)  # too late: a shot at once, rather than none
     assert agent.clock.shot_seconds(position({}, 0)) == 0.01
 
 

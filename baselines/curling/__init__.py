@@ -14,26 +14,31 @@ from asobiba.core import AgentDeclaration
 _GAT = "GAT 2016 (Game AI Tournaments)"
 
 
-def ayumu(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> Ayumu:
-    """Thinks by `simulations` a shot, by `seconds` a shot, or (`clock`) by the game's time."""
-    return Ayumu(Clock(simulations, seconds, clock))
+def ayumu(simulations: int = 1000, seconds: float = 0.0, clock: bool = False, threads: int = 1) -> Ayumu:
+    """Thinks by `simulations` a shot, by `seconds` a shot, or (`clock`) by the game's time; on so many `threads`."""
+    return Ayumu(Clock(simulations, seconds, clock), threads)
 
 
-def gccs(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> Gccs:
+def gccs(simulations: int = 1000, seconds: float = 0.0, clock: bool = False, threads: int = 1) -> Gccs:
     """The budget is that of the shots beyond the book."""
-    return Gccs(Clock(simulations, seconds, clock))
+    return Gccs(Clock(simulations, seconds, clock), threads)
 
 
 def end_plan(
-    shots: int = 8, system: int = 2, simulations: int = 1000, seconds: float = 0.0, clock: bool = False
+    shots: int = 8,
+    system: int = 2,
+    simulations: int = 1000,
+    seconds: float = 0.0,
+    clock: bool = False,
+    threads: int = 1,
 ) -> EndPlan:
     """Candidates are narrowed in the first `shots` shots of an end, by the plans of the paper's `system` 1 or 2."""
-    return EndPlan(Clock(simulations, seconds, clock), shots, system)
+    return EndPlan(Clock(simulations, seconds, clock), shots, system, threads)
 
 
-def through(simulations: int = 1000, seconds: float = 0.0, clock: bool = False) -> Through:
+def through(simulations: int = 1000, seconds: float = 0.0, clock: bool = False, threads: int = 1) -> Through:
     """Without an opening: both first stones go through the sheet."""
-    return Through(Clock(simulations, seconds, clock))
+    return Through(Clock(simulations, seconds, clock), threads)
 
 
 def kr_uct(

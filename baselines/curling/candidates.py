@@ -35,6 +35,9 @@ PRINCIPAL = 48
 MOST = 480
 """Rows of a table that no position fills: 8 stones of the opponent, 16 in all, give 423 at most."""
 
+ALL_ROWS, NO_ROW = np.int64(-1), np.int64(-2)
+"""For `wanted` of `candidates`."""
+
 _DRAWS = ((0.0, 0.0), (0.0, 0.58), (0.9, 0.0), (-0.9, 0.0), (0.0, 0.29))
 _GUARDS = ((0.0, -3.0), (0.6, -2.17), (-0.6, -2.17))
 _RING = 1.83 - 2.0 * RADIUS
@@ -65,36 +68,42 @@ def strongest_shot(p):
 def _put(out, n, vx, vy, spin, kind):
     if n < out.shape[0]:
         out[n, 0], out[n, 1], out[n, 2], out[n, 3] = vx, vy, spin, kind
-        return n + 1
-    return n
 
 
 @kernel
-def _put_draws(p, out, n, x, y, kind):
+def _wants(wanted, n):
+    # Velocities are worked out for these rows only: searches list many positions of which they play one shot.
+    return wanted == (n if wanted >= 0 else ALL_ROWS)
+
+
+@kernel
+def _put_draws(p, out, wanted, n, x, y, kind):
     if n < out.shape[0] and abs(x) < p.side and y > p.hog and y < p.back:
         for spin in (1.0, -1.0):
-            vx, vy = draw_shot(p.model, p.release, x, y, spin)
-            n = _put(out, n, vx, vy, spin, kind)
+            if _wants(wanted, n):
+                vx, vy = draw_shot(p.model, p.release, x, y, spin)
+                _put(out, n, vx, vy, spin, kind)
+            n = min(n + 1, out.shape[0])
     return n
 
 
 @kernel
-def _put_hits(p, out, n, x, y, speed, kind):
-    if n >= out.shape[0]:
-        return n
+def _put_hits(p, out, wanted, n, x, y, speed, kind):
     for spin in (1.0, -1.0):
-        vx, vy = hit_shot(p.model, p.release, x, y, spin, speed)
-        n = _put(out, n, vx, vy, spin, kind)
+        if _wants(wanted, n):
+            vx, vy = hit_shot(p.model, p.release, x, y, spin, speed)
+            _put(out, n, vx, vy, spin, kind)
+        n = min(n + 1, out.shape[0])
     return n
 
 
 @kernel
-def _put_passes(p, out, n, x, y, kind):
-    if n >= out.shape[0]:
-        return n
+def _put_passes(p, out, wanted, n, x, y, kind):
     for spin in (1.0, -1.0):
-        vx, vy = pass_shot(p.model, p.release, x, y, spin, strongest_shot(p))
-        n = _put(out, n, vx, vy, spin, kind)
+        if _wants(wanted, n):
+            vx, vy = pass_shot(p.model, p.release, x, y, spin, strongest_shot(p))
+            _put(out, n, vx, vy, spin, kind)
+        n = min(n + 1, out.shape[0])
     return n
 
 
@@ -117,7 +126,7 @@ def in_house(p, stones, in_play, k):
 
 
 @kernel
-def _put_against(p, stones, in_play, kinds, k, rank, first, out, n):
+def _put_against(p, stones, in_play, kinds, k, rank, first, out, wanted, n):
     """Shots at the opponent's stone `k`, which is number `rank` from the tee. As those that follow it, returns how many there are now.
 
     Args:
@@ -127,23 +136,23 @@ def _put_against(p, stones, in_play, kinds, k, rank, first, out, n):
     x, y = stones[k, 0], stones[k, 1]
     house = distance < p.score
     if kinds & (1 << HIT) and house and first == (rank < 2):
-        n = _put_hits(p, out, n, x, y, p.weights[1], float(HIT))
+        n = _put_hits(p, out, wanted, n, x, y, p.weights[1], float(HIT))
     if kinds & (1 << TAKE_OUT) and first == (rank == 0):
-        n = _put_passes(p, out, n, x, y, float(TAKE_OUT))
+        n = _put_passes(p, out, wanted, n, x, y, float(TAKE_OUT))
     if kinds & (1 << FREEZE) and house and rank < 2:
         for gap in _FREEZE_GAPS:
             for angle in _FREEZE_ANGLES:
                 if first == (rank == 0 and angle == 0.0):
                     s, c = sincos(angle * math.pi / 180.0)
-                    n = _put_draws(p, out, n, x + gap * s, y - gap * c, float(FREEZE))
+                    n = _put_draws(p, out, wanted, n, x + gap * s, y - gap * c, float(FREEZE))
     if first:
         return n
     if kinds & (1 << HIT) and house and rank < 3:
-        n = _put_hits(p, out, n, x, y, p.weights[0], float(HIT))
-        n = _put_hits(p, out, n, x, y, p.weights[2], float(HIT))
+        n = _put_hits(p, out, wanted, n, x, y, p.weights[0], float(HIT))
+        n = _put_hits(p, out, wanted, n, x, y, p.weights[2], float(HIT))
     if kinds & (1 << PEEL) and not house and y < p.fgz_tee:
         for aside in (-RADIUS, RADIUS):
-            n = _put_passes(p, out, n, x + aside, y, float(PEEL))
+            n = _put_passes(p, out, wanted, n, x + aside, y, float(PEEL))
     if kinds & (1 << DOUBLE) and rank < 3:
         for j in range(k % 2, STONES, 2):
             if j != k and in_play[j] != 0 and stones[j, 1] > y - 0.3:
@@ -151,26 +160,26 @@ def _put_against(p, stones, in_play, kinds, k, rank, first, out, n):
                 if dx * dx + dy * dy < 4.0:
                     # The first stone goes to the second: met on the side away from it.
                     length = math.sqrt(dx * dx + dy * dy)
-                    n = _put_passes(p, out, n, x - 1.6 * RADIUS * dx / length, y, float(DOUBLE))
-                    n = _put_passes(p, out, n, x + 1.2 * RADIUS * dx / length, y, float(DOUBLE))
+                    n = _put_passes(p, out, wanted, n, x - 1.6 * RADIUS * dx / length, y, float(DOUBLE))
+                    n = _put_passes(p, out, wanted, n, x + 1.2 * RADIUS * dx / length, y, float(DOUBLE))
     return n
 
 
 @kernel
-def _put_around(p, stones, in_play, kinds, k, theirs, out, n):
+def _put_around(p, stones, in_play, kinds, k, theirs, out, wanted, n):
     """Shots of the table's second part that use stone `k`: round it, off it, in front of it."""
     x, y = stones[k, 0], stones[k, 1]
     house = tee_distance(stones, k) < p.score
     if kinds & (1 << COME_AROUND) and not house and y < 0.0:
         for behind in _BEHIND:
-            n = _put_draws(p, out, n, x, y + behind, float(COME_AROUND))
+            n = _put_draws(p, out, wanted, n, x, y + behind, float(COME_AROUND))
     if k % 2 != theirs:
         if kinds & (1 << POSTGUARD) and house:
             for before in _BEFORE:
-                n = _put_draws(p, out, n, x, y - before, float(POSTGUARD))
+                n = _put_draws(p, out, wanted, n, x, y - before, float(POSTGUARD))
         if kinds & (1 << DRAW_RAISE) and y < -0.3:
             speed = speed_for(p.model, max(-y, 0.3))
-            n = _put_hits(p, out, n, x, y - 2.0 * RADIUS, speed, float(DRAW_RAISE))
+            n = _put_hits(p, out, wanted, n, x, y - 2.0 * RADIUS, speed, float(DRAW_RAISE))
     if kinds & (1 << RAISE_TAKE_OUT):
         target = nearest(p, stones, in_play, theirs, -1.0)
         if target >= 0 and target != k and in_house(p, stones, in_play, target):
@@ -178,12 +187,12 @@ def _put_around(p, stones, in_play, kinds, k, theirs, out, n):
             length = math.sqrt(dx * dx + dy * dy)
             if dy > 0.6 and abs(dx) < dy:
                 ghost = 2.0 * RADIUS / length
-                n = _put_passes(p, out, n, x - ghost * dx, y - ghost * dy, float(RAISE_TAKE_OUT))
+                n = _put_passes(p, out, wanted, n, x - ghost * dx, y - ghost * dy, float(RAISE_TAKE_OUT))
     return n
 
 
 @kernel
-def _put_opponents(p, stones, in_play, kinds, theirs, first, out, n):
+def _put_opponents(p, stones, in_play, kinds, theirs, first, out, wanted, n):
     """Shots at the opponent's stones, the nearest to the tee first."""
     beyond = -1.0
     for rank in range(8):
@@ -191,78 +200,83 @@ def _put_opponents(p, stones, in_play, kinds, theirs, first, out, n):
         if k < 0:
             break
         beyond = tee_distance(stones, k)
-        n = _put_against(p, stones, in_play, kinds, k, rank, first, out, n)
+        n = _put_against(p, stones, in_play, kinds, k, rank, first, out, wanted, n)
         if first and rank == 1:
             break
     return n
 
 
 @kernel
-def _put_plain_guards(p, stones, in_play, kinds, own, out, n):
+def _put_plain_guards(p, stones, in_play, kinds, own, out, wanted, n):
     """The first part's shots with guards: before the own best stone, in the centre, behind one, and past one to be peeled."""
     if kinds & (1 << POSTGUARD) and own >= 0 and in_house(p, stones, in_play, own):
-        n = _put_draws(p, out, n, stones[own, 0], stones[own, 1] - 2.0, float(POSTGUARD))
+        n = _put_draws(p, out, wanted, n, stones[own, 0], stones[own, 1] - 2.0, float(POSTGUARD))
     if kinds & (1 << COME_AROUND):
         for k in range(STONES):
             if in_play[k] != 0 and stones[k, 1] < -1.0 and abs(stones[k, 0]) < 1.0 and n < PRINCIPAL - 16:
                 if tee_distance(stones, k) >= p.score:
-                    n = _put_draws(p, out, n, stones[k, 0] * 0.5, 0.0, float(COME_AROUND))
+                    n = _put_draws(p, out, wanted, n, stones[k, 0] * 0.5, 0.0, float(COME_AROUND))
     if kinds & (1 << PREGUARD):
-        n = _put_draws(p, out, n, _GUARDS[0][0], _GUARDS[0][1], float(PREGUARD))
+        n = _put_draws(p, out, wanted, n, _GUARDS[0][0], _GUARDS[0][1], float(PREGUARD))
     return n
 
 
 @kernel
-def candidates(p, stones, in_play, shot, kinds, out):
+def candidates(p, stones, in_play, shot, kinds, out, wanted):
     """Writes candidate shots, those of the first part first, into `out` (`(n, 4)` float64: vx, vy, spin, kind).
 
     Args:
         p: the parameter record.
         stones, in_play: the position; shot: number of the shot, 0 to 15.
         kinds: bits of the kinds that may be written.
+        wanted: the only row that is worked out; `NO_ROW`: they are only counted; `ALL_ROWS`.
 
     Returns:
-        The number of candidates written (at least one): all of them where `out` has `MOST` rows, else the first ones.
+        The number of candidates (at least one): all of them where `out` has `MOST` rows, else the first ones.
     """
     n = np.int64(0)
     theirs = (shot + 1) % 2
     if kinds & (1 << DRAW):
-        n = _put_draws(p, out, n, 0.0, 0.0, float(DRAW))
-    n = _put_opponents(p, stones, in_play, kinds, theirs, True, out, n)
+        n = _put_draws(p, out, wanted, n, 0.0, 0.0, float(DRAW))
+    n = _put_opponents(p, stones, in_play, kinds, theirs, True, out, wanted, n)
     own = nearest(p, stones, in_play, shot % 2, -1.0)
-    n = _put_plain_guards(p, stones, in_play, kinds, own, out, n)
+    n = _put_plain_guards(p, stones, in_play, kinds, own, out, wanted, n)
     if kinds & (1 << PASS):
-        vx, vy = through_shot(p, stones, in_play)
-        n = _put(out, n, vx, vy, 1.0, float(PASS))
+        if _wants(wanted, n):
+            vx, vy = through_shot(p, stones, in_play)
+            _put(out, n, vx, vy, 1.0, float(PASS))
+        n = min(n + 1, out.shape[0])
     if kinds & (1 << RING_DRAW):
-        n = _put_draws(p, out, n, _RING, 0.0, float(RING_DRAW))
-        n = _put_draws(p, out, n, -_RING, 0.0, float(RING_DRAW))
+        n = _put_draws(p, out, wanted, n, _RING, 0.0, float(RING_DRAW))
+        n = _put_draws(p, out, wanted, n, -_RING, 0.0, float(RING_DRAW))
     if n < out.shape[0]:
-        n = _put_second_part(p, stones, in_play, kinds, theirs, out, n)
+        n = _put_second_part(p, stones, in_play, kinds, theirs, out, wanted, n)
     if n == 0:
-        vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, 1.0)
-        n = _put(out, n, vx, vy, 1.0, float(DRAW))
+        if _wants(wanted, n):
+            vx, vy = draw_shot(p.model, p.release, 0.0, 0.0, 1.0)
+            _put(out, n, vx, vy, 1.0, float(DRAW))
+        n += 1
     return n
 
 
 @kernel
-def _put_second_part(p, stones, in_play, kinds, theirs, out, n):
+def _put_second_part(p, stones, in_play, kinds, theirs, out, wanted, n):
     """All candidates that the first part does not have."""
-    n = _put_opponents(p, stones, in_play, kinds, theirs, False, out, n)
+    n = _put_opponents(p, stones, in_play, kinds, theirs, False, out, wanted, n)
     if kinds & (1 << PREGUARD):
         for g in range(1, len(_GUARDS)):
-            n = _put_draws(p, out, n, _GUARDS[g][0], _GUARDS[g][1], float(PREGUARD))
+            n = _put_draws(p, out, wanted, n, _GUARDS[g][0], _GUARDS[g][1], float(PREGUARD))
     for k in range(STONES):
         if in_play[k] != 0 and n < out.shape[0]:
-            n = _put_around(p, stones, in_play, kinds, k, theirs, out, n)
+            n = _put_around(p, stones, in_play, kinds, k, theirs, out, wanted, n)
     if kinds & (1 << DRAW):
         for d in range(1, len(_DRAWS)):
-            n = _put_draws(p, out, n, _DRAWS[d][0], _DRAWS[d][1], float(DRAW))
+            n = _put_draws(p, out, wanted, n, _DRAWS[d][0], _DRAWS[d][1], float(DRAW))
     if kinds & (1 << RING_DRAW):
         for eighth in range(8):
             if eighth % 4 != 0 and eighth != 6:  # not the sides, which the first part has, and not the front
                 s, c = sincos(eighth * math.pi / 4.0)
-                n = _put_draws(p, out, n, _RING * c, _RING * s, float(RING_DRAW))
+                n = _put_draws(p, out, wanted, n, _RING * c, _RING * s, float(RING_DRAW))
     return n
 
 

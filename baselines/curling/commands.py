@@ -17,8 +17,9 @@ app = typer.Typer(help="Digital curling: published matches, tables, the opening 
 def reproduce(
     simulations: Annotated[int, typer.Option(min=1, help="A shot, for players that search.")] = 5000,
     seconds: Annotated[float, typer.Option(min=0, help="A shot instead, for players that search.")] = 0.0,
-    games: Annotated[int, typer.Option(min=0, help="At most, a match; 0: 10 to 100.")] = 0,
-    ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 10,
+    games: Annotated[int, typer.Option(min=0, help="At most, a match; 0: 6 to 40.")] = 0,
+    ends: Annotated[int, typer.Option(min=1, max=10, help="Of a game.")] = 4,
+    workers: Annotated[int, typer.Option(min=1, help="Games at a time, a thread each.")] = 2,
     quick: Annotated[bool, typer.Option(help="50 simulations, 2 games, 2 ends: only to see that it works.")] = False,
     only: Annotated[str, typer.Option(help="Numbers of matches, from 0, separated by blanks.")] = "",
     openings: Annotated[int, typer.Option(min=0, help="Single ends for each opening, instead of matches.")] = 0,
@@ -58,7 +59,9 @@ def reproduce(
             record.openings.append(opening)
             keep()
             bar.update(task, advance=1, description=f"opening of {opening.opener}, then {opening.rest}")
-        for row in page.play_all(budget, games, ends, numbers, record.played) if not (openings or candidates) else ():
+        for row in (
+            page.play_all(budget, games, ends, numbers, record.played, workers) if not (openings or candidates) else ()
+        ):
             record.played = page.merged([*record.played, row])
             keep()  # after every game: a run that is stopped leaves what it has played
             bar.update(task, advance=1, description=f"{row.match.one} : {row.match.two}")

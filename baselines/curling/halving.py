@@ -54,13 +54,13 @@ def halve(
     """
     clock.start(view)
     if clock.rate == 0.0 and clock.timed:  # how fast this machine is: one line of each
-        clock.portion(partial(think, np.arange(count)), count)
+        clock.portion(partial(think, np.arange(count)), count, count)
     total = clock.left_simulations()
     alive = np.arange(tried_of(count, total, name))
     rounds = max(math.ceil(math.log2(len(alive))), 1)
     for number in range(rounds):
         lines = max(clock.left_simulations() // (rounds - number), len(alive))
-        clock.portion(partial(think, alive), lines // len(alive) * len(alive))
+        clock.portion(partial(think, alive), lines // len(alive) * len(alive), len(alive))
         order = np.argsort(-means()[alive], kind="stable")  # ties: the table's order
         alive = np.sort(alive[order][: (len(alive) + 1) // 2])
         if clock.out_of_time():

@@ -168,7 +168,8 @@ class Clock:
         simulations: simulated lines of play for a shot.
         seconds: a shot; 0: by `simulations` alone.
         game: divide the game's `thinking_time` over its shots as Ayumu does: what is left, less half a second a shot and
-            four seconds, over 7.5 shots for each end to come and those left in this one; 10 s where time is unlimited.
+            four seconds (but no more than half of it), over 7.5 shots for each end to come and those left in this one; 10 s
+            where time is unlimited.
 
     `shots`, `lines` and `spent` are the searched shots of a game, their simulations, and the seconds that they took.
     """
@@ -195,7 +196,8 @@ class Clock:
         if self.unlimited:
             return 10.0
         shots = max(self.ends - 1 - int(view["end"]), 0) * 7.5 + (17 - int(view["shot"])) // 2
-        return max((self.left - 0.5 * shots - 4.0) / shots, 0.01)
+        reserve = min(0.5 * shots + 4.0, 0.5 * self.left)
+        return max((self.left - reserve) / shots, 0.01)
 
     @property
     def timed(self) -> bool:
@@ -207,11 +209,13 @@ class Clock:
         self.shots += 1
         self._begun, self._limit, self.done = time.monotonic(), self.shot_seconds(view), 0
 
-    def portion(self, think: Callable[[int], None], simulations: int) -> None:
-        """Calls `think(n)` for these simulations, in parts after which the time is looked at."""
+    def portion(self, think: Callable[[int], None], simulations: int, turn: int = 1) -> None:
+        """Calls `think(n)` for these simulations, in parts after which the time is looked at: multiples of `turn`, the
+        simulations that go once through all candidates.
+        """
         left = simulations
         while left > 0:
-            n = min(left, self.CHUNK if self.timed else left)
+            n = min(left, max(self.CHUNK // turn, 1) * turn if self.timed else left)
             began = time.monotonic()
             think(n)
             spent = max(time.monotonic() - began, 1e-6)

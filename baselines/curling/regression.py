@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from asobiba.baselines.curling.candidates import ALL_KINDS, MOST, candidates
+from asobiba.baselines.curling.candidates import ALL_KINDS, ALL_ROWS, MOST, candidates
 from asobiba.baselines.curling.halving import tried_of
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, number
 from asobiba.baselines.curling.playout import play_out
@@ -160,7 +160,7 @@ def search(
         now, answer = shot + 1, -1
         if now < STONES and root[chosen, VISITS] >= 4.0:
             if counts[chosen] == 0:
-                n = candidates(p, board, here, now, ALL_KINDS, listed)
+                n = candidates(p, board, here, now, ALL_KINDS, listed, ALL_ROWS)
                 for k in range(n):
                     replies[chosen, k, VX], replies[chosen, k, VY] = listed[k, 0], listed[k, 1]
                     replies[chosen, k, SPIN] = listed[k, 2]

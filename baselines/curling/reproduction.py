@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +16,8 @@ from asobiba.core import game, make_agent
 
 UEC = {"noise": "uec"}
 GAT: dict[str, str] = {}
-CLOCK = {"noise": "uec", "thinking_time": 20}
-"""A game's time, s of each player, of the matches by the clock: the papers' players had 438."""
+CLOCK = {"noise": "uec", "thinking_time": 8}
+"""A game's time, s of each player, of the matches by the clock: the papers' players had 438 for ten ends."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Match:
     Args:
         one, two: the players, without budgets. rules: of the game.
         published: the paper's win rate of `one` and its circumstances.
-        games: of the record; the papers played 300 and 500. paper: a key of `PAPERS`.
+        games: of the record, as many as 40 minutes on two cores allow; the papers played up to 500. paper: a key of `PAPERS`.
     """
 
     one: str
@@ -46,21 +47,21 @@ MATCHES = (
         "ayumu:clock=true",
         CLOCK,
         "0.550 of 500 (227 wins, 87 draws; p .024), 438 s a game",
-        100,
+        40,
         "gccs",
     ),
-    Match("gccs", "ayumu", UEC, "0.514 of 500 (203 wins, 105 draws; p .307), 5 s a shot", 100, "gccs"),
-    Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 60, "gccs"),
-    Match("end_plan:shots=16,system=1", "ayumu", GAT, "A: it loses heavily; 100 games, 1 s a shot", 60, "end plans"),
-    Match("end_plan:shots=12,system=1", "ayumu", GAT, f"B: {_NO_TABLE}; 100 games, 1 s a shot", 60, "end plans"),
-    Match("end_plan:shots=8,system=1", "ayumu", GAT, f"C: {_NO_TABLE}; 100 games, 1 s a shot", 60, "end plans"),
-    Match("end_plan:shots=4,system=1", "ayumu", GAT, f"D: {_NO_TABLE}; 100 games, 1 s a shot", 60, "end plans"),
-    Match("end_plan:shots=12", "ayumu", GAT, f"B': {_NO_TABLE}; 500 games, 1 s a shot", 60, "end plans"),
-    Match("end_plan:shots=8", "ayumu", GAT, "C': above one half, p .051; 500 games, 1 s a shot", 60, "end plans"),
-    Match("end_plan:shots=4", "ayumu", GAT, f"D': {_NO_TABLE}; 500 games, 1 s a shot", 60, "end plans"),
-    Match("dis", "gccs", GAT, "0 of 10, -11.8 points a game", 20, "dis"),
-    Match("dis", "ayumu", GAT, "0 of 10, -8.7 points a game", 20, "dis"),
-    Match("dis", _JIRITSU, GAT, "0 of 10, -26.2 points a game", 10, "dis"),
+    Match("gccs", "ayumu", UEC, "0.514 of 500 (203 wins, 105 draws; p .307), 5 s a shot", 20, "gccs"),
+    Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 20, "gccs"),
+    Match("end_plan:shots=16,system=1", "ayumu", GAT, "A: it loses heavily; 100 games, 1 s a shot", 20, "end plans"),
+    Match("end_plan:shots=12,system=1", "ayumu", GAT, f"B: {_NO_TABLE}; 100 games, 1 s a shot", 10, "end plans"),
+    Match("end_plan:shots=8,system=1", "ayumu", GAT, f"C: {_NO_TABLE}; 100 games, 1 s a shot", 10, "end plans"),
+    Match("end_plan:shots=4,system=1", "ayumu", GAT, f"D: {_NO_TABLE}; 100 games, 1 s a shot", 10, "end plans"),
+    Match("end_plan:shots=12", "ayumu", GAT, f"B': {_NO_TABLE}; 500 games, 1 s a shot", 10, "end plans"),
+    Match("end_plan:shots=8", "ayumu", GAT, "C': above one half, p .051; 500 games, 1 s a shot", 20, "end plans"),
+    Match("end_plan:shots=4", "ayumu", GAT, f"D': {_NO_TABLE}; 500 games, 1 s a shot", 10, "end plans"),
+    Match("dis", "gccs", GAT, "0 of 10, -11.8 points a game", 10, "dis"),
+    Match("dis", "ayumu", GAT, "0 of 10, -8.7 points a game", 10, "dis"),
+    Match("dis", _JIRITSU, GAT, "0 of 10, -26.2 points a game", 6, "dis"),
     Match("dis", "rule_based", GAT, "(the paper's other three opponents are not published)", 40, "dis"),
     Match(
         "dis",
@@ -70,17 +71,17 @@ MATCHES = (
         40,
         "dis",
     ),
-    Match("dis_mixture", "ayumu", GAT, _OURS, 20, "dis"),
+    Match("dis_mixture", "ayumu", GAT, _OURS, 10, "dis"),
     Match("dis_mixture", "rule_based", GAT, _OURS, 40, "dis"),
     Match("dis_mixture", "tee_draw", GAT, _OURS, 40, "dis"),
     Match("dis_mixture", "dis", GAT, _OURS, 40, "dis"),
-    Match(_JIRITSU, "ayumu", GAT, "(GAT 2018: Jiritsu-kun second, GCCS third)", 20, "jiritsu"),
-    Match(_JIRITSU, "jiritsu_depth1", GAT, "(the paper searches two shots deep)", 20, "jiritsu"),
-    Match(_JIRITSU, "rule_based", GAT, _OURS, 20, "jiritsu"),
-    Match("ayumu", "rule_based", GAT, "(in no paper: the sample player of Digital Curling 3)", 40, "kr"),
-    Match("kr_uct", "rule_based", GAT, "(in no paper: the sample player of Digital Curling 3)", 40, "kr"),
-    Match("kr_uct", "ayumu", GAT, "(the authors' table was not at hand)", 20, "kr"),
-    Match("kr_uct_prior", "kr_uct", GAT, "(the authors' table was not at hand)", 20, "kr"),
+    Match(_JIRITSU, "ayumu", GAT, "(GAT 2018: Jiritsu-kun second, GCCS third)", 10, "jiritsu"),
+    Match(_JIRITSU, "jiritsu_depth1", GAT, "(the paper searches two shots deep)", 10, "jiritsu"),
+    Match(_JIRITSU, "rule_based", GAT, _OURS, 12, "jiritsu"),
+    Match("ayumu", "rule_based", GAT, "(in no paper: the sample player of Digital Curling 3)", 24, "kr"),
+    Match("kr_uct", "rule_based", GAT, "(in no paper: the sample player of Digital Curling 3)", 24, "kr"),
+    Match("kr_uct", "ayumu", GAT, "(the authors' table was not at hand)", 16, "kr"),
+    Match("kr_uct_prior", "kr_uct", GAT, "(the authors' table was not at hand)", 10, "kr"),
 )
 _SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct", "kr_uct_prior")
 
@@ -109,7 +110,11 @@ class Usage(NamedTuple):
         clock = getattr(agent, "clock", None)
         if clock is None:
             return self
-        return Usage(self.shots + clock.shots, self.seconds + clock.spent, self.playouts + clock.lines)
+        return self.added(Usage(clock.shots, clock.spent, clock.lines))
+
+    def added(self, more: Usage) -> Usage:
+        """The sum of both."""
+        return Usage(*(a + b for a, b in zip(self, more, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -161,29 +166,47 @@ _ALIGNED = ("---", "---", "---", "--:", "---", "--:", "---", "--:")
 
 
 def play_all(
-    budget: str, games: int, ends: int, only: tuple[int, ...] = (), kept: Iterable[Played] = ()
+    budget: str, games: int, ends: int, only: tuple[int, ...] = (), kept: Iterable[Played] = (), workers: int = 1
 ) -> Iterator[Played]:
-    """Plays the matches, one after another. Yields a match after each of its games.
+    """Plays the matches side by side, so that a run that is stopped leaves a share of each. Yields a match after each of its
+    games.
 
     Args:
         budget: of a shot, of players that search: `simulations=N` or `seconds=S`. games: at most so many a match; 0: as many
             as `Match.games`.
         ends: of a game. only: numbers of the matches to play; none: all.
         kept: what has been played already; its games are not played again.
+        workers: games at a time, a thread each.
     """
     known = {(MATCHES.index(row.match), row.budget): row for row in kept}
+    rows: dict[int, Played] = {}
+    tasks: list[tuple[float, int, int]] = []
     for number, match in enumerate(MATCHES):
         if only and number not in only:
             continue
         given = budget if searches(match.one) or searches(match.two) else ""
-        row = known.get((number, given), Played(match, given, Result(match.one, match.two)))
-        margins, usage = list(row.result.margins), row.usage
-        pair = [make_agent(game("curling"), with_budget(player, given)) for player in (match.one, match.two)]
-        ruleset = game("curling").ruleset(ends=ends, **match.rules)
-        for play in range(len(margins), min(games, match.games) if games else match.games):
-            margins.append(margin_of(ruleset, pair, play, seed=1000 * number))
-            usage = (usage[0].plus(pair[0]), usage[1].plus(pair[1]))
-            yield Played(match, given, Result.of(match.one, match.two, margins), usage)
+        rows[number] = known.get((number, given), Played(match, given, Result(match.one, match.two)))
+        count = min(games, match.games) if games else match.games
+        tasks += [(play / count, number, play) for play in range(rows[number].result.games, count)]
+
+    def play(task: tuple[float, int, int]) -> tuple[int, Usage, Usage]:
+        _, number, count = task
+        match = MATCHES[number]
+        pair = [make_agent(game("curling"), with_budget(one, rows[number].budget)) for one in (match.one, match.two)]
+        margin = margin_of(game("curling").ruleset(ends=ends, **match.rules), pair, count, seed=1000 * number)
+        return margin, Usage().plus(pair[0]), Usage().plus(pair[1])
+
+    tasks.sort()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        for (_, number, _), (margin, *spent) in zip(tasks, pool.map(play, tasks), strict=True):
+            row = rows[number]
+            result = Result.of(row.result.one, row.result.two, [*row.result.margins, margin])
+            one, two = (a.added(b) for a, b in zip(row.usage, spent, strict=True))
+            rows[number] = Played(row.match, row.budget, result, (one, two))
+            yield rows[number]
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -404,7 +427,7 @@ PAPERS = {
         "gccs is ayumu with a book for its first three stones of an end. **Invented here**: the book and the table that chooses "
         "an end plan; the paper's own are not published. The noise is that of the UEC Cup, 0.145 m in both directions. The paper's "
         "only significant result is the first row's: what the book saves of a game's time goes into later shots. Here a game has "
-        f"{CLOCK['thinking_time']} s instead of 438.",
+        f"{CLOCK['thinking_time']} s instead of 438, and fewer ends.",
     ),
     "end plans": (
         "Fewer candidates by end plans",

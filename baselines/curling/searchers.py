@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
 import numpy as np
 
 from asobiba.baselines.curling import tree
@@ -11,10 +14,31 @@ from asobiba.baselines.curling.opening import line_of, shot_of
 from asobiba.baselines.curling.plans import kinds_for, plan_of
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, whole
 from asobiba.baselines.curling.self_play import own_table
-from asobiba.core import compiled
+from asobiba.core import Ruleset, compiled
+from asobiba.core.random import seed_record
+from asobiba.core.record import SAMPLER
+from asobiba.core.states import as_seed
 from asobiba.envs.curling.win_table import END_SCORES
 
 _PRIOR = np.array(END_SCORES) / sum(END_SCORES)
+
+
+class _Tree(NamedTuple):
+    """A thread's cells, as of `tree.search`, and its generator."""
+
+    keys: np.ndarray
+    visits: np.ndarray
+    sums: np.ndarray
+    sampler: np.ndarray
+
+    @classmethod
+    def empty(cls) -> _Tree:
+        return cls(
+            np.zeros(tree.NODES, np.uint64),
+            np.zeros((tree.NODES, tree.CHILDREN), np.int32),
+            np.zeros((tree.NODES, tree.CHILDREN), np.float32),
+            np.zeros(1, SAMPLER),
+        )
 
 
 class Ayumu(CurlingPlayer):
@@ -22,22 +46,26 @@ class Ayumu(CurlingPlayer):
 
     Args:
         clock: the budget.
-        kinds: bits of the kinds of shots thought about at the root.
+        threads: that share out the candidates of the root; each has a tree and a generator of its own, so that a game depends
+            on their number, but not on which of them is faster.
     """
 
     name = "ayumu"
 
-    def __init__(self, clock: Clock, kinds: int = ALL_KINDS):
-        self.clock, self.kinds = clock, kinds
-        self._keys = np.zeros(tree.NODES, np.uint64)
-        self._visits = np.zeros((tree.NODES, tree.CHILDREN), np.int32)
-        self._sums = np.zeros((tree.NODES, tree.CHILDREN), np.float32)
+    def __init__(self, clock: Clock, threads: int = 1):
+        self.clock = clock
+        self._trees = [_Tree.empty() for _ in range(whole("threads", threads, 1, 64))]
+
+    def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
+        super().reset(ruleset, seat, seed)
+        for number, each in enumerate(self._trees):
+            seed_record(each.sampler[0], as_seed(seed), np.uint64(number))
 
     def begin_game(self) -> None:
         self.clock.begin_game(self.ruleset)
 
     def choose(self, view: np.void) -> tuple[float, float, float]:
-        return self.think(view, self.kinds, tree.EVERY_KIND)
+        return self.think(view, ALL_KINDS, tree.EVERY_KIND)
 
     def think(self, view: np.void, kinds: int, inner_kinds: np.ndarray) -> tuple[float, float, float]:
         """The candidate that sequential halving leaves, of these kinds at the root."""
@@ -49,9 +77,10 @@ class Ayumu(CurlingPlayer):
         shots = np.zeros((MOST, 4))
         count = tree.list_candidates(self.ruleset.params, stones, in_play, shot, kinds, shots)
         root_visits, root_sums = np.zeros(MOST), np.zeros(MOST)
-        self._keys[:], self._visits[:], self._sums[:] = 0, 0, 0
+        for each in self._trees:
+            each.keys[:], each.visits[:], each.sums[:] = 0, 0, 0
 
-        def think(alive: np.ndarray, n: int) -> None:
+        def search(own: _Tree, alive: np.ndarray, n: int) -> None:
             tree.search(
                 params=self.ruleset.params,
                 stones=stones,
@@ -62,18 +91,27 @@ class Ayumu(CurlingPlayer):
                 alive=alive,
                 root_visits=root_visits,
                 root_sums=root_sums,
-                keys=self._keys,
-                visits=self._visits,
-                sums=self._sums,
+                keys=own.keys,
+                visits=own.visits,
+                sums=own.sums,
                 inner_kinds=inner_kinds,
                 simulations=n,
-                sampler=self.sampler,
+                sampler=own.sampler,
             )
+
+        def think(alive: np.ndarray, n: int) -> None:
+            # A candidate's statistics belong to one thread: nothing has to be locked or added up.
+            parts = [
+                np.ascontiguousarray(alive[k :: len(self._trees)]) for k in range(min(len(self._trees), len(alive)))
+            ]
+            lines = [n * len(part) // len(alive) for part in parts]
+            list((pool.map if len(parts) > 1 else map)(search, self._trees, parts, lines))
 
         def means() -> np.ndarray:
             return root_sums[:count] / np.maximum(root_visits[:count], 1.0)
 
-        best = halve(count, self.clock, view, think, means, self.name) if count > 1 else 0
+        with ThreadPoolExecutor(len(self._trees)) as pool:
+            best = halve(count, self.clock, view, think, means, self.name) if count > 1 else 0
         self.count = count
         self.expected = means() * deviation + mean
         return tuple(shots[best, :3])
@@ -107,8 +145,8 @@ class EndPlan(Ayumu):
 
     name = "end_plan"
 
-    def __init__(self, clock: Clock, shots: int, system: int = 2):
-        super().__init__(clock)
+    def __init__(self, clock: Clock, shots: int, system: int = 2, threads: int = 1):
+        super().__init__(clock, threads)
         self.system = whole("system", system, 1, 2)
         self.shots = whole("shots", shots, 0, 16)
 

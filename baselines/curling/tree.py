@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from asobiba.baselines.curling.candidates import ALL_KINDS, candidates
+from asobiba.baselines.curling.candidates import ALL_KINDS, ALL_ROWS, NO_ROW, candidates
 from asobiba.baselines.curling.playout import play_out
 from asobiba.core import compiled, kernel
 from asobiba.core.elementary import log, power
@@ -147,12 +147,13 @@ def search(
             seen = 0
             for j in range(CHILDREN):
                 seen += visits[rows[depth, 0], j]
-            n = candidates(p, board, here, now, inner_kinds[now], inner)
+            n = candidates(p, board, here, now, inner_kinds[now], inner, NO_ROW)
             if seen < 2:  # a cell's first lines draw to the tee, or hit the best stone
                 pick = int(random_below(record, min(n, 4)))
             else:
                 pick = _inner_choice(rows[depth], found, visits, sums, n, 1.0 if now % 2 == 0 else -1.0)
             levels[depth], chosen[depth] = found, pick
+            candidates(p, board, here, now, inner_kinds[now], inner, pick)
             vx, vy = with_noise(record, p, inner[pick, 0], inner[pick, 1], inner[pick, 2])
             throw(p, board, here, before, before_in, now, (vx, vy, inner[pick, 2]), trace)
             now += 1
@@ -171,7 +172,7 @@ def search(
 @compiled()
 def list_candidates(params, stones, in_play, shot, kinds, out):
     """`candidates`, from Python."""
-    return candidates(params[0], stones, in_play, shot, kinds, out)
+    return candidates(params[0], stones, in_play, shot, kinds, out, ALL_ROWS)
 
 
 EVERY_KIND = np.full(16, ALL_KINDS, np.int64)

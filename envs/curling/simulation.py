@@ -64,30 +64,44 @@ def _least_approach(model):
 
 
 @kernel
-def _contact(model, m, stones, i, j, t):
-    """The time when moving stone `i` first touches stone `j` (which may move) after `t`, within both stretches, or
-    NEVER.
+def _bulge(model, chord, distance):
+    """Upper bound (m) of how far a path lies aside from the straight line to its stop, `chord` m long, up to `distance` m from it.
+
+    In cs2, r m before its stop, a path is r sin(w / 2 ln(chord / r)) aside, w = CS2_TURN, and -x ln x is at most 1/e and
+    2/e sqrt(x). In fcv1 the two factors are those of its tables.
     """
-    end = min(m[i, END], m[i, EXIT])
+    if model == CS2:
+        most, before = 0.0334 * 0.368 * chord, 0.0334 * 0.7358 * math.sqrt(chord * distance)
+    else:
+        most, before = 0.0262 * chord, 0.049 * math.sqrt(chord * distance)
+    return min(_BEND * chord, _GAP + min(most, before))
+
+
+@kernel
+def _meets_resting(model, m, stones, i, j, t, limit, chord, apart):
+    """As `_approach`, with stone `j` at rest, which lies the root of `apart` from the straight line of `chord` m to the stop."""
+    x, y = stones[j, 0] - m[i, STOP_X], stones[j, 1] - m[i, STOP_Y]
+    distance = math.sqrt(x * x + y * y) + TOUCH
+    aside = TOUCH + _bulge(model, chord, distance)
+    if apart > aside * aside:
+        return NEVER
+    # It is hit only while the way to the stop is as long as the way from there to it.
+    tau = tau_at_distance(model, distance)
+    t = max(t, m[i, T0] + m[i, TAU0] - tau)
+    return _approach(model, m, stones, i, j, t, limit)
+
+
+@kernel
+def _approach(model, m, stones, i, j, t, limit):
+    """The time when moving stone `i` first touches stone `j` (which may move) after `t`, within both stretches and not after
+    `limit`, or NEVER.
+    """
+    end = min(limit, min(m[i, END], m[i, EXIT]))
     both = m[j, MOVING] != 0.0
     strong = strongest(model)
     if both:
         end = min(end, min(m[j, END], m[j, EXIT]))
         strong *= 2.0
-    else:
-        # A resting stone is hit only if it lies near the straight line to the stop.
-        cx, cy = m[i, STOP_X] - stones[i, 0], m[i, STOP_Y] - stones[i, 1]
-        x, y = stones[j, 0] - stones[i, 0], stones[j, 1] - stones[i, 1]
-        chord = cx * cx + cy * cy
-        share = min(max((x * cx + y * cy) / max(chord, 1e-12), 0.0), 1.0)
-        x, y = x - share * cx, y - share * cy
-        aside = TOUCH + _BEND * math.sqrt(chord)
-        if x * x + y * y > aside * aside:
-            return NEVER
-        # And only while the way to the stop is as long as the way from there to it.
-        x, y = stones[j, 0] - m[i, STOP_X], stones[j, 1] - m[i, STOP_Y]
-        tau = tau_at_distance(model, math.sqrt(x * x + y * y) + TOUCH)
-        t = max(t, m[i, T0] + m[i, TAU0] - tau)
     least = _least_approach(model)
     first = True
     for _ in range(400):
@@ -115,11 +129,12 @@ def _contact(model, m, stones, i, j, t):
 
 
 @kernel
-def _exit(model, m, stones, side, back, i, t):
-    """The time when moving stone `i` leaves the sheet, or NEVER."""
+def _exit(model, m, stones, side, back, i, t, limit):
+    """The time when moving stone `i` leaves the sheet, or NEVER: also if it is after `limit`."""
     x0, y0, x1, y1 = stones[i, 0], stones[i, 1], m[i, STOP_X], m[i, STOP_Y]
-    aside = _BEND * math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
-    best = NEVER
+    chord = math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
+    aside = _bulge(model, chord, chord)
+    best, end = NEVER, min(m[i, END], limit)
     strong = strongest(model)
     for edge in range(3):
         nx, ny, limit = 0.0, 1.0, back
@@ -138,7 +153,7 @@ def _exit(model, m, stones, side, back, i, t):
                     break
                 room = 0.0
             now += (rate + math.sqrt(rate * rate + 2.0 * strong * room)) / strong + 1e-12
-            if now > m[i, END] or now > best:
+            if now > end or now > best:
                 break
     return best
 
@@ -196,11 +211,16 @@ def _look_ahead(model, m, stones, in_play, side, back, t):
 
     Stones that were to meet one of them check all stones again; the others check only those.
     """
+    moving = 0
+    for k in range(STONES):
+        if m[k, MOVING] != 0.0:
+            moving += 1
     for k in range(STONES):
         if m[k, FRESH] != 0.0 and m[k, MOVING] != 0.0:
             launch(model, m, k, t, stones[k, 0], stones[k, 1], t == 0.0)
-            m[k, EXIT] = _exit(model, m, stones, side, back, k, t)
-            m[k, NEXT] = NEVER
+            m[k, EXIT], m[k, NEXT] = NEVER, NEVER
+            if moving > 1:
+                m[k, EXIT] = _exit(model, m, stones, side, back, k, t, NEVER)
     for k in range(STONES):
         if m[k, FRESH] == 0.0 and m[k, MOVING] != 0.0 and m[k, NEXT] < NEVER and m[int(m[k, PARTNER]), FRESH] == 1.0:
             m[k, FRESH] = 2.0
@@ -208,16 +228,37 @@ def _look_ahead(model, m, stones, in_play, side, back, t):
     for k in range(STONES):
         if m[k, MOVING] == 0.0:
             continue
+        fresh = m[k, FRESH] != 0.0
+        cx, cy = m[k, STOP_X] - stones[k, 0], m[k, STOP_Y] - stones[k, 1]
+        square = cx * cx + cy * cy
+        chord = math.sqrt(square)
+        inverse = 1.0 / max(square, 1e-12)
+        aside = TOUCH + _bulge(model, chord, chord)
+        aside *= aside
         for j in range(STONES):
-            if in_play[j] == 0 or (m[k, FRESH] == 0.0 and m[j, FRESH] == 0.0) or (m[j, MOVING] != 0.0 and j <= k):
+            if in_play[j] == 0 or not (fresh or m[j, FRESH] != 0.0):
                 continue
-            when = _contact(model, m, stones, k, j, t)
+            # Contacts later than those known already are of no interest.
+            if m[j, MOVING] == 0.0:
+                x, y = stones[j, 0] - stones[k, 0], stones[j, 1] - stones[k, 1]
+                share = min(max((x * cx + y * cy) * inverse, 0.0), 1.0)
+                x, y = x - share * cx, y - share * cy
+                apart = x * x + y * y
+                if apart > aside:
+                    continue
+                when = _meets_resting(model, m, stones, k, j, t, m[k, NEXT], chord, apart)
+            elif j > k:
+                when = _approach(model, m, stones, k, j, t, max(m[k, NEXT], m[j, NEXT]))
+                if when < m[j, NEXT]:
+                    m[j, NEXT] = when
+                    m[j, PARTNER] = k
+            else:
+                continue
             if when < m[k, NEXT]:
                 m[k, NEXT] = when
                 m[k, PARTNER] = j
-            if m[j, MOVING] != 0.0 and when < m[j, NEXT]:
-                m[j, NEXT] = when
-                m[j, PARTNER] = k
+        if moving == 1 and m[k, FRESH] == 1.0:  # nobody else changes its next contact: a later exit is of no interest
+            m[k, EXIT] = _exit(model, m, stones, side, back, k, t, m[k, NEXT])
     for k in range(STONES):
         m[k, FRESH] = 0.0
 
