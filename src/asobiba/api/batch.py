@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numba
 import numpy as np
 
+from asobiba.core.direct import Direct
 from asobiba.core.errors import GameParameterError, IllegalAction
 from asobiba.core.game import Ruleset
 from asobiba.core.handover import Handover, address_of
@@ -446,15 +447,15 @@ class Batch:
                 handover.parts = (parts[0], None, table)  # an array is free if nobody else holds it
         return loop(op, mode, handover)
 
-    def direct(self, op: int) -> Callable[[], int]:
-        """A direct form of `run(op)` for adaptors that step one game at a time: a function that returns the summary.
+    def direct(self, *ops: int, action: bool = False, sources: Sequence[np.ndarray] = ()) -> Direct:
+        """Direct forms of `run(op)` for adaptors that step one game at a time: `calls` return the summary.
 
-        It needs one thread and arrays that are not replaced (`recycle` is off).
+        They need one thread and arrays that are not replaced (`recycle` is off). With `action` their argument is the
+        game's next action (of games in turn with discrete actions); `sources` are copied after each call.
         """
         engine, table = self._played_by()
         handover = Handover((self._everywhere, self.games(), table))
-        loop = entry_point(engine.run, (op, self.mode, handover))
-        return partial(loop, op, self.mode, handover)
+        return Direct(engine.run, ops, self.mode, handover, self.actions if action else None, sources)
 
     def _played_by(self) -> tuple[Any, Table]:
         """The loops that `run` calls, and the agents that play in them."""

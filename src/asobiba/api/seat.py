@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from sys import getrefcount
 from typing import Any
 
 import gymnasium
@@ -18,7 +19,7 @@ from asobiba.api.single import SingleGame, as_ruleset, fresh_seed
 from asobiba.api.spaces import action_space, observation_space
 from asobiba.core.agents import Agent
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.laws import SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_TERMINATED, SUMMARY_TRUNCATED
+from asobiba.core.laws import SUMMARY_MOVER, SUMMARY_OVER, SUMMARY_REASON_SHIFT, SUMMARY_TERMINATED, SUMMARY_TRUNCATED
 from asobiba.core.record import END_REASONS
 
 _INT64 = np.int64
@@ -92,13 +93,15 @@ class SeatEnv(SingleGame, gymnasium.Env):
         self._own_mask = self._mask[self.learner] if self._joint else self._mask
         self._copied_mask = self._own_mask.copy
 
-    def _first_step(self) -> int:
+    def _first_step(self, action: None) -> int:
         if self._compiled:
-            return super()._first_step()
+            if self._number is not None and self._dtype is None and not self._reports:
+                self._show()
+            return super()._first_step(action)
         self._go = self._step_in_python
-        return self._go()
+        return self._go(action)
 
-    def _step_in_python(self) -> int:
+    def _step_in_python(self, action: None) -> int:
         self._batch.step(self._batch.actions)
         self._look()
         return self._summary
@@ -121,15 +124,17 @@ class SeatEnv(SingleGame, gymnasium.Env):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         """Begins an episode; without a seed the generators of the last one go on."""
-        super().reset(seed=seed)
-        if seed is None and not self._seeded:
+        if seed is not None:
+            super().reset(seed=seed)  # it does nothing else
+        elif not self._seeded:
             seed = fresh_seed(self.np_random)
         if seed is not None:
             self._batch.seed(seed)
             self._seeded = True
         self._last_action = None
+        shown = None
         if self._compiled:
-            self._begin()
+            shown = self._begin()
         else:
             self._batch.reset()
             self._look()
@@ -137,6 +142,9 @@ class SeatEnv(SingleGame, gymnasium.Env):
             self._find_mask()
         if self.render_mode == "human":
             self.render()
+        if shown is not None:
+            reason = END_REASONS[self._summary >> SUMMARY_REASON_SHIFT]
+            return shown.observation, {"action_mask": shown.mask, "end_reason": reason}
         return self._seen(), self._info(self._summary)
 
     def _look(self) -> None:
@@ -146,11 +154,11 @@ class SeatEnv(SingleGame, gymnasium.Env):
 
     def _info(self, summary: int) -> dict[str, Any]:
         reason = END_REASONS[summary >> SUMMARY_REASON_SHIFT]
-        info: dict[str, Any] = {"action_mask": self._copied_mask()} if self._integer else {}
-        if self._reports:
-            info |= self._reported(self.learner)
-        info["end_reason"] = reason
-        return info
+        if self._integer and not self._reports:
+            return {"action_mask": self._copied_mask(), "end_reason": reason}
+        masks = {"action_mask": self._copied_mask()} if self._integer else {}
+        reported = self._reported(self.learner) if self._reports else {}
+        return {**masks, **reported, "end_reason": reason}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """The learner acts, then the others until its next decision or the end.
@@ -161,34 +169,51 @@ class SeatEnv(SingleGame, gymnasium.Env):
         """
         if self._summary & SUMMARY_OVER:
             raise ResetNeeded("the episode is over, or none has begun: call reset()")
-        if self._number is not None and (action.__class__ is _INT64 or action.__class__ is int):
-            try:  # as `_act`
-                self._number[0] = action  # type: ignore[assignment]
-            except (OverflowError, ValueError):
-                raise self._no_action(action) from None
+        shown = self._shown
+        if (
+            shown is None
+            or (action.__class__ is not _INT64 and action.__class__ is not int)
+            or self.strict
+            or self.render_mode is not None
+        ):
+            return self._step(action)
+        self._shown = shown = shown.next
+        if getrefcount(shown.observation) > shown.free or getrefcount(shown.mask) > shown.free:
+            shown.renew()
+        try:
+            self._summary = summary = shown.step(action)
+        except OverflowError:
+            raise self._no_action(action) from None
+        if summary <= SUMMARY_MOVER:  # the game goes on
+            return shown.observation, self._gain[0], False, False, {"action_mask": shown.mask, "end_reason": "running"}
+        return (
+            shown.observation,
+            self._gain[0],
+            summary & SUMMARY_TERMINATED != 0,
+            summary & SUMMARY_TRUNCATED != 0,
+            {"action_mask": shown.mask, "end_reason": END_REASONS[summary >> SUMMARY_REASON_SHIFT]},
+        )
+
+    def _step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """`step` of every environment and action."""
+        action = one_action(self.ruleset, action)
+        if self._joint:
+            self._batch.actions[0, self.learner] = action
         else:
-            action = one_action(self.ruleset, action)
-            if self._joint:
-                self._batch.actions[0, self.learner] = action
-            else:
-                self._act(action)
+            self._act(action)
         if self.strict:
             self._batch._require_legal_learners()
-        summary = self._summary = self._go()
+        self._summary = summary = self._go(None)
         if self.render_mode is not None:
             self._last_action = action
             if self.render_mode == "human":
                 self.render()
-        if self._integer and not self._reports:  # as `_info`
-            info = {"action_mask": self._copied_mask(), "end_reason": END_REASONS[summary >> SUMMARY_REASON_SHIFT]}
-        else:
-            info = self._info(summary)
         return (
             self._seen(),
             self._gain[0],
             summary & SUMMARY_TERMINATED != 0,
             summary & SUMMARY_TRUNCATED != 0,
-            info,
+            self._info(summary),
         )
 
     def action_masks(self) -> np.ndarray:

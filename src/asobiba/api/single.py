@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from asobiba.api.batch import Batch
 from asobiba.core import states
+from asobiba.core.direct import Direct
 from asobiba.core.errors import IllegalAction
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.laws import (
@@ -40,6 +42,33 @@ def fresh_seed(generator: np.random.Generator | None = None) -> int:
     return int((generator or np.random.default_rng()).integers(2**63))
 
 
+class Shown:
+    """One of a ring of places in which a step leaves mask and observation for the caller, and functions that do so.
+
+    Copying them in compiled code and giving out the same arrays again costs less than making new ones. Arrays that a
+    caller still holds are replaced first.
+    """
+
+    __slots__ = ("_direct", "begin", "free", "mask", "next", "observation", "step")
+
+    def __init__(self, direct: Direct) -> None:
+        self._direct = direct
+        self.step, self.begin = direct.calls
+        self.next = self
+        self.observation, self.mask = direct.copies
+        self.free = getrefcount(self.mask)
+        """The count of references to an array that no caller holds."""
+
+    def renew(self) -> None:
+        """Leaves its arrays to those who hold them."""
+        self._direct.renew()
+        self.observation, self.mask = self._direct.copies
+
+
+_RING = 4
+"""So many steps back a caller holds arrays without a cost, such as one observation of each of several players."""
+
+
 class SingleGame:
     """State methods of every environment of one game; the base of the single-game adaptors."""
 
@@ -60,25 +89,41 @@ class SingleGame:
         self._states, self._masks, self._observations = batch.states, batch.masks, batch.observations
         self._mask = batch.masks[0]
         self._observation = batch.observations[0]
-        self._rewards = batch.outcomes["rewards"][0]
-        self._outcome_bytes = batch.outcomes.view(np.uint8)
+        self._rewards = batch.outcomes["rewards"][0]  # of the last step
         # A memoryview reads and writes Python numbers three times as fast as an array.
         whole = self.ruleset.discrete and not self.ruleset.simultaneous
         actions: Any = batch.actions
         self._number = memoryview(actions) if whole else None
-        self._go: Callable[[], int] = self._first_step
-        self._deal: Callable[[], int] | None = None
+        self._go: Callable[[Any], int] = self._first_step
+        self._deal: Callable[[Any], int] | None = None
+        self._shown: Shown | None = None
 
-    def _first_step(self) -> int:
+    def _first_step(self, action: None) -> int:
         """The first step; later ones are the bound loop itself."""
-        self._go = self._batch.direct(STEP)
-        return self._go()
+        (self._go,) = self._batch.direct(STEP).calls
+        return self._go(None)
 
-    def _begin(self) -> None:
-        if self._deal is None:
-            self._deal = self._batch.direct(BEGIN)
-        self._summary = self._deal()
-        self._outcome_bytes.fill(0)
+    def _begin(self) -> Shown | None:
+        """Begins an episode; returns what it shows if steps are taken in a ring of places."""
+        shown = self._shown
+        if shown is None:
+            if self._deal is None:
+                (self._deal,) = self._batch.direct(BEGIN).calls
+            self._summary = self._deal(None)
+            return None
+        self._shown = shown = shown.next
+        if getrefcount(shown.observation) > shown.free or getrefcount(shown.mask) > shown.free:
+            shown.renew()
+        self._summary = shown.begin(0)
+        return shown
+
+    def _show(self) -> None:
+        """From now on masks and observations are left in a ring of places."""
+        sources = self._observation, self._mask
+        ring = [Shown(self._batch.direct(STEP, BEGIN, action=True, sources=sources)) for _ in range(_RING)]
+        for one, following in zip(ring, ring[1:] + ring[:1]):
+            one.next = following
+        self._shown = ring[0]
 
     def _act(self, action: Any) -> None:
         """Puts an action (in the form of the action space) where the loop reads it."""
@@ -92,7 +137,7 @@ class SingleGame:
 
     def _advance(self, action: Any) -> None:
         self._act(action)
-        self._summary = self._go()
+        self._summary = self._go(None)
 
     def _no_action(self, action: Any) -> IllegalAction:
         return IllegalAction(f"{action} is too large to be an action of {self.ruleset.game.name}")
@@ -170,10 +215,10 @@ class SingleGame:
         "_mask",
         "_observation",
         "_rewards",
-        "_outcome_bytes",
         "_number",
         "_go",
         "_deal",
+        "_shown",
     )
 
     def __getstate__(self) -> dict[str, Any]:

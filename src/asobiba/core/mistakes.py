@@ -39,6 +39,8 @@ def require_sound(game: Game) -> None:
     _require_words(game, where)
     try:
         ruleset = game.ruleset()
+    except GameMistake:
+        raise
     except Exception as error:
         raise GameMistake(f"{where}: {game.name} cannot be made with its default parameters: {error}") from error
     _require_kernels(game, ruleset)
