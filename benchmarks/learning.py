@@ -28,7 +28,7 @@ QUICK: dict[str, Any] = {
     "threads": 2,
     "opponents": ["random"],
     "policy": "mlp",
-    "policy_kwargs": {"net_arch": [128, 128]},
+    "imitation": {"decisions": 0},
     "learner": {"learning_rate": 2e-3, "n_steps": STEPS, "batch_size": 4096, "n_epochs": 2, "ent_coef": 0.005},
 }
 """Settings of `asobiba train` against random players: large minibatches, few epochs."""
@@ -48,7 +48,7 @@ class Cycle(NamedTuple):
     learning: float
 
 
-def _timed(model: Any, owner: Any, name: str, spent: dict[str, float]) -> None:
+def _timed(owner: Any, name: str, spent: dict[str, float]) -> None:
     """Adds what this method costs to `spent`."""
     inner = getattr(owner, name)
 
@@ -65,9 +65,9 @@ def _timed(model: Any, owner: Any, name: str, spent: dict[str, float]) -> None:
 def _cycle(name: str, model: Any, steps: int) -> Cycle:
     model.learn(steps)
     spent: dict[str, float] = {}
-    _timed(model, model, "collect_rollouts", spent)
-    _timed(model, model, "train", spent)
-    _timed(model, model.env, "step_wait", spent)
+    _timed(model, "collect_rollouts", spent)
+    _timed(model, "train", spent)
+    _timed(model.env, "step_wait", spent)
     begin = time.perf_counter()
     model.learn(steps * ROUNDS)
     whole = time.perf_counter() - begin
@@ -99,21 +99,20 @@ def cycles() -> Iterator[Cycle]:
 class Learned(NamedTuple):
     """How long a game took: seconds of training, decisions, and the score against random at the end."""
 
-    game: str
     seconds: float
     decisions: int
     score: float
-    low: float
 
 
 def until_beaten(name: str) -> Learned:
     """Trains until the policy scores `WANTED` in `EVALUATED` games; evaluations do not count."""
     declared = game(name)
-    config = load_config(declared, **QUICK)
+    # A game's own settings say more of its network than these.
+    config = {**load_config(declared, **QUICK), "policy_kwargs": {"net_arch": [128, 128]}}
     torch.set_num_threads(config["threads"])
     ruleset = evaluated(declared, config)
     model = new_model(ruleset, config)
-    seconds, score, low = 0.0, 0.0, 0.0
+    seconds, score = 0.0, 0.0
     round_of = ENVIRONMENTS * STEPS
     while seconds < LIMIT and score < WANTED:
         begin = time.perf_counter()
@@ -121,5 +120,5 @@ def until_beaten(name: str) -> Learned:
         seconds += time.perf_counter() - begin
         agent = PolicyAgent(model.policy, name="learner")
         (result,) = evaluate(agent, ruleset, ["random"], EVALUATED, 1, ruleset.opening_plies)
-        score, low = result.score, result.low
-    return Learned(name, seconds, model.num_timesteps, score, low)
+        score = result.score
+    return Learned(seconds, model.num_timesteps, score)

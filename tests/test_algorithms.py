@@ -381,7 +381,7 @@ def masked_pair(rows=2000, actions=37, seed=0):
 
 
 def test_masked_choice_is_the_distribution_of_sb3_contrib():
-    logits, masks, (theirs, ours) = masked_pair()
+    logits, _, (theirs, ours) = masked_pair()
     actions = theirs.sample()
     assert torch.allclose(theirs.log_prob(actions), ours.log_prob(actions), atol=1e-5)
     assert torch.allclose(theirs.entropy(), ours.entropy(), atol=1e-5)
