@@ -28,6 +28,7 @@ import curling
 import frames
 import games
 import league
+import learning
 import networks
 import numba
 import numpy as np
@@ -317,10 +318,41 @@ def players_table() -> list[str]:
     ]
 
 
+def learning_table() -> list[str]:
+    """Training from end to end: samples a second, and where the time goes"""
+    lines = [
+        f"Rollouts of {learning.STEPS} steps, minibatches of 8,192, {learning.EPOCHS} epoch, two layers of 64 units each for policy "
+        "and value, two threads; opponents play at random.",
+        "",
+        "| learner | samples/s | collecting, % | of it the games, % | learning, % |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for row in learning.cycles():
+        lines.append(f"| {row.name} | {row.rate:,.0f} | {row.collecting:.0f} | {row.games:.0f} | {row.learning:.0f} |")
+    return lines
+
+
+def beaten_table() -> list[str]:
+    """How long MaskablePPO trains until it scores 95 % against random play"""
+    lines = [
+        f"Large minibatches and few epochs (`QUICK` in benchmarks/learning.py); {learning.EVALUATED} games from other openings after "
+        f"every {4 * learning.STEPS * learning.ENVIRONMENTS:,} decisions, whose time does not count; at most {learning.LIMIT:.0f} s.",
+        "",
+        "| game | seconds | decisions | score at the end |",
+        "|---|--:|--:|--:|",
+    ]
+    for name in learning.GAMES:
+        row = learning.until_beaten(name)
+        lines.append(f"| {name} | {row.seconds:.1f} | {row.decisions:,} | {100 * row.score:.1f} % |")
+    return lines
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "thinking": players_table,
     "arithmetic": arithmetic_table,
     "networks": network_table,
+    "learning": learning_table,
+    "beaten": beaten_table,
     "frames": frame_table,
     "compiling": compile_table,
     "together": side_by_side,

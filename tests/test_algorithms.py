@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
+from sb3_contrib.common.maskable.utils import get_action_masks
+from scipy.stats import chisquare
 
+from asobiba.api.sb3 import SB3VecEnv
 from asobiba.arena.evaluation import evaluate as play
 from asobiba.arena.match import Match
 from asobiba.arena.playing import play_match
@@ -21,6 +25,7 @@ from asobiba.learn.agent import PolicyAgent, load_policy
 from asobiba.learn.algorithms import ALGORITHMS
 from asobiba.learn.config import ConfigError, load_config
 from asobiba.learn.masked import MaskedVecEnv, _legal_at_random, mask_of
+from asobiba.learn.masked_choice import MaskedChoice
 from asobiba.learn.payoff import payoff_matrix
 from asobiba.learn.policy_file import PolicyFileError, save_policy
 from asobiba.learn.pool import Member, Pool
@@ -361,3 +366,57 @@ def test_every_episode_is_seen_through_a_symmetry_of_the_board():
         load_config(game("toy_nim"), symmetry=True)
     config = load_config(game("animal_shogi"), symmetry=True, num_envs=4)
     assert training.new_model(ruleset, config).get_env().turning is not None
+
+
+def masked_pair(rows=2000, actions=37, seed=0):
+    """The same masked distribution by sb3-contrib and by `MaskedChoice`, over the same logits, which take gradients."""
+    torch.manual_seed(seed)
+    logits = (torch.randn(rows, actions) * 4).requires_grad_()
+    masks = torch.rand(rows, actions) < 0.3
+    masks[torch.arange(rows), torch.randint(actions, (rows,))] = True
+    pair = MaskableCategoricalDistribution(actions), MaskedChoice(actions)
+    for each in pair:
+        each.proba_distribution(logits).apply_masking(masks.numpy())
+    return logits, masks, pair
+
+
+def test_masked_choice_is_the_distribution_of_sb3_contrib():
+    logits, _, (theirs, ours) = masked_pair()
+    actions = theirs.sample()
+    assert torch.allclose(theirs.log_prob(actions), ours.log_prob(actions), atol=1e-5)
+    assert torch.allclose(theirs.entropy(), ours.entropy(), atol=1e-5)
+    assert torch.equal(theirs.mode(), ours.mode())
+    slopes = []
+    for each in (theirs, ours):
+        loss = (each.log_prob(actions) * torch.linspace(-1, 1, len(actions)) + each.entropy()).sum()
+        slopes.append(torch.autograd.grad(loss, logits, retain_graph=True)[0])
+    assert torch.allclose(*slopes, atol=1e-5)
+    ours.apply_masking(None)
+    theirs.apply_masking(None)
+    assert torch.allclose(theirs.entropy(), ours.entropy(), atol=1e-5)
+
+
+def test_masked_choice_draws_legal_actions_as_often_as_they_are_probable():
+    torch.manual_seed(1)
+    logits, masks = torch.tensor([[0.0, 1.0, 2.0, 5.0, -1.0]]), np.array([[1, 1, 1, 0, 1]])
+    ours = MaskedChoice(5)
+    ours.proba_distribution(logits.expand(200_000, -1)).apply_masking(np.repeat(masks, 200_000, 0))
+    counts = np.bincount(ours.sample().numpy(), minlength=5)
+    wanted = np.exp([0.0, 1.0, 2.0, -np.inf, -1.0])
+    assert counts[3] == 0
+    kept = wanted > 0
+    assert chisquare(counts[kept], 200_000 * wanted[kept] / wanted.sum()).pvalue > 1e-3
+    _, masks, (_, ours) = masked_pair(seed=2)
+    for _ in range(200):
+        assert bool(masks.gather(1, ours.sample()[:, None]).all())
+
+
+def test_masks_of_all_games_reach_the_learner_without_a_loop(monkeypatch):
+    """sb3-contrib stacks what `env_method` returns; a batch is stacked already."""
+    env = SB3VecEnv("toy_nim", num_envs=6, seed=0)
+    env.reset()
+    masks = env.action_masks()
+    monkeypatch.setattr(env, "action_masks", lambda: masks)
+    stacked = get_action_masks(env)
+    assert type(stacked) is np.ndarray
+    assert np.shares_memory(stacked, masks)

@@ -44,8 +44,9 @@ class _Rows(np.ndarray):
     """Masks with one row per game, which `np.stack`, as sb3-contrib calls it, returns unchanged."""
 
     def __array_function__(self, function: Callable, types: Iterable, args: Any, kwargs: Any) -> Any:
-        if function is np.stack and len(args) == 1 and args[0] is self and not kwargs:
-            return self.view(np.ndarray)
+        # The dispatcher takes the rows of the array for the arguments, so that `self` is one of them.
+        if function is np.stack and len(args) == 1 and isinstance(args[0], _Rows) and not kwargs:
+            return args[0].view(np.ndarray)
         return super().__array_function__(function, types, args, kwargs)
 
 
@@ -144,6 +145,7 @@ class SB3VecEnv(VecEnv):
         if dones.any():
             now = time.time()
             finals = games.finals
+            returns, seconds = np.round(self._returns, 6).tolist(), np.round(now - self._since, 6).tolist()
             reported = games.reported(final=True)
             for i in np.flatnonzero(dones).tolist():
                 infos[i] = {
@@ -151,9 +153,9 @@ class SB3VecEnv(VecEnv):
                     "TimeLimit.truncated": bool(games.truncated[i] and not games.terminated[i]),
                     "end_reason": END_REASONS[games.reasons[i]],
                     "episode": {
-                        "r": round(float(self._returns[i]), 6),
+                        "r": returns[i],
                         "l": int(self._lengths[i]),
-                        "t": round(now - self._since[i], 6),
+                        "t": seconds[i],
                     },
                     **{name: values[i] for name, values in reported.items()},
                 }

@@ -42,6 +42,7 @@ from asobiba.learn.curve import draw_curve
 from asobiba.learn.evaluation import evaluate
 from asobiba.learn.imitation import imitate, mixed_openings
 from asobiba.learn.masked import MaskedVecEnv
+from asobiba.learn.masked_choice import quicken
 from asobiba.learn.memory import RememberingVecEnv, memory_class
 from asobiba.learn.networks import BoardPolicy
 from asobiba.learn.payoff import draw_payoff, payoff_figure
@@ -238,7 +239,9 @@ def new_model(ruleset: Ruleset, config: dict[str, Any], opponent: Any = None) ->
             policy = getattr(importlib.import_module(module), name)
     algorithm = chosen.class_for(ruleset.discrete)
     device = config["device"]
-    return algorithm(policy, env, seed=config["seed"], policy_kwargs=kwargs, device=device, verbose=0, **learner)
+    model = algorithm(policy, env, seed=config["seed"], policy_kwargs=kwargs, device=device, verbose=0, **learner)
+    quicken(model)
+    return model
 
 
 class Snapshot(Agent):
@@ -548,6 +551,7 @@ def load_checkpoint(path: Path, trust: bool = False, device: str = "cpu") -> Any
         )
     state = cloudpickle.loads(pickled)
     model = state["class"].load(io.BytesIO(saved), env=state["env"], device=device, force_reset=False)
+    quicken(model)
     for name, value in state["extra"].items():
         setattr(model, name, value)
     torch.set_rng_state(state["torch"])
