@@ -200,7 +200,7 @@ def _put_opponents(p, stones, in_play, kinds, theirs, first, out, wanted, n):
         if k < 0:
             break
         beyond = tee_distance(stones, k)
-        n = _put_against(p, stones, in_play, kinds, k, rank, first, out, wanted, n)
+        n = _put_against(p, stones, in_play, kinds, k, rank, first=first, out=out, wanted=wanted, n=n)
         if first and rank == 1:
             break
     return n

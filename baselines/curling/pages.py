@@ -10,9 +10,9 @@ PAGES = (
         _MATCHES,
         "\n".join(
             f"asobiba reproduce curling {options} --output {_MATCHES}"
-            for options in ("--candidates 20", "--openings 80", "--seconds 0.1")
+            for options in ("--candidates 20", "--openings 80", "--simulations 5000")
         ),
         reproduction_modules("curling", "reproduction"),
     ),
-    Page(_ENDS, f"asobiba curling ends --output {_ENDS}", reproduction_modules("curling", "ends")),
+    Page(_ENDS, f"asobiba curling ends --ends 24 --output {_ENDS}", reproduction_modules("curling", "ends")),
 )

@@ -47,11 +47,11 @@ _ROWS = _CURVE.shape[0]
 
 # Columns of a stone's row while it moves. A row describes a stretch of its path: until it stops, spins out or is hit.
 (
-    T0, TAU0, STOP_X, STOP_Y, COS, SIN, SPIN, OMEGA, END, EXIT, NEXT, PARTNER, MOVING, VX, VY, FRESH,
-) = range(16)  # fmt: skip
+    T0, TAU0, STOP_X, STOP_Y, COS, SIN, SPIN, OMEGA, END, EXIT, NEXT, PARTNER, MOVING, VX, VY,
+) = range(15)  # fmt: skip
 """Time and `tau` at the stretch's begin; where the stone would stop; the direction that the curve is drawn from; sign of
 the spin; spin (rad/s) at the begin; times of the stretch's end, of leaving the sheet, of the next contact, and with
-whom; whether the stone moves; its velocity at the begin; whether something has just happened to it."""
+whom; whether the stone moves; its velocity at the begin."""
 
 
 @kernel

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import kernel
+from asobiba.core.targets import count_ones
 from asobiba.envs.curling import simulators as const
 from asobiba.envs.curling.motion import (
     END,
     EXIT,
-    FRESH,
     MOVING,
     NEXT,
     OMEGA,
@@ -206,61 +206,85 @@ def _collide(model, m, stones, i, j):
 
 
 @kernel
-def _look_ahead(model, m, stones, in_play, side, back, t):
+def _lowest(rows):
+    """The lowest row of a set of rows, kept as bits."""
+    return count_ones(np.uint64((rows & -rows) - 1))
+
+
+@kernel
+def _look_ahead(model, m, stones, in_play, side, back, t, moving, fresh):
     """Begins the stretches of the stones to which something has just happened, and finds the contacts that this changes.
 
     Stones that were to meet one of them check all stones again; the others check only those.
+
+    Args:
+        moving, fresh: rows of the stones that move, and of those to which something has happened, as bits.
     """
-    moving = 0
-    for k in range(STONES):
-        if m[k, MOVING] != 0.0:
-            moving += 1
-    for k in range(STONES):
-        if m[k, FRESH] != 0.0 and m[k, MOVING] != 0.0:
-            launch(model, m, k, t, stones[k, 0], stones[k, 1], t == 0.0)
-            m[k, EXIT], m[k, NEXT] = NEVER, NEVER
-            if moving > 1:
-                m[k, EXIT] = _exit(model, m, stones, side, back, k, t, NEVER)
-    for k in range(STONES):
-        if m[k, FRESH] == 0.0 and m[k, MOVING] != 0.0 and m[k, NEXT] < NEVER and m[int(m[k, PARTNER]), FRESH] == 1.0:
-            m[k, FRESH] = 2.0
+    several = moving & (moving - 1) != 0
+    rest = moving & fresh
+    while rest != 0:
+        k = _lowest(rest)
+        rest &= rest - 1
+        launch(model, m, k, t, stones[k, 0], stones[k, 1], t == 0.0)
+        m[k, EXIT], m[k, NEXT] = NEVER, NEVER
+        if several:
+            m[k, EXIT] = _exit(model, m, stones, side, back, k, t, NEVER)
+    again, rest = fresh, moving & ~fresh
+    while rest != 0:
+        k = _lowest(rest)
+        rest &= rest - 1
+        if m[k, NEXT] < NEVER and (fresh >> int(m[k, PARTNER])) & 1 != 0:
+            again |= np.int64(1) << k
             m[k, NEXT] = NEVER
+    here = np.int64(0)
     for k in range(STONES):
-        if m[k, MOVING] == 0.0:
-            continue
-        fresh = m[k, FRESH] != 0.0
-        cx, cy = m[k, STOP_X] - stones[k, 0], m[k, STOP_Y] - stones[k, 1]
-        square = cx * cx + cy * cy
-        chord = math.sqrt(square)
-        inverse = 1.0 / max(square, 1e-12)
-        aside = TOUCH + _bulge(model, chord, chord)
-        aside *= aside
-        for j in range(STONES):
-            if in_play[j] == 0 or not (fresh or m[j, FRESH] != 0.0):
-                continue
-            # Contacts later than those known already are of no interest.
-            if m[j, MOVING] == 0.0:
-                x, y = stones[j, 0] - stones[k, 0], stones[j, 1] - stones[k, 1]
-                share = min(max((x * cx + y * cy) * inverse, 0.0), 1.0)
-                x, y = x - share * cx, y - share * cy
-                apart = x * x + y * y
-                if apart > aside:
-                    continue
-                when = _meets_resting(model, m, stones, k, j, t, m[k, NEXT], chord, apart)
-            elif j > k:
-                when = _approach(model, m, stones, k, j, t, max(m[k, NEXT], m[j, NEXT]))
-                if when < m[j, NEXT]:
-                    m[j, NEXT] = when
-                    m[j, PARTNER] = k
-            else:
-                continue
-            if when < m[k, NEXT]:
-                m[k, NEXT] = when
-                m[k, PARTNER] = j
-        if moving == 1 and m[k, FRESH] == 1.0:  # nobody else changes its next contact: a later exit is of no interest
+        if in_play[k] != 0:
+            here |= np.int64(1) << k
+    rest = moving
+    while rest != 0:
+        k = _lowest(rest)
+        rest &= rest - 1
+        others = here & ~(np.int64(1) << k)
+        if (again >> k) & 1 == 0:
+            others &= again
+        _find_contacts(model, m, stones, k, t, moving, others)
+        if (
+            not several and (fresh >> k) & 1 != 0
+        ):  # nobody else changes its next contact: a later exit is of no interest
             m[k, EXIT] = _exit(model, m, stones, side, back, k, t, m[k, NEXT])
-    for k in range(STONES):
-        m[k, FRESH] = 0.0
+
+
+@kernel
+def _find_contacts(model, m, stones, k, t, moving, others):
+    """Finds the next contact of moving stone `k` with these rows (bits); each pair of moving stones is looked at once."""
+    cx, cy = m[k, STOP_X] - stones[k, 0], m[k, STOP_Y] - stones[k, 1]
+    square = cx * cx + cy * cy
+    chord = math.sqrt(square)
+    inverse = 1.0 / max(square, 1e-12)
+    aside = TOUCH + _bulge(model, chord, chord)
+    aside *= aside
+    while others != 0:
+        j = _lowest(others)
+        others &= others - 1
+        # Contacts later than those known already are of no interest.
+        if (moving >> j) & 1 == 0:
+            x, y = stones[j, 0] - stones[k, 0], stones[j, 1] - stones[k, 1]
+            share = min(max((x * cx + y * cy) * inverse, 0.0), 1.0)
+            x, y = x - share * cx, y - share * cy
+            apart = x * x + y * y
+            if apart > aside:
+                continue
+            when = _meets_resting(model, m, stones, k, j, t, m[k, NEXT], chord, apart)
+        elif j > k:
+            when = _approach(model, m, stones, k, j, t, max(m[k, NEXT], m[j, NEXT]))
+            if when < m[j, NEXT]:
+                m[j, NEXT] = when
+                m[j, PARTNER] = k
+        else:
+            continue
+        if when < m[k, NEXT]:
+            m[k, NEXT] = when
+            m[k, PARTNER] = j
 
 
 @kernel
@@ -281,48 +305,57 @@ def run_shot(model, side, back, release, stones, in_play, thrown, delivery, trac
     """
     m = stack_rows()
     for k in range(STONES):
-        m[k, MOVING], m[k, FRESH], m[k, NEXT] = 0.0, 0.0, NEVER
+        m[k, MOVING], m[k, NEXT] = 0.0, NEVER
     in_play[thrown] = 1
     stones[thrown, 0], stones[thrown, 1] = 0.0, -release
     m[thrown, VX], m[thrown, VY], m[thrown, OMEGA] = delivery
-    m[thrown, MOVING], m[thrown, FRESH] = 1.0, 1.0
+    m[thrown, MOVING] = 1.0
     nobody: Any
     traced, nobody = np.int64(0), np.int64(-1)  # literals would compile their callee twice
+    moving = np.int64(1) << np.int64(thrown)
+    fresh = moving
     t = 0.0
     for event in range(_EVENTS):
-        _look_ahead(model, m, stones, in_play, side, back, t)
+        _look_ahead(model, m, stones, in_play, side, back, t, moving, fresh)
         best, i = NEVER, nobody
-        for k in range(STONES):
-            if m[k, MOVING] != 0.0:
-                when = min(m[k, NEXT], min(m[k, END], m[k, EXIT]))
-                if when < best:
-                    best, i = when, k
+        rest = moving
+        while rest != 0:
+            k = _lowest(rest)
+            rest &= rest - 1
+            when = min(m[k, NEXT], min(m[k, END], m[k, EXIT]))
+            if when < best:
+                best, i = when, k
         if i < 0:
             break
-        # A tangle that never ends: everything stops where it is.
-        tangled = event == _EVENTS - 1
         t = best
         j = int(m[i, PARTNER]) if m[i, NEXT] <= min(m[i, END], m[i, EXIT]) else nobody
         leaves = m[i, EXIT] <= m[i, END]
-        for k in range(STONES):
-            if k != i and k != j and not tangled:
-                continue
+        fresh = np.int64(1) << i
+        if j >= 0:
+            fresh |= np.int64(1) << j
+        # A tangle that never ends: everything stops where it is.
+        rest = fresh if event < _EVENTS - 1 else moving | fresh
+        while rest != 0:
+            k = _lowest(rest)
+            rest &= rest - 1
             if m[k, MOVING] != 0.0:
                 traced = _keep_trace(m, k, t, trace, traced)
                 m[k, OMEGA] = spin_at(model, m, k, t)
                 stones[k, 0], stones[k, 1], m[k, VX], m[k, VY] = at_time(model, m, k, t)
             else:
                 m[k, VX], m[k, VY], m[k, OMEGA] = 0.0, 0.0, 0.0
-            m[k, FRESH] = 1.0
         if j >= 0:
             _collide(model, m, stones, i, j)
             m[j, MOVING] = 1.0
+            moving |= fresh
         elif leaves:
             in_play[i] = 0
             stones[i, 0], stones[i, 1] = 0.0, 0.0
             m[i, MOVING] = 0.0
+            moving &= ~fresh
         elif m[i, VX] * m[i, VX] + m[i, VY] * m[i, VY] < 1e-16:
             m[i, MOVING] = 0.0
+            moving &= ~fresh
         else:  # spun out: straight on
             m[i, OMEGA] = 0.0
     return traced
