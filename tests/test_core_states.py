@@ -141,7 +141,10 @@ def test_states():
     after = states.step(ruleset, start, 5)
     assert start["heaps"].tolist() == [1, 2, 3]
     assert after["heaps"].tolist() == [1, 1, 3]
-    with pytest.raises(IllegalAction, match=r"second may not play 6 .*Legal actions: 0 \(a1\), 5 \(b1\), 10 \(c1\), 11 \(c2\), 12 \(c3\)\.") as error:
+    with pytest.raises(
+        IllegalAction,
+        match=r"second may not play 6 .*Legal actions: 0 \(a1\), 5 \(b1\), 10 \(c1\), 11 \(c2\), 12 \(c3\)\.",
+    ) as error:
         states.step(ruleset, after, 6)
     assert "Position:" in str(error.value)
 
