@@ -116,16 +116,20 @@ def test_a_day_is_told_in_plain_english_and_what_all_did_at_once_in_words():
     from asobiba.arena.playing import play_match
     from asobiba.arena.replay import replay
     from asobiba.core import game, make_agent
-    from asobiba.envs.werewolf.notation import plain_talk
+    from asobiba.envs.werewolf.notation import plain_story
 
     village = game("werewolf").ruleset(players=5, rules="0.6")
     names = ["basic"] * 5
     agents = [make_agent(village.game, name) for name in names]
     games = (list(replay(play_match(Match.of(village, names, seed), agents))) for seed in range(20))
     *steps, (final, _) = next(played for played in games if played[-1][0]["victim"][1])
-    told = plain_talk(final, 1)
+    told = plain_story(final, 1)
     gone, victim = int(final["executed"][1]), int(final["victim"][1])
     ballot = final["votes"][1, 1] if final["votes"][1, 1].any() else final["votes"][1, 0]
+    assert told[-2:] == [
+        f"agent {gone} is executed, with {(ballot == gone).sum()} vote{'s' if (ballot == gone).sum() != 1 else ''}",
+        f"agent {victim} is killed in the night",
+    ]
     assert any(line.endswith("I am the seer") for line in told)
     pen = Pen(village)
     log = next(lines for lines in pen.log(final) if lines[0] == "Day 1")

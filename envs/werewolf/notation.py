@@ -295,6 +295,20 @@ def plain_talk(state: np.void, day: int | None = None, whispers: bool = False) -
     return lines
 
 
+def plain_story(state: np.void, day: int) -> list[str]:
+    """A day in English: the talk, the votes, the execution, the wolves' victim."""
+    lines = plain_talk(state, day)
+    if day < len(state["executed"]):
+        gone, victim = int(state["executed"][day]), int(state["victim"][day])
+        if gone:
+            ballots = [ballot for ballot in state["votes"][day] if ballot.any()]
+            votes = int((ballots[-1] == gone).sum()) if ballots else 0
+            lines.append(f"agent {gone} is executed, with {votes} vote{'' if votes == 1 else 's'}")
+        if victim:
+            lines.append(f"agent {victim} is killed in the night")
+    return lines
+
+
 def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
     """The present question to a player, and the number of utterances that he has left."""
     phase, day = int(view["phase"]), int(view["day"])
