@@ -469,12 +469,13 @@ def _facts() -> tuple[str, int | None, str, dict[str, str | None]]:
 def case_table(name: str, arguments: argparse.Namespace, console: Console, rates: dict[str, Any]) -> list[str]:
     """Measures the cases of one table; the steps per second of every burst go into `rates`."""
     cases = TABLES[name]()
-    with Progress(
-        TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
-    ) as progress:
+    columns = TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    # Without a thread that draws the bar: single steps release the interpreter's lock where there are threads.
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
         task = progress.add_task(name, total=arguments.rounds * len(cases))
         for _ in measure(cases, arguments.rounds, arguments.seconds):
             progress.advance(task)
+            progress.refresh()
     rates[name] = {case.name: case.rates for case in cases if not case.missing}
     lines = ["| case | steps/s (median) | least | most |", "|---|--:|--:|--:|"]
     for case in cases:

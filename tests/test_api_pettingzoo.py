@@ -88,9 +88,10 @@ def test_performance_benchmark_runs(monkeypatch, capsys):
 
 
 def test_the_dance_after_the_end():
-    env = AEC("toy_nim", heaps=1)
+    env = AEC("toy_nim", size=1)
     env.reset(seed=0)
-    env.step(0)
+    for heap in range(3):
+        env.step(heap)
     assert env.agents == ["player_0", "player_1"]
     assert env.rewards == {"player_0": 1.0, "player_1": -1.0}
     assert all(env.terminations.values())
@@ -106,12 +107,12 @@ def test_the_dance_after_the_end():
 
 
 def test_illegal_and_wrong_actions():
-    env = AEC("toy_nim", heaps=2)
+    env = AEC("toy_nim")
     env.reset(seed=0)
     env.step(9)
     assert env.rewards == {"player_0": -1.0, "player_1": 1.0}
     assert env.infos["player_1"] == {"end_reason": "illegal action"}
-    env = AEC("toy_nim", heaps=2, strict=True)
+    env = AEC("toy_nim", strict=True)
     env.reset(seed=0)
     before = env.state_bytes()
     with pytest.raises(IllegalAction, match=r"first may not play 9 \(b5\)"):

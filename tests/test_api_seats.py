@@ -89,7 +89,7 @@ def opponents_of_every_kind(name, opponent, n):
 @pytest.mark.parametrize("kind", ["one", "python", "mixed"])
 @pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
 def test_batch_plays_the_single_games(name, opponent, kind, autoreset):
-    n, steps = 5, 30
+    n, steps = 3, 30
     batch = Seating(
         game(name).ruleset(),
         n,
@@ -316,14 +316,14 @@ def test_illegal_actions():
     env.reset(seed=0)
     _, reward, terminated, _, info = env.step(14)
     assert (reward, terminated) == (-1, False) or env.ruleset.parameters["size"] == 5
-    env = SeatEnv("toy_nim", seat="first", heaps=2)
+    env = SeatEnv("toy_nim", seat="first")
     env.reset(seed=0)
     _, reward, terminated, truncated, info = env.step(4)  # five counters from a heap of one
     assert (reward, terminated, truncated, info["end_reason"]) == (-1, True, False, "illegal action")
     assert not info["action_mask"].any()
     with pytest.raises(ResetNeeded):
         env.step(0)
-    env = SeatEnv("toy_nim", seat="first", heaps=2, strict=True)
+    env = SeatEnv("toy_nim", seat="first", strict=True)
     env.reset(seed=0)
     with pytest.raises(
         IllegalAction, match=r"first may not play 4 \(a5\).*Legal actions: 0 \(a1\), 5 \(b1\), 6 \(b2\)"
@@ -331,7 +331,7 @@ def test_illegal_actions():
         env.step(4)
     assert "b oo" in str(error.value)
     for bad in ("b1", 1.5, None, [0, 1]):
-        with pytest.raises(IllegalAction, match="takes an integer action from 0 to 9"):
+        with pytest.raises(IllegalAction, match="takes an integer action from 0 to 14"):
             env.step(bad)
     env.step(0)
     vector = asobiba.make_vec("toy_nim", num_envs=2, opponent="self", strict=True)

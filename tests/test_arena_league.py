@@ -323,7 +323,7 @@ def test_each_match_is_kept_once(tmp_path):
 
 
 def test_parameters_are_kept_apart(tmp_path):
-    big = game("toy_nim").ruleset(heaps=4)
+    big = game("toy_nim").ruleset(size=4)
     with Store(tmp_path / "a.sqlite") as store:
         for ruleset in (NIM, big):
             match = Match.of(ruleset, ["random", "bouton"], 5)

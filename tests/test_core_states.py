@@ -135,13 +135,16 @@ def test_values_of_a_wrong_kind_make_no_game():
 
 
 def test_states():
-    ruleset = game("toy_nim").ruleset(heaps=2)
+    ruleset = game("toy_nim").ruleset()
     start = states.new_state(ruleset, 0)
-    assert states.legal_actions(ruleset, start).tolist() == [0, 5, 6]
+    assert states.legal_actions(ruleset, start).tolist() == [0, 5, 6, 10, 11, 12]
     after = states.step(ruleset, start, 5)
-    assert start["heaps"].tolist() == [1, 2]
-    assert after["heaps"].tolist() == [1, 1]
-    with pytest.raises(IllegalAction, match=r"second may not play 6 .*Legal actions: 0 \(a1\), 5 \(b1\)\.") as error:
+    assert start["heaps"].tolist() == [1, 2, 3]
+    assert after["heaps"].tolist() == [1, 1, 3]
+    with pytest.raises(
+        IllegalAction,
+        match=r"second may not play 6 .*Legal actions: 0 \(a1\), 5 \(b1\), 10 \(c1\), 11 \(c2\), 12 \(c3\)\.",
+    ) as error:
         states.step(ruleset, after, 6)
     assert "Position:" in str(error.value)
 

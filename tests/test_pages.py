@@ -20,7 +20,7 @@ from asobiba.arena.schedule import round_robin
 from asobiba.arena.store import MIXED, Store
 from asobiba.core import game
 from asobiba.openings import NoFigure, opened, openings, with_opening, without_opening
-from asobiba.pages import Page, all_pages, stamp_written
+from asobiba.pages import _STAMP, Page, all_pages, stamp_written
 from asobiba.publishing import commands_of
 from asobiba.sources import league_digest, source_files, sources_digest
 
@@ -29,7 +29,11 @@ ROOT = Path(__file__).parent.parent
 
 def test_committed_pages_are_well_formed():
     """Pages that are older than their code are listed by `asobiba publish --list`: they are written again together."""
-    assert [page.malformed(ROOT) for page in all_pages(ROOT) if page.malformed(ROOT) is not None] == []
+    for page in all_pages(ROOT):
+        text = (ROOT / page.path).read_text(encoding="utf-8")
+        assert text.startswith("# "), f"{page.path} does not begin with a title"
+        assert _STAMP.search(text), f"{page.path} does not end with the digest of its sources"
+        assert all(command.startswith("asobiba ") for command in page.commands), f"{page.path}: {page.command}"
 
 
 def test_every_published_league_has_commands_that_make_it_again():

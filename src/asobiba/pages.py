@@ -173,17 +173,6 @@ class Page:
             return "the records of its games are not there"
         return None if stamp[1] == self.sources() else "its sources have changed"
 
-    def malformed(self, root: Path) -> str | None:
-        """A fault of the page itself, regardless of its sources, or `None`."""
-        text = (root / self.path).read_text(encoding="utf-8")
-        if not text.startswith("# "):
-            return f"{self.path} does not begin with a title"
-        if _STAMP.search(text) is None:
-            return f"{self.path} does not end with the digest of its sources"
-        if not all(command.startswith("asobiba ") for command in self.commands):
-            return f"{self.path} is written by {self.command!r}, which is not a command of asobiba"
-        return None
-
     def trouble(self, root: Path) -> str | None:
         """The reason why the committed page differs from the code's output, or `None`."""
         written = (root / self.path).read_text(encoding="utf-8")

@@ -36,10 +36,9 @@ def register_when_imported() -> None:
 
 
 def _enter_gymnasium() -> None:
-    from importlib.metadata import entry_points
-
     import gymnasium
 
+    from asobiba.core.installed import entry_points
     from asobiba.core.registry import game_ids
 
     for entry in entry_points(group=ENVIRONMENTS):

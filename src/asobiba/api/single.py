@@ -120,7 +120,8 @@ class SingleGame:
     def _show(self) -> None:
         """From now on masks and observations are left in a ring of places."""
         sources = self._observation, self._mask
-        ring = [Shown(self._batch.direct(STEP, BEGIN, action=True, sources=sources)) for _ in range(_RING)]
+        direct = self._batch.direct(STEP, BEGIN, action=True, sources=sources)
+        ring = [Shown(direct), *(Shown(direct.twin()) for _ in range(_RING - 1))]
         for one, following in zip(ring, ring[1:] + ring[:1]):
             one.next = following
         self._shown = ring[0]

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from asobiba.core import (
@@ -26,6 +26,7 @@ from asobiba.core import (
     make_agent,
 )
 from asobiba.core.agents import LOADERS, Starts, parse_agent, random_agent, random_box_agent
+from asobiba.core.installed import entry_points
 from asobiba.protocols import sandbox
 from asobiba.protocols.hosted import HostedAgent
 

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,6 +17,7 @@ import yaml
 from asobiba.core.engine import agent_engine_for
 from asobiba.core.errors import GameParameterError, UnknownAgent
 from asobiba.core.game import Game, Ruleset
+from asobiba.core.installed import entry_points
 from asobiba.core.kernels import kernel
 from asobiba.core.loops.arrays import MOST_POLICIES, NOTHING, Games, Table
 from asobiba.core.random import memory_keys, random_legal, random_uniform

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import operator
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -165,7 +166,7 @@ class Direct:
     `calls` raise `TypeError` for an action that is not a whole number, `OverflowError` for one that is too large.
     """
 
-    __slots__ = ("_kept", "_orders", "_sources", "calls", "copies")
+    __slots__ = ("_action", "_arguments", "_code", "_ops", "_orders", "_sources", "calls", "copies")
 
     def __init__(
         self,
@@ -176,20 +177,28 @@ class Direct:
         action: np.ndarray | None = None,
         sources: Sequence[np.ndarray] = (),
     ) -> None:
-        self._sources = tuple(sources)
-        self._orders = np.zeros((len(ops), 5 + 3 * _MOST_COPIES), np.int64)
-        self.renew()
+        self._ops, self._arguments, self._action, self._sources = ops, (mode, handover), action, tuple(sources)
+        self._code = (_machine_code if _SHORT else entry_point)(loop, (ops[0], mode, handover))
+        self._bind()
+
+    def twin(self) -> Direct:
+        """The same functions with other `copies`; it costs less than another `Direct`."""
+        twin = copy(self)
+        twin._bind()
+        return twin
+
+    def _bind(self) -> None:
+        self._orders = np.zeros((len(self._ops), 5 + 3 * _MOST_COPIES), np.int64)
         self.calls: list[Callable[[Any], int]] = []
-        self._kept = handover, action
-        arguments = ops[0], mode, handover
+        self.renew()
         if not _SHORT:
-            code = entry_point(loop, arguments)
-            self.calls += [self._plain(code, op, mode, handover, action) for op in ops]
+            self.calls += map(self._plain, self._ops)
             return
+        mode, handover = self._arguments
+        place = 0 if self._action is None else address_of(self._action)
         method, _, make = _method()
-        code = _machine_code(loop, arguments)
-        for op, order in zip(ops, self._orders):
-            order[:5] = code, op, mode, handover.address, 0 if action is None else address_of(action)
+        for op, order in zip(self._ops, self._orders):
+            order[:5] = self._code, op, mode, handover.address, place
             # Its module, which may be any object, keeps alive what it reads and writes.
             self.calls.append(make(ctypes.addressof(method), address_of(order), self))
 
@@ -200,13 +209,11 @@ class Direct:
             for k, (to, source) in enumerate(zip(self.copies, self._sources)):
                 self._orders[:, 5 + 3 * k : 8 + 3 * k] = address_of(to), address_of(source), source.nbytes
 
-    def _plain(
-        self, loop: Any, op: int, mode: int, handover: Handover, action: np.ndarray | None
-    ) -> Callable[[Any], int]:
-        def call(number: Any) -> int:
-            if action is not None:
-                action[0] = operator.index(number)
-            summary = loop(op, mode, handover)
+    def _plain(self, op: int) -> Callable[[Any], int]:
+        def call(action: Any) -> int:
+            if self._action is not None:
+                self._action[0] = operator.index(action)
+            summary = self._code(op, *self._arguments)
             for to, source in zip(self.copies, self._sources):
                 to[...] = source
             return int(summary)

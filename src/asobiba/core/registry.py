@@ -13,10 +13,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from asobiba.core.errors import AsobibaError, GameMistake, UnknownGame
 from asobiba.core.game import Game, camel_case
+from asobiba.core.installed import entry_points
 from asobiba.core.places import told
 
 GROUP = "asobiba.games"

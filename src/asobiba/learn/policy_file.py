@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from gymnasium import spaces
 from asobiba.core.agents import AGENTS
 from asobiba.core.errors import AsobibaError, MissingExtra
 from asobiba.core.game import Ruleset
+from asobiba.core.installed import entry_points
 from asobiba.core.registry import GROUP as GAMES
 from asobiba.core.yaml_text import read_yaml
 from asobiba.protocols import sandbox

@@ -35,7 +35,7 @@ When the last counter is taken.
 ```python
 import asobiba
 
-env = asobiba.make("toy_nim", heaps=2)
+env = asobiba.make("toy_nim", size=4)
 observation, info = env.reset(seed=1)
 ```
 
