@@ -30,7 +30,7 @@ PAGES ?=
 playground: $(VENV)/.dev
 	$(BIN)/asobiba playground --output build/playground
 
-.PHONY: help demo test test-slow ptx bench pages playground docs docs-links lint lock sbom release audit format clean
+.PHONY: help demo test test-slow ptx bench pages playground docs docs-links lint lock sbom release conda audit format clean
 
 help:
 	@sed -n 's/^# //p' Makefile | head -10
@@ -127,6 +127,12 @@ sbom: $(VENV)/.dev $(TOOLS)/.done
 # Sdist and wheel in dist/, built twice with the same bytes, checked, installed and played; what they were tested with beside them.
 release: $(TOOLS)/.done sbom
 	TOOLS="$(abspath $(TOOLS))" .ci/release
+
+# Needs the network: conda-forge's recipe, from the facts of a release on the package index (or CONDA=dist/*.tar.gz).
+CONDA ?= asobiba
+conda: $(TOOLS)/.done
+	mkdir -p build/conda
+	$(TOOLS)/bin/uv tool run --from grayskull==3.2.0 grayskull pypi --strict-conda-forge --no-use-v1-format --output build/conda $(CONDA)
 
 # Needs the network: the service that knows the vulnerabilities (AUDIT="--vulnerability-service osv" for another one).
 AUDIT ?=
