@@ -102,8 +102,7 @@ def page(found: list[Bound], command: str) -> str:
     said = f"nobody wins by {attack}" if none == len(found) else f"looked for was {attack}"
     return f"""# Gogo on small boards
 
-**Not solved, but bounded.** Of {len(found)} searches from the empty board, {none} end without a forced win and {won} with one: {said}.
-That is a weak bound: so few stones threaten little, and captures hardly come into it. Slower attacks are open. Written by
+Of {len(found)} searches, {none} end without a forced win and {won} with one: {said}. Written by
 `{command}`.
 
 {table.markdown()}
