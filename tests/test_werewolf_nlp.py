@@ -50,7 +50,7 @@ from asobiba.envs.werewolf.layout import (
     WOLF,
     XOR,
 )
-from asobiba.protocols.aiwolf import ANSWERED, ClientError
+from asobiba.protocols.aiwolf import ANSWERED, ClientError, Peer
 
 websockets = pytest.importorskip("websockets.sync.client")
 RECORDED = json.loads(lzma.decompress((Path(__file__).parent / "data" / "aiwolf_nlp.json.xz").read_bytes()))
@@ -239,6 +239,83 @@ def test_the_host_lets_clients_say_what_they_like(hosted):
     assert [line["idx"] for packet in heard for line in packet.get("talk_history", ()) if line["day"] == 1] == sorted(
         {line["idx"] for packet in heard for line in packet.get("talk_history", ()) if line["day"] == 1}
     )
+
+
+class Script:
+    """A client's end of a connection in this process: it keeps what it hears, and answers by a function of the packet."""
+
+    def __init__(self, answer):
+        self.answer, self.heard = answer, []
+
+    def send(self, line):
+        self.heard.append(json.loads(line))
+
+    def receive(self, seconds):
+        return self.answer(self.heard[-1])
+
+    def drop_pending(self):
+        return 0
+
+    def close(self):
+        pass
+
+
+def scripted_game(players, say, **options):
+    """What each of `players` scripted clients hears in a game, and the game's log. `say(packet)` is their talk."""
+
+    def answer(packet):
+        if packet["request"] in ("TALK", "WHISPER"):
+            return say(packet)
+        info = packet["info"]
+        return next(n for n, status in info["status_map"].items() if status == "ALIVE" and n != info["agent"])
+
+    scripts = [Script(answer) for _ in range(players)]
+    peers = [Peer(script, f"client{k}", 1.0) for k, script in enumerate(scripts)]
+    names = [f"aiwolf:client{k}" for k in range(players)]
+    arguments = (nlp_hosting.village(players), peers, names, 0, Secret.of_seed(3))
+    log = nlp_hosting.SpokenTable(*arguments, language="ja", **options).play().log
+    return [script.heard for script in scripts], log
+
+
+def first_day(packets):
+    """The role of a client, and the requests of day 0 with the utterances that are left to it in talk."""
+    packets = [packet for packet in packets if packet.get("info", {}).get("day") == 0]
+    role = packets[0]["info"]["role_map"][packets[0]["info"]["agent"]]
+    # The public server's settings give a wolf four whispers a session, the rules 0.6 ten.
+    left = [packet["info"].get("remain_count") if packet["request"] == "TALK" else None for packet in packets]
+    return role, [(packet["request"], count) for packet, count in zip(packets, left, strict=True)]
+
+
+def lines_of(packets, history):
+    """Number, turn and text of the lines of day 0 that all clients together are told."""
+    told = (line for client in packets for packet in client for line in packet.get(history) or ())
+    return sorted({(line["idx"], line["turn"], line["text"]) for line in told if line["day"] == 0})
+
+
+def test_day_0_of_the_host_is_that_of_the_recorded_game():
+    heard, log = scripted_game(13, lambda packet: "Over")
+    recorded = [[packet for packet, _ in client] for client in RECORDED]
+    assert sorted(map(first_day, heard), key=repr) == sorted(map(first_day, recorded), key=repr)
+    assert lines_of(heard, "talk_history") == lines_of(recorded, "talk_history") == [(k, 0, "Over") for k in range(13)]
+    # Each session of whispers numbers its lines from 0; the recorded server tells a wolf only some of them.
+    assert set(lines_of(recorded, "whisper_history")) <= set(lines_of(heard, "whisper_history"))
+    said = [line.split(",")[1] for line in log if line.startswith("0,") and line.split(",")[1] in ("talk", "whisper")]
+    assert said == ["whisper"] * 3 + ["talk"] * 13 + ["whisper"] * 3
+
+
+def test_talk_of_day_0_has_the_settings_utterances_and_skips():
+    heard, log = scripted_game(5, lambda packet: "Skip" if packet["info"]["agent"] == "Agent[02]" else "おはよう")
+    talk = [line.split(",")[3:6] for line in log if line.startswith("0,talk,")]
+    assert [turn for turn, _, _ in talk] == ["0"] * 5 + ["1"] * 5 + ["2"] * 5 + ["3"] * 4
+    assert [text for _, agent, text in talk if agent == "2"] == ["Skip", "Skip", "Over"]
+    left = [
+        [p["info"]["remain_count"] for p in client if p["request"] == "TALK" and p["info"]["day"] == 0]
+        for client in heard
+    ]
+    assert sorted(left) == [[3, 2, 1]] + [[3, 2, 1, 0]] * 4
+    quiet, log = scripted_game(5, lambda packet: "Over", first_talk=False)
+    assert not any(p["request"] == "TALK" for client in quiet for p in client if p.get("info", {}).get("day") == 0)
+    assert not any(line.startswith("0,talk,") for line in log)
 
 
 def fields(packets):

@@ -1,4 +1,4 @@
-"""`asobiba engine gogo`, `asobiba reproduce gogo`, `asobiba gogo wins`."""
+"""`asobiba engine gogo`, `asobiba reproduce gogo`, `asobiba gogo wins`, and its like."""
 
 from __future__ import annotations
 
@@ -109,3 +109,46 @@ def engines(
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page(results, f"asobiba gogo engines {' '.join(options)} --games {games}"), encoding="utf-8")
     print(f"Written to {output}")
+
+
+@app.command()
+def prove(
+    position: Annotated[str, typer.Argument(help="A position in one line, a diagram, or moves such as 'g7 h8'.")],
+    preset: Annotated[str, typer.Option(help="Of the rules.")] = "gogo",
+    board_size: Annotated[int | None, typer.Option(help="Lines of the board, if not the preset's.")] = None,
+    most: Annotated[int, typer.Option(min=1, help="Positions of one search.")] = 100_000,
+    quiet: Annotated[int, typer.Option(min=0, help="First moves of the attacker that need not threaten.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The certificate, as JSON.")] = Path("win.json"),
+) -> None:
+    """Prove a forced win of the player to move, and write a certificate that `examples/check_gogo_win.py` checks."""
+    import json
+
+    from asobiba.baselines.gogo.certificate import Prover
+    from asobiba.core import AsobibaError, game
+    from asobiba.envs.gogo.notation import text_to_state
+
+    try:
+        ruleset = game("gogo").ruleset(preset=preset, board_size=board_size)
+        certificate = Prover(ruleset, most=most, quiet=quiet).prove(text_to_state(ruleset, position))
+    except AsobibaError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+    output.write_text(json.dumps(certificate), encoding="utf-8")
+    typer.echo(f"{certificate['nodes'][-1][0]} wins; {len(certificate['nodes'])} nodes written to {output}")
+
+
+@app.command()
+def small_boards(
+    free: Annotated[int, typer.Option(min=1, help="First moves of the attacker that need not threaten.")] = 2,
+    most: Annotated[int, typer.Option(min=1, help="Positions of one search.")] = 1_000_000,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("gogo-small-boards.md"),
+) -> None:
+    """Look for forced wins from the empty boards of 7, 8 and 9 lines, and write the page."""
+    from asobiba.baselines.gogo.small_boards import bounds, page
+
+    with progress_bar() as bar:
+        task = bar.add_task("searches", total=None)
+        found = bounds(free, most, lambda text: bar.update(task, description=text))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(page(found, f"asobiba gogo small-boards --free {free} --most {most}"), encoding="utf-8")
+    typer.echo(f"Written to {output}")

@@ -15,4 +15,9 @@ PAGES = (
         "asobiba gogo engines --rapfi rapfi/build/pbrain-rapfi --mammel examples/mammel/player.py --output docs/reproductions/gogo-engines.md",
         reproduction_modules("gogo", "engines"),
     ),
+    Page(
+        "docs/reproductions/gogo-small-boards.md",
+        "asobiba gogo small-boards --output docs/reproductions/gogo-small-boards.md",
+        reproduction_modules("gogo", "small_boards"),
+    ),
 )

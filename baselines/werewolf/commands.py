@@ -152,7 +152,7 @@ def _tell_missing(peers: list, wanted: int, wait: float, fill: str | None) -> No
     typer.echo(f"{fill} takes their seats", err=True)
 
 
-def _kind_of_table(players: int, rules: str, language: str | None) -> tuple[Any, Any, Any]:
+def _kind_of_table(players: int, rules: str, language: str | None, first_talk: bool) -> tuple[Any, Any, Any]:
     """The rules of a hosted game, its table, and what greets its clients. `language`: of tables in natural language."""
     from functools import partial
 
@@ -164,7 +164,7 @@ def _kind_of_table(players: int, rules: str, language: str | None) -> tuple[Any,
         Speech((), language)
         return (
             nlp_hosting.village(players),
-            partial(nlp_hosting.SpokenTable, language=language),
+            partial(nlp_hosting.SpokenTable, language=language, first_talk=first_talk),
             nlp_hosting.receive_speakers,
         )
     ruleset = game("werewolf").ruleset(players=players, rules=rules, talk="turn", operators=rules == "0.6")
@@ -232,6 +232,7 @@ def serve(
             help="Host clients in natural language over WebSockets; our agents speak ja or en.", metavar="ja|en"
         ),
     ] = None,
+    first_talk: Annotated[bool, typer.Option(help="With --language: talk on day 0.")] = True,
 ) -> None:
     """Host AIWolf clients over TCP, or with --language over WebSockets. With --fill, our agents take the empty seats."""
     import socket
@@ -245,7 +246,7 @@ def serve(
     wanted = _wanted(clients, players, fill)
     try:
         declared = game("werewolf")
-        ruleset, table, receive = _kind_of_table(players, rules, language)
+        ruleset, table, receive = _kind_of_table(players, rules, language, first_talk)
         filler = fill or "basic"
         make_agent(declared, filler)
         results = Store(chosen_store(declared, store)) if store is not None else None

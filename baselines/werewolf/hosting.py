@@ -64,7 +64,7 @@ def in_short(faults: Sequence[str], most: int = 4) -> str:
 
 
 @dataclass(frozen=True)
-class _Moment:
+class Moment:
     """The present moment of a game: its phase, and in talk the turn, the speakers' order, and the next speaker."""
 
     phase: int
@@ -76,7 +76,7 @@ class _Moment:
     skips: tuple[int, ...]
 
     @classmethod
-    def of(cls, state: np.void) -> _Moment:
+    def of(cls, state: np.void) -> Moment:
         phase = int(state["phase"])
         turn = int(state["whisper_turn" if phase == WHISPER else "turn"])
         order = tuple(int(k) for k in state["order"] if k >= 0)
@@ -114,6 +114,8 @@ class HostedGame:
         self._beside: dict[int, list[tuple[str, int, int]]] = {}
         self._passed = 0
         self._finished_day = False
+        self._earlier = {TALK: 0, WHISPER: 0}
+        """Lines of today's earlier sessions: each session numbers its own from 0."""
         self._before = {seat: len(peer.faults) for seat, peer in self._peers()}
 
     def _peers(self) -> list[tuple[int, Peer]]:
@@ -132,7 +134,7 @@ class HostedGame:
             if self.contest and not self._finished_day and (day == 0 or int(table.state["phase"]) != TALK):
                 self._finish_day()
             action = np.zeros(self.ruleset.actions_shape, self.ruleset.action_dtype)
-            self._said, before = {}, _Moment.of(table.state)
+            self._said, before = {}, Moment.of(table.state)
             if before.phase in (TALK, WHISPER):
                 self._pass_over(before, before.cursor)
             for seat in table.movers:
@@ -182,6 +184,7 @@ class HostedGame:
 
     def _begin_day(self) -> None:
         self._talk, self._whispers, self._finished_day = [], [], False
+        self._earlier = dict.fromkeys(self._earlier, 0)
         self._sent = {seat: [0, 0] for seat in self._sent}
         self.log.status(self.table.state)
         for seat, peer in self._peers():
@@ -310,10 +313,10 @@ class HostedGame:
     def _target(self, reply: str) -> int | None:
         return read_target(reply)
 
-    def _follow(self, before: _Moment) -> None:
+    def _follow(self, before: Moment) -> None:
         # Enters the effects of a step into the lists of utterances and the log.
         state, day = self.table.state, before.day
-        after = _Moment.of(state)
+        after = Moment.of(state)
         if before.phase in (TALK, WHISPER):
             self._hear_turn(before, after)
         elif before.phase == VOTE:
@@ -338,7 +341,7 @@ class HostedGame:
         beside = (value for found in self._beside.values() for key, when, value in found if (key, when) == (name, day))
         return next(beside, int(self.table.state[name][day]))
 
-    def _hear_turn(self, before: _Moment, after: _Moment) -> None:
+    def _hear_turn(self, before: Moment, after: Moment) -> None:
         limit = int(self.ruleset.params["max_skip"][0])
         for seat, text in self._said.items():
             if self.contest and text == "Skip" and before.skips[seat] >= limit:
@@ -355,7 +358,7 @@ class HostedGame:
             self._pass_over(replace(before, turn=before.turn + 1, order=after.order), len(after.order))
             self._passed = 0
 
-    def _pass_over(self, moment: _Moment, until: int) -> None:
+    def _pass_over(self, moment: Moment, until: int) -> None:
         # A player without utterances left is not asked, and is heard to say Over.
         if not self.contest or not self.ruleset.params["one_by_one"][0]:
             return
@@ -363,9 +366,9 @@ class HostedGame:
             self._hear(moment, seat, "Over")
         self._passed = max(self._passed, until)
 
-    def _hear(self, moment: _Moment, seat: int, text: str) -> None:
+    def _hear(self, moment: Moment, seat: int, text: str) -> None:
         lines = self._talk if moment.phase == TALK else self._whispers
-        said: dict[str, Any] = {"idx": len(lines), "day": moment.day, "agent": seat + 1}
+        said: dict[str, Any] = {"idx": len(lines) - self._earlier[moment.phase], "day": moment.day, "agent": seat + 1}
         said |= {"turn": moment.turn, "text": text} if self.contest else {"content": text}
         lines.append(said)
         self.log.utterance("talk" if moment.phase == TALK else "whisper", said)

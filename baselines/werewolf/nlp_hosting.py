@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.werewolf.hosting import _GREETING, HostedGame, admit, printable_name
+from asobiba.baselines.werewolf.hosting import (
+    _GREETING,
+    LONGEST_UTTERANCE,
+    HostedGame,
+    Moment,
+    admit,
+    printable_name,
+)
 from asobiba.baselines.werewolf.language import Speech, Word
 from asobiba.baselines.werewolf.packets import game_info
 from asobiba.core import Ruleset, game
@@ -31,6 +39,7 @@ from asobiba.envs.werewolf.layout import (
     VILLAGES,
     VOTING,
     WEREWOLF,
+    WHISPER,
 )
 from asobiba.envs.werewolf.notation import agent_text, encode
 from asobiba.protocols.aiwolf import ClientError, Peer
@@ -47,10 +56,14 @@ class SpokenTable(HostedGame):
 
     Args:
         language: that our agents speak, "ja" or "en"; the other arguments are those of `HostedGame`.
+        first_talk: whether the wolves whisper and everybody talks on day 0, as the contests' settings have it. The rules
+            know no talk on that day: our agents say Over, and the record does not hold it.
     """
 
-    def __init__(self, *arguments: Any, language: str):
+    def __init__(self, *arguments: Any, language: str, first_talk: bool = True):
         super().__init__(*arguments)
+        self.first_talk = first_talk
+        self._left: dict[int, tuple[int, int]] = {}
         self.speech = Speech([agent_text(seat) for seat in range(self.ruleset.num_players)], language)
 
     @cached_property
@@ -70,6 +83,49 @@ class SpokenTable(HostedGame):
             "vote": ballots,
             "attack_vote": {**ballots, "allow_no_target": False},
         }
+
+    def _begin_day(self) -> None:
+        super()._begin_day()
+        if self.first_talk and int(self.table.state["day"]) == 0:
+            wolves = np.flatnonzero(self.table.state["role"] == WEREWOLF)
+            self._converse(WHISPER, wolves.tolist(), self._setting["whisper"])
+            self._converse(TALK, range(self.ruleset.num_players), self._setting["talk"])
+
+    def _converse(self, phase: int, seats: Sequence[int], limits: dict[str, Any]) -> None:
+        """A session of talk or whispers before the rules' own: turns in one random order until nobody says anything."""
+        if len(seats) < 2:
+            return
+        order = np.random.default_rng((self.match.game_seed, phase)).permutation(seats).tolist()
+        most, skips = limits["max_count"]["per_agent"], limits["max_skip"]
+        self._left = dict.fromkeys(order, (most, skips))
+        moment = replace(Moment.of(self.table.state), phase=phase)
+        for turn in range(limits["max_count"]["per_day"]):
+            spoken = False
+            for seat in order:
+                if self._left[seat][0] > 0:
+                    text = self._first_utterance(seat, phase, skips)
+                    self._hear(replace(moment, turn=turn), seat, text)
+                    spoken |= text != "Over"
+            if not spoken:
+                break
+        self._left = {}
+        self._earlier[phase] = len(self._talk if phase == TALK else self._whispers)
+
+    def _first_utterance(self, seat: int, phase: int, most_skips: int) -> str:
+        """What a seat says on day 0; its utterances and skips are counted as the public server does it."""
+        left, skips = self._left[seat]
+        self._left[seat] = left - 1, skips
+        player, text = self.players[seat], "Over"
+        if isinstance(player, Peer):
+            told = self._ask(seat, player, "TALK" if phase == TALK else "WHISPER")
+            if told is None:
+                return "Skip"  # a failure counts as no skip
+            text = self._heard(seat, player, told[:LONGEST_UTTERANCE])
+        if text == "Skip" and skips <= 0:
+            text = "Over"
+        skips = skips - 1 if text == "Skip" else skips if text == "Over" else most_skips
+        self._left[seat] = 0 if text == "Over" else left - 1, skips
+        return text
 
     def _packet(self, request: str, seat: int, peer: Peer) -> str:
         found: dict[str, Any] = {"request": request, "info": self._spoken_info(request, seat)}
@@ -138,7 +194,9 @@ class SpokenTable(HostedGame):
             "status_map": {names[int(key)]: status for key, status in told["statusMap"].items()},
             "role_map": {names[int(key)]: role for key, role in told["roleMap"].items()},
         }
-        if request in ("TALK", "WHISPER"):
+        if self._left and request in ("TALK", "WHISPER"):
+            info["remain_count"], info["remain_skip"] = self._left[seat]
+        elif request in ("TALK", "WHISPER"):
             prefix = "" if request == "TALK" else "whisper_"
             left, skips = int(view[f"{prefix}remaining"][seat]), int(view[f"{prefix}skips"][seat])
             info["remain_count"] = max(left - 1, 0)
