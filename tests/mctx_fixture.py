@@ -3,12 +3,14 @@
     pip install mctx jax && python tests/mctx_fixture.py
 
 The trees are those of the game `toy_labyrinth`: 64 rooms, of which each has three doors, and two players in turn. Its tables
-of logits and values are in the file. mctx (Apache-2.0, DeepMind) is not needed to run the tests.
+of logits and values are in the file. Values are weighed as they are, and not rescaled to those of a node, as mctx does unless
+it is told otherwise. mctx (Apache-2.0, DeepMind) is not needed to run the tests.
 """
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -17,6 +19,7 @@ import mctx
 import numpy as np
 
 ROOMS, DOORS = 64, 3
+_WEIGHED = partial(mctx.qtransform_completed_by_mix_value, value_scale=0.5, rescale_values=False)
 
 
 def main() -> None:
@@ -41,7 +44,7 @@ def main() -> None:
             root = mctx.RootFnOutput(prior_logits=jnp.asarray(logits), value=jnp.asarray(values), embedding=rooms)
             output = mctx.gumbel_muzero_policy(
                 None, jax.random.PRNGKey(0), root, recurrent, simulations,
-                max_num_considered_actions=considered, gumbel_scale=0.0,
+                max_num_considered_actions=considered, gumbel_scale=0.0, qtransform=_WEIGHED,
             )  # fmt: skip
             summary = output.search_tree.summary()
             found.append(

@@ -204,6 +204,108 @@ def test_a_search_without_knowledge_plays_nim_perfectly(puct):
             state = following
 
 
+def solved(ruleset, state) -> tuple[float, int]:
+    """The value of a position for the player to move, and the number of plies to the end: the shortest win, else the
+    longest line."""
+    best = (-2.0, 0)
+    for action in states.legal_actions(ruleset, state):
+        following = states.step(ruleset, state, int(action))
+        reward = float(following["rewards"][state["to_move"]])
+        value, plies = reward, 1
+        if not states.is_over(following):
+            below, further = solved(ruleset, following)
+            value, plies = (reward - below, further + 1)
+        if value > best[0] or (value == best[0] and (plies < best[1]) == (value == 1)):
+            best = (value, plies)
+    return best
+
+
+@pytest.mark.parametrize("puct", [False, True])
+def test_a_search_that_reaches_the_end_knows_the_exact_value(puct):
+    ruleset = registry.game("toy_nim").ruleset()
+    searcher = NetSearch(ruleset, uniform_network(ruleset), 20000, puct=puct)
+    for heaps in product(range(2), range(3), range(4)):
+        if not any(heaps):
+            continue
+        state = states.new_state(ruleset, 0)
+        state["heaps"] = heaps
+        value, plies = solved(ruleset, state)
+        action, found = searcher.search(state)
+        assert found == value == (1 if np.bitwise_xor.reduce(heaps) else -1)
+        assert sum(searcher.visits.values()) < 20000  # it stops when it knows
+        assert searcher.policy[action] > 0
+        following = states.step(ruleset, state, action)
+        if not states.is_over(following):
+            assert solved(ruleset, following)[0] == -value
+        if value < 0:  # every line is known, and the longest one is played
+            assert solved(ruleset, following)[1] + 1 == plies
+
+
+@pytest.mark.parametrize("puct", [False, True])
+@pytest.mark.parametrize("simulations", [32, 128])
+def test_a_search_does_not_play_into_a_loss_that_it_has_seen(puct, simulations):
+    ruleset = registry.game("animal_shogi").ruleset()
+    searcher = NetSearch(ruleset, uniform_network(ruleset), simulations, puct=puct)
+    generator, avoided = np.random.default_rng(6), 0
+    for seed in range(150):
+        state = states.new_state(ruleset, seed)
+        for _ in range(int(generator.integers(4, 12))):
+            if not states.is_over(state):
+                state = states.step(ruleset, state, int(generator.choice(states.legal_actions(ruleset, state))))
+        if states.is_over(state):
+            continue
+        action, value = searcher.search(state)
+        mover, tree = int(state["to_move"]), searcher._trees
+        root = tree.nodes[0, 0]
+        edges = tree.edges[0, root["first"] : root["first"] + root["edges"]]
+        children = tree.nodes[0, edges["child"]]
+        lost = (
+            (edges["child"] >= 0) & (children["exact"] != 0) & (children["value"] >= 1) & (children["mover"] != mover)
+        )
+        for edge in edges[lost]:  # the opponent does win: by brute force, as deep as the search says
+            following = states.step(ruleset, state, int(edge["action"]))
+            assert wins(ruleset, following, int(tree.nodes[0, edge["child"]]["plies"]))
+        if lost.any() and not lost.all():
+            assert action not in edges["action"][lost]
+            avoided += 1
+        if lost.all():
+            assert value == -1
+    assert avoided > 10
+
+
+def wins(ruleset, state, plies: int) -> bool:
+    """Whether the player to move wins within so many plies, whatever the other does."""
+    mover = int(state["to_move"])
+    for action in states.legal_actions(ruleset, state):
+        following = states.step(ruleset, state, int(action))
+        if states.is_over(following):
+            found = following["rewards"][mover] > 0
+        else:
+            found = plies > 1 and all(
+                reply["rewards"][mover] > 0
+                if states.is_over(reply := states.step(ruleset, following, int(answer)))
+                else wins(ruleset, reply, plies - 2)
+                for answer in states.legal_actions(ruleset, following)
+            )
+        if found:
+            return True
+    return False
+
+
+def test_targets_of_self_play_are_exact_near_the_end():
+    ruleset = registry.game("toy_nim").ruleset()
+    network = uniform_network(ruleset)
+    games = SelfPlay(ruleset, network, games=32, simulations=64, threads=1, length=20, openings=3).play(network, 1)
+    played = np.flatnonzero(games.lengths)  # some end within their opening
+    assert len(played) > 16
+    for g in played:
+        last = games.lengths[g] - 1
+        assert games.values[g, last] == 1  # who takes the last stone wins, and the search sees it
+        assert games.policies[g, last].sum() == pytest.approx(1)
+        if last:
+            assert games.values[g, last - 1] == -1
+
+
 def test_halving_gives_every_round_the_same_number_of_simulations():
     # 16 moves, 64 simulations: 16 once, 8 twice, 4 four times, 2 eight times.
     wanted = [0] * 16 + [1] * 8 + [2] * 8 + [k for k in range(3, 7) for _ in range(4)]
@@ -294,6 +396,20 @@ def test_a_network_learns_nim(tmp_path):
 
     path = expert.train(registry.game("toy_nim"), small_run(), tmp_path, say=lambda _: None)
     assert share_of_winning_moves(load_network(path)) > 0.8
+
+
+def test_a_run_begins_with_the_network_beside_the_games_settings():
+    pytest.importorskip("torch")
+    from asobiba.learn.config import load_config, start_file
+    from asobiba.learn.expert import Expert
+    from asobiba.learn.policy_file import read_tensors
+
+    shogi = registry.game("animal_shogi")
+    config = load_config(shogi, algorithm="gumbel_az", window=1000, games=2)
+    expert = Expert(shogi, config)
+    begun = read_tensors(start_file(shogi, config["start"]))[1]
+    for name, tensor in expert.policy.state_dict().items():
+        np.testing.assert_array_equal(tensor.numpy(), begun[name])
 
 
 def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path, monkeypatch):

@@ -203,6 +203,19 @@ def _own_file(game: Game, names: Sequence[str]) -> str | None:
     return None
 
 
+def start_file(game: Game, start: str) -> Path:
+    """The file that `start` names: as it is, or else one beside the game's own settings."""
+    if not Path(start).exists():
+        for package in agent_packages(game.name):
+            try:
+                beside = Path(str(files(package) / start))
+            except (ModuleNotFoundError, TypeError):
+                continue
+            if beside.exists():
+                return beside
+    return Path(start)
+
+
 def _read(text: str, name: str) -> dict[str, Any]:
     try:
         data = read_yaml(text)

@@ -1,8 +1,9 @@
 """Learning by search (expert iteration): a network guides a search, and learns from its results.
 
 Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`), with PyTorch for the network's answers to many games
-at once; between rounds of it PyTorch computes the gradients. A position's targets are the search's improved policy, and the mean of the game's result and the search's
-value. Each time a position is used it is transformed by one of the game's symmetries, drawn at random.
+at once; between rounds of it PyTorch computes the gradients. A position's targets are the search's improved policy, and
+the mean of the game's result and of that policy's value, which is exact where the search has seen the end. Each time a
+position is used it is transformed by one of the game's symmetries, drawn at random.
 
 Source: Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Silver et al., "Mastering the game of
 Go without human knowledge", Nature 550, 2017.
@@ -27,6 +28,7 @@ from asobiba.arena.evaluation import evaluate
 from asobiba.core.agents import make_agent
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
+from asobiba.learn.config import start_file
 from asobiba.learn.counts import CountsPolicy
 from asobiba.learn.kernels import network_of
 from asobiba.learn.networks import DensePolicy
@@ -106,7 +108,7 @@ class Expert:
             self.ruleset.observation_space, self.ruleset.action_space, lambda _: 0.0, channels=channels, **sizes
         )
         if config["start"]:
-            self.policy.load_state_dict(load_policy(config["start"]).state_dict())
+            self.policy.load_state_dict(load_policy(start_file(game, config["start"])).state_dict())
         self.optimizer = torch.optim.Adam(
             self.policy.parameters(), lr=self._rate(0), weight_decay=config["weight_decay"]
         )

@@ -31,11 +31,12 @@ from asobiba.learn.search_arrays import Net, Trees
 
 _NODE = record_dtype(
     [("total", np.float64), ("value", np.float64)]
-    + [(name, np.int32) for name in ("visits", "first", "edges", "mover")]
+    + [(name, np.int32) for name in ("visits", "first", "edges", "mover", "exact", "plies")]
 )
 _EDGE = record_dtype([("action", np.int32), ("child", np.int32), ("logit", np.float32), ("reward", np.float32)])
 _ROW = record_dtype(
-    [(name, np.float64) for name in ("logit", "prior", "value", "completed", "noise")] + [("visits", np.int64)]
+    [(name, np.float64) for name in ("logit", "prior", "value", "completed", "noise")]
+    + [(name, np.int64) for name in ("visits", "lost")]
 )
 _OPTIONS = record_dtype(
     [(name, np.float64) for name in ("scale", "begin", "noise", "exploration", "urgency")] + [("puct", np.int64)]
@@ -158,8 +159,9 @@ def _make_trees(ruleset: Ruleset, network: Network, trees: int, simulations: int
 
 
 def _make_options(noise: float, puct: bool, exploration: float) -> np.ndarray:
-    # `scale` and `begin` are c_scale and c_visit of Danihelka et al., with values between 0 and 1.
-    values = {"scale": 0.1, "begin": 50.0, "noise": noise, "exploration": exploration, "urgency": 0.0, "puct": puct}
+    # `scale` and `begin` are c_scale (1 for values between 0 and 1; these lie between -1 and 1) and c_visit of Danihelka et
+    # al. Values are not rescaled to those of a node, which would magnify noise where all moves are about equal.
+    values = {"scale": 0.5, "begin": 50.0, "noise": noise, "exploration": exploration, "urgency": 0.0, "puct": puct}
     found = np.zeros(1, _OPTIONS)
     for name, value in values.items():
         found[name] = value

@@ -4,9 +4,13 @@ A node holds the network's evaluation of a position and the results of the simul
 legal action, are stored in a contiguous row. No positions are kept: a simulation copies the root and plays down from
 it, which costs less than looking up a record. Values are those of the player to move at the node.
 
+The values of ends of games are exact, and so are those of nodes that follow from them. Moves that are known to lose are not
+tried any more, and a search stops when it knows the root's value.
+
 `search` binds a game's kernels in place of the placeholders. Sources: Danihelka et al., "Policy improvement by planning
 with Gumbel", ICLR 2022 (the choice at the root and below it, completed values, the improved policy); Silver et al.,
-"Mastering the game of Go without human knowledge", Nature 550, 2017 (PUCT).
+"Mastering the game of Go without human knowledge", Nature 550, 2017 (PUCT); Winands, Bjornsson and Saito, "Monte-Carlo
+tree search solver", CG 2008 (exact values).
 """
 
 from __future__ import annotations
@@ -41,24 +45,22 @@ def play(s, p, action):
 
 @inner
 def expand(tree, n, s, p, t):
-    """Makes node `n` of the position: the network's evaluation, and the edges.
-
-    Returns the value for the player to move.
-    """
+    """Makes node `n` of the position: the network's evaluation, and the edges."""
     trees, net = tree
     observation, scratch = trees.observation[t], trees.scratch[t]
     observe(s, p, int64(s.to_move), observation)
     for k in range(observation.shape[0]):
         scratch[k] = observation[k]
     forward(net.layers, net.weights, scratch, trees.active[t])
-    return grow(trees, n, s, p, t, scratch[net.policy :], scratch[net.value])
+    grow(trees, n, s, p, t, scratch[net.policy :], scratch[net.value])
 
 
 @inner
 def grow(trees, n, s, p, t, logits, value):
-    """Makes node `n` of the position, of which the network says `logits` and `value`; returns the value."""
+    """Makes node `n` of the position, of which the network says `logits` and `value`."""
     node = trees.nodes[t, n]
     node.visits, node.total = 0, 0.0
+    node.exact, node.plies = 0, 0
     node.mover = s.to_move
     node.edges, node.first = 0, trees.used[t]
     mask = trees.mask[t]
@@ -73,14 +75,13 @@ def grow(trees, n, s, p, t, logits, value):
     node.edges = at - trees.used[t]
     trees.used[t] = at
     node.value = min(1.0, max(-1.0, float64(value)))  # the rewards of games between two
-    return node.value
 
 
 @inner
 def prepare(trees, t, n):
     """Writes the node's edges into the thread's scratch rows: logits less their greatest, visits, values, priors.
 
-    Returns the sum of the visits and the greatest of them.
+    Returns the sum of the visits, and the greatest of them but for moves that are known to lose.
     """
     node = trees.nodes[t, n]
     row = trees.rows[t]
@@ -93,23 +94,25 @@ def prepare(trees, t, n):
         row[k].logit = float64(edge.logit) - most
         row[k].prior = exp(row[k].logit)
         norm += row[k].prior
-        row[k].visits, row[k].value = 0, 0.0
+        row[k].visits, row[k].value, row[k].lost = 0, 0.0, 0
         if edge.child >= 0:
             child = trees.nodes[t, edge.child]
             row[k].visits = child.visits
             if child.visits > 0:
-                mean = child.total / child.visits
-                row[k].value = (mean if child.mover == node.mover else -mean) + edge.reward
+                value = child.value if child.exact != 0 else child.total / child.visits
+                row[k].value = (value if child.mover == node.mover else -value) + edge.reward
+                row[k].lost = child.exact != 0 and row[k].value <= -1.0
         total += row[k].visits
-        greatest = max(greatest, int64(row[k].visits))
+        if row[k].lost == 0:
+            greatest = max(greatest, int64(row[k].visits))
     for k in range(node.edges):
         row[k].prior /= norm
     return total, greatest
 
 
 @inner
-def complete(trees, t, n, total, greatest, scale, begin):
-    """Values of edges without visits become the mixed value of the node; all are rescaled to 0 to 1 and weighed.
+def complete(trees, t, n, total, greatest, options):
+    """Values of edges without visits become the mixed value of the node; all are weighed.
 
     Danihelka et al., equations 8 to 11 and appendix D.
     """
@@ -123,21 +126,18 @@ def complete(trees, t, n, total, greatest, scale, begin):
     mixed = node.value
     if total > 0 and weight > 0:
         mixed = (node.value + total * (weighed / weight)) / (total + 1)
-    low, high = 1e30, _LEAST
+    factor = (options.begin + greatest) * options.scale
     for k in range(node.edges):
-        value = row[k].value if row[k].visits > 0 else mixed
-        row[k].completed = value
-        low, high = min(low, value), max(high, value)
-    factor = (begin + greatest) * scale / max(high - low, 1e-8)
-    for k in range(node.edges):
-        row[k].completed = (row[k].completed - low) * factor
+        if row[k].visits == 0:
+            row[k].value = mixed
+        row[k].completed = row[k].value * factor
 
 
 @inner
 def choose_below(trees, t, n, options):
     """The edge to follow below the root (Gumbel): where the improved policy is furthest ahead of the visits."""
     total, greatest = prepare(trees, t, n)
-    complete(trees, t, n, total, greatest, options.scale, options.begin)
+    complete(trees, t, n, total, greatest, options)
     node = trees.nodes[t, n]
     row = trees.rows[t]
     most = _LEAST
@@ -151,23 +151,26 @@ def choose_below(trees, t, n, options):
     best, found = _LEAST, int64(0)
     for k in range(node.edges):
         score = row[k].completed / norm - row[k].visits / (1.0 + total)
-        if score > best:
+        if score > best and row[k].lost == 0:
             best, found = score, int64(k)
     return found
 
 
 @inner
 def choose_root(trees, t, considered, options):
-    """The edge of the root to follow, or to play: of those with `considered` visits, the greatest noise + logit + value."""
+    """The edge of the root to follow, or to play: of those with `considered` visits, the greatest noise + logit + value.
+
+    Where all of these have turned out to lose, those with the next smaller number of visits take their place.
+    """
     total, greatest = prepare(trees, t, 0)
-    complete(trees, t, 0, total, greatest, options.scale, options.begin)
+    complete(trees, t, 0, total, greatest, options)
     row = trees.rows[t]
-    best, found = 2.0 * _LEAST, int64(0)
+    best, most, found = 2.0 * _LEAST, int64(-1), int64(0)
     for k in range(trees.nodes[t, 0].edges):
-        if row[k].visits == considered:
+        if row[k].lost == 0 and most <= row[k].visits <= considered:
             score = row[k].noise + row[k].logit + row[k].completed
-            if score > best:
-                best, found = score, int64(k)
+            if score > best or row[k].visits > most:
+                best, most, found = score, row[k].visits, int64(k)
     return found
 
 
@@ -182,7 +185,7 @@ def choose_puct(trees, t, n, options):
     for k in range(node.edges):
         value = row[k].value if row[k].visits > 0 else node.value - options.urgency
         score = value + spread * (row[k].prior + row[k].noise) / (1.0 + row[k].visits)
-        if score > best:
+        if score > best and row[k].lost == 0:
             best, found = score, int64(k)
     return found
 
@@ -212,10 +215,11 @@ def descend(trees, t, s, p, first, options):
                 return depth, n, True
             new = trees.nodes[t, n]
             new.visits, new.total, new.edges, new.value = 0, 0.0, 0, 0.0
+            new.exact, new.plies = 1, 0
             new.mover = mover
             return depth, n, False
         n = int64(edge.child)
-        if trees.nodes[t, n].edges == 0:
+        if trees.nodes[t, n].exact != 0:
             return depth, n, False
         if options.puct != 0:
             chosen = choose_puct(trees, t, n, options)
@@ -224,21 +228,50 @@ def descend(trees, t, s, p, first, options):
 
 
 @inner
-def back_up(trees, t, depth, n, value):
+def back_up(trees, t, depth, n):
     """Adds the value of the node `n`, at which a simulation ended, to all nodes on the way to it."""
     path, taken = trees.path[t], trees.taken[t]
     leaf = trees.nodes[t, n]
+    value = leaf.value
     leaf.visits += 1
     leaf.total += value
-    player = leaf.mover
+    player, exact = leaf.mover, leaf.exact != 0
     for k in range(depth - 1, -1, -1):
         node = trees.nodes[t, path[k]]
         if node.mover != player:
             value = -value
             player = node.mover
         value += trees.edges[t, taken[k]].reward
+        exact = exact and prove(trees, t, path[k])
+        if exact:
+            value = node.value
         node.visits += 1
         node.total += value
+
+
+@inner
+def prove(trees, t, n):
+    """Makes the value of node `n` exact if those of its edges allow it; returns whether they do.
+
+    They do if one wins (no return exceeds 1) or all are exact. `plies` leads to the end by the shortest win, else by the
+    longest line.
+    """
+    node = trees.nodes[t, n]
+    best, plies, whole = _LEAST, int64(0), True
+    for k in range(node.edges):
+        edge = trees.edges[t, node.first + k]
+        if edge.child < 0 or trees.nodes[t, edge.child].exact == 0:
+            whole = False
+            continue
+        child = trees.nodes[t, edge.child]
+        value = (child.value if child.mover == node.mover else -child.value) + edge.reward
+        sooner = child.plies + 1 < plies
+        if value > best or (value == best and sooner == (value >= 1.0)):
+            best, plies = value, child.plies + 1
+    if not whole and best < 1.0:
+        return False
+    node.exact, node.value, node.plies = 1, best, plies
+    return True
 
 
 @inner
@@ -255,15 +288,25 @@ def draw_noise(trees, t, options, generator):
 def edge_to_play(trees, t, options):
     """The edge of the root that the search has found."""
     _, greatest = prepare(trees, t, 0)
-    if options.puct == 0:
+    exact, row = trees.nodes[t, 0].exact != 0, trees.rows[t]
+    if not exact and options.puct == 0:
         return choose_root(trees, t, greatest, options)
-    row = trees.rows[t]
     best, found = _LEAST, int64(0)
     for k in range(trees.nodes[t, 0].edges):
-        score = row[k].visits + 0.5 * row[k].value + row[k].prior * 1e-6
-        if score > best:
+        score = row[k].prior if exact else row[k].visits + 0.5 * row[k].value + row[k].prior * 1e-6
+        if score > best and (solves(trees, t, k) if exact else row[k].lost == 0):
             best, found = score, int64(k)
     return found
+
+
+@inner
+def solves(trees, t, k):
+    """Whether edge `k` of a root of exact value keeps it, and its number of plies; after `prepare`."""
+    root = trees.nodes[t, 0]
+    child = trees.edges[t, root.first + k].child
+    if child < 0 or trees.nodes[t, child].exact == 0:
+        return False
+    return trees.rows[t, k].value == root.value and trees.nodes[t, child].plies + 1 == root.plies
 
 
 @inner
@@ -279,47 +322,56 @@ def search_one(tree, t, root, s, p, sequence, simulations, options, generator):
     draw_noise(trees, t, options, generator)
     considered = min(int64(trees.nodes[t, 0].edges), sequence.shape[0] - 1)
     for k in range(simulations):
+        if trees.nodes[t, 0].exact != 0:
+            break
         s[0] = root[0]
         if options.puct != 0:
             chosen = choose_puct(trees, t, 0, options)
         else:
             chosen = choose_root(trees, t, sequence[considered, k], options)
         depth, n, open_ = descend(trees, t, s[0], p, chosen, options)
-        value = 0.0
         if open_:
-            value = expand(tree, n, s[0], p, t)
-        back_up(trees, t, depth, n, value)
+            expand(tree, n, s[0], p, t)
+        back_up(trees, t, depth, n)
     return edge_to_play(trees, t, options)
 
 
 @inner
 def write_policy(trees, t, options, out):
-    """The improved policy of the root, `(actions,)` float32: the target that a network learns."""
+    """The improved policy of the root, `(actions,)` float32: the target that a network learns.
+
+    Returns its value: exact, or the mean of the moves' values, weighed by the policy. The mean of the simulations would be
+    too low, since the search tries good and bad moves equally often at first.
+    """
     total, greatest = prepare(trees, t, 0)
-    complete(trees, t, 0, total, greatest, options.scale, options.begin)
-    row = trees.rows[t]
-    out[:] = 0
-    edges = int64(trees.nodes[t, 0].edges)
-    most, norm = _LEAST, 0.0
-    for k in range(edges):
+    complete(trees, t, 0, total, greatest, options)
+    root, row = trees.nodes[t, 0], trees.rows[t]
+    most, norm, value = _LEAST, 0.0, 0.0
+    for k in range(root.edges):
         row[k].completed += row[k].logit
+        if root.exact != 0 and not solves(trees, t, k):
+            row[k].completed = _LEAST
         most = max(most, row[k].completed)
-    for k in range(edges):
+    for k in range(root.edges):
         row[k].completed = exp(row[k].completed - most)
         norm += row[k].completed
-    for k in range(edges):
-        out[trees.edges[t, trees.nodes[t, 0].first + k].action] = float32(row[k].completed / norm)
+    out[:] = 0
+    for k in range(root.edges):
+        share = row[k].completed / norm
+        out[trees.edges[t, root.first + k].action] = float32(share)
+        value += share * row[k].value
+    return root.value if root.exact != 0 else value
 
 
 @njit(**CALLED)
 def search(trees, net, roots, params, scratch, sequence, simulations, options, generator, policy):
-    """Searches `roots[0]`, in which the game goes on. Returns the action and the root's mean value for the player to move;
-    writes the improved policy."""
+    """Searches `roots[0]`, in which the game goes on. Returns the action and the root's mean or exact value for the player
+    to move; writes the improved policy."""
     tree = (trees, net)
     found = search_one(tree, 0, roots, scratch, params[0], sequence, simulations, options[0], generator[0])
     write_policy(trees, 0, options[0], policy)
     root = trees.nodes[0, 0]
-    value = (root.total + root.value) / (root.visits + 1)
+    value = root.value if root.exact != 0 else (root.total + root.value) / (root.visits + 1)
     return int64(trees.edges[0, root.first + found].action), value
 
 
@@ -388,7 +440,7 @@ def go_on(t, trees, states, p, blank, records, sequence, options, seeds, opening
         if slot.node == 0:
             draw_noise(trees, t, options, generator)
         else:
-            back_up(trees, t, slot.depth, slot.node, trees.nodes[t, slot.node].value)
+            back_up(trees, t, slot.depth, slot.node)
             slot.simulations += 1
     else:
         begin_game(root, p, blank, trees.mask[t], generator, seeds[slot.game], openings)
@@ -396,7 +448,7 @@ def go_on(t, trees, states, p, blank, records, sequence, options, seeds, opening
         if slot.waiting != 0:
             return
     while slot.waiting == 0:
-        if slot.asked != 0 and slot.simulations < sequence.shape[1]:
+        if slot.asked != 0 and slot.simulations < sequence.shape[1] and trees.nodes[t, 0].exact == 0:
             considered = min(int64(trees.nodes[t, 0].edges), sequence.shape[0] - 1)
             free[0] = root[0]
             chosen = choose_root(trees, t, sequence[considered, slot.simulations], options)
@@ -406,7 +458,7 @@ def go_on(t, trees, states, p, blank, records, sequence, options, seeds, opening
                 observe(free[0], p, int64(free[0].to_move), trees.observation[t])
                 slot.waiting = 1
             else:
-                back_up(trees, t, depth, n, 0.0)
+                back_up(trees, t, depth, n)
                 slot.simulations += 1
             continue
         if slot.asked != 0:
@@ -454,10 +506,9 @@ def make_move(trees, t, s, p, options, slot, games):
     found = edge_to_play(trees, t, options)
     observe(s, p, int64(s.to_move), games.observations[g, k])
     legal(s, p, games.masks[g, k])
-    write_policy(trees, t, options, games.policies[g, k])
+    games.values[g, k] = write_policy(trees, t, options, games.policies[g, k])
     games.movers[g, k] = s.to_move
     top = trees.nodes[t, 0]
-    games.values[g, k] = (top.total + top.value) / (top.visits + 1)
     play(s, p, trees.edges[t, top.first + found].action)
     games.rewards[g, k] = s.rewards[games.movers[g, k]]
     slot.moves += 1
