@@ -188,6 +188,6 @@ def test_prediction_follows_a_car_whose_commands_are_late():
 
 def test_delays_beyond_the_room_for_commands_are_refused():
     slow = {"base": "rt_ai_chip", "action_delay": 0.1}
-    with pytest.raises(GameParameterError, match="action_delay is up to 600 ms.*must not exceed 310 ms"):
+    with pytest.raises(GameParameterError, match=r"action_delay is up to 600 ms.*must not exceed 310 ms"):
         GAME.ruleset(profile=slow, control_ms=10, randomise="wide")
     assert GAME.ruleset(profile=slow, control_ms=20, randomise="wide").dtype["acts_at"].shape == (1, 31)

@@ -21,7 +21,15 @@ from asobiba.envs.mini4wd.car import (
     TYRE,
 )  # fmt: skip
 from asobiba.envs.mini4wd.course import BASE, KAPPA, KIND, KINDS, LANE_CHANGER, LENGTH, START
-from asobiba.envs.mini4wd.profile import ACTION_DELAY, BRIDGE_R, DEAD_TIME, GYRO_RANGE, LATENCY, PWM_FREQUENCY, TACHOMETER_FILTER
+from asobiba.envs.mini4wd.profile import (
+    ACTION_DELAY,
+    BRIDGE_R,
+    DEAD_TIME,
+    GYRO_RANGE,
+    LATENCY,
+    PWM_FREQUENCY,
+    TACHOMETER_FILTER,
+)
 
 GRAVITY = 9.80665
 WAVE = KINDS.index("wave")
