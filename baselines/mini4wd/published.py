@@ -374,7 +374,7 @@ def ai_chip_logs() -> Iterator[Figure]:
     profile = {"base": "rt_ai_chip", "drop_rate": 0.0, "command_loss": 0.0}
     duties = np.ones(600)
     frames = []
-    for lane, seed in itertools.product(range(3), range(6)):  # the sensor is mounted in another way in each
+    for lane, seed in itertools.product(range(3), range(30)):  # the sensor is mounted in another way in each
         log = simulate("alkaline", "junior_hill", duties, profile=profile, laps=100, window=1, lane=lane, seed=seed)
         volts = log["voltage"][60:, None]
         frames.append(np.concatenate([log["imu"][60:, -1].astype(float), volts], axis=1))
