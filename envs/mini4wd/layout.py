@@ -139,8 +139,9 @@ def _require_tachometer(tachometer: Any, profile: str, sensor: np.ndarray) -> No
         )
 
 
-def _commands_under_way(longest: float, control_ms: int) -> int:
-    """How many commands may be on their way to the car after one has been sent, with a delay of up to `longest` s."""
+def _under_way(sensor: np.ndarray, ranges: np.ndarray, sample_ms: int, control_ms: int) -> tuple[int, int]:
+    """How many samples at most have not reached the host, and how many commands not the car, after one has been sent."""
+    longest, latency = (float(sensor[at] * ranges[len(CAR_FIELDS) + at, 1]) for at in (ACTION_DELAY, LATENCY))
     count = math.ceil(round(longest * 1000 / control_ms, 9)) + 1
     if count > MOST_UNDER_WAY:
         most = (MOST_UNDER_WAY - 1) * control_ms
@@ -148,7 +149,7 @@ def _commands_under_way(longest: float, control_ms: int) -> int:
             f"mini4wd: action_delay is up to {longest * 1000:g} ms (the profile's times the largest factor of randomise), but at "
             f"control_ms={control_ms} it must not exceed {most} ms; shorten it or its range, or choose a longer control_ms"
         )
-    return count
+    return math.ceil(latency * 1000 / sample_ms), count
 
 
 def _track_parameters(track: Course) -> dict[str, Any]:
@@ -222,12 +223,11 @@ def common_layout(
     _require_tachometer(tachometer, electronics.name, sensor)
     size = 2 if choice(actions, ACTIONS, "actions", where) == "duty_mode" else 1
     ranges = randomisation(randomise)
-    most_behind = math.ceil(sensor[LATENCY] * ranges[len(CAR_FIELDS) + LATENCY, 1] * 1000 / sample_ms)
-    commands = _commands_under_way(float(sensor[ACTION_DELAY] * ranges[len(CAR_FIELDS) + ACTION_DELAY, 1]), control_ms)
+    late, commands = _under_way(sensor, ranges, sample_ms, control_ms)
     terms = {f"reward_{name}": f"reward_{name}" for name in rewards}
     return Layout(
         state=[
-            *_car_state(len(players), window, window + most_behind, history, commands),
+            *_car_state(len(players), window, window + late, history, commands),
             *((field, np.float32, (len(players),)) for field in terms),
         ],
         actions=len(levels) or spaces.Box(-1.0, 1.0, (size,), np.float32),
