@@ -61,7 +61,7 @@ def finish(env, action):
 def test_spaces_are_those_of_the_simulated_game():
     shown = {"window": 16, "history": 4, "tachometer": True}
     real = gymnasium.make("asobiba/Mini4WDHardware-v1", backend="sim", clock=VirtualClock(), **shown)
-    game = gymnasium.make("asobiba/Mini4WD-v3", **shown)
+    game = gymnasium.make("asobiba/Mini4WD-v4", **shown)
     assert real.observation_space == game.observation_space
     assert real.action_space == game.action_space
     observation, _ = real.reset(seed=1)

@@ -134,7 +134,7 @@ def stop(
 ) -> Controller:
     """Drives at `speed`, at `slow` for the last `near` metres, and brakes where `deceleration` (m/s2) ends at the mark.
 
-    `late` is the time, s, that a command takes to act beyond the step. Knows the course and the nominal car, and the
+    `late` is the time, s, that a command takes to act beyond the step and the nominal delay. Knows the course and the nominal car, and the
     wheels' speed where the game's parameter `tachometer` is true.
     """
     settings = [

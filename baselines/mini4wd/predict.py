@@ -12,7 +12,7 @@ from asobiba.baselines.mini4wd.stopping import PULSE_AGE
 from asobiba.core import kernel
 from asobiba.envs.mini4wd.car import FENCE, GRIP, LANDING_PITCH, MASS, ROLLER_OFFSET
 from asobiba.envs.mini4wd.course import KAPPA, LENGTH, NEXT_LANE, PREVIOUS_LANE
-from asobiba.envs.mini4wd.physics import BRAKING, DRIVE, FREE, RUNNING, cross_pieces, drive
+from asobiba.envs.mini4wd.physics import BRAKING, DRIVE, FREE, RUNNING, cross_pieces, drive, send
 from asobiba.envs.mini4wd.profile import LATENCY, TACHOMETER_FILTER
 from asobiba.envs.mini4wd.rules import reset
 from asobiba.envs.mini4wd.run import mode_of, place_car
@@ -44,7 +44,8 @@ def follow(s, p, k, m, replicas, first, model):
     for lane in range(p.lanes):
         r = replicas[first + lane]
         if s.clock[k] > 0.0:
-            drive(r, model, 0, s.actions[k, 0, 0], mode_of(s.actions[k, 0, 1]), p.substeps)
+            send(r, 0, s.actions[k, 0, 0], mode_of(s.actions[k, 0, 1]))
+            drive(r, model, 0, p.substeps)
             if r.cause[0] != RUNNING:  # the true car is still on the course: set the replica on its lane again
                 r.cause[0] = RUNNING
                 r.airborne[0] = 0
@@ -122,9 +123,10 @@ def survives(replicas, scratch, start, p, model, duty, mode, steps, margin):
     r.car[0, GRIP] *= 1.0 - 0.5 * margin
     for i in range(_LOOK):
         if i < steps:
-            drive(r, model, 0, duty, mode, p.substeps)
+            send(r, 0, duty, mode)
         else:  # wheels that are braked in the air pitch the nose down
-            drive(r, model, 0, 0.0, BRAKING if r.airborne[0] == 0 else FREE, p.substeps)
+            send(r, 0, 0.0, BRAKING if r.airborne[0] == 0 else FREE)
+        drive(r, model, 0, p.substeps)
         if r.cause[0] != RUNNING:
             return False
         if r.airborne[0] == 0 and i >= steps and r.v[0] < 1.2:

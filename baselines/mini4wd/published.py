@@ -16,7 +16,8 @@ from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.car import GRIP, ROLLER_OFFSET, TREAD, load_car
 from asobiba.envs.mini4wd.course import KINDS
 from asobiba.envs.mini4wd.course_source import load_course
-from asobiba.envs.mini4wd.physics import CAUSES, FREE, GRAVITY, drive
+from asobiba.envs.mini4wd.physics import CAUSES, GRAVITY, drive
+from asobiba.envs.mini4wd.profile import LINK_TIMEOUT
 from asobiba.envs.mini4wd.rules import reset
 from asobiba.envs.mini4wd.simulate import SELECTORS, lap_run, simulate
 
@@ -141,6 +142,7 @@ def decelerations() -> Iterator[Figure]:
 def _fly(states, params, speed, angle):
     s, p = states[0], params[0]
     reset(s, p)
+    s.sensor[0, LINK_TIMEOUT] = 1e9  # coasts without a command
     s.airborne[0] = 1
     sine, cosine = sincos(angle)
     s.v[0] = speed * cosine
@@ -148,7 +150,7 @@ def _fly(states, params, speed, angle):
     s.w[0] = speed
     s.pitch[0] = angle
     while s.airborne[0] != 0 and s.vz[0] <= speed * sine and s.cause[0] == 0 and s.knock_z[0] == 0.0:
-        drive(s, p, 0, 0.0, FREE, 1)
+        drive(s, p, 0, 1)
     return s.progress[0]
 
 
@@ -170,13 +172,14 @@ def jumps() -> Iterator[Figure]:
 def _circle(states, params, offset, tread, speed):
     s, p = states[0], params[0]
     reset(s, p)
+    s.sensor[0, LINK_TIMEOUT] = 1e9  # coasts without a command
     s.car[0, ROLLER_OFFSET] = offset
     s.car[0, TREAD] = tread
     s.car[0, GRIP] = 0.0
     for _ in range(5000):
         s.v[0] = speed
         s.w[0] = speed
-        drive(s, p, 0, 0.0, FREE, 1)
+        drive(s, p, 0, 1)
         if s.cause[0] != 0:
             return True
     return False
@@ -371,7 +374,7 @@ def ai_chip_logs() -> Iterator[Figure]:
     profile = {"base": "rt_ai_chip", "drop_rate": 0.0, "command_loss": 0.0}
     duties = np.ones(600)
     frames = []
-    for lane, seed in itertools.product(range(3), range(6)):  # the sensor is mounted in another way in each
+    for lane, seed in itertools.product(range(3), range(30)):  # the sensor is mounted in another way in each
         log = simulate("alkaline", "junior_hill", duties, profile=profile, laps=100, window=1, lane=lane, seed=seed)
         volts = log["voltage"][60:, None]
         frames.append(np.concatenate([log["imu"][60:, -1].astype(float), volts], axis=1))

@@ -21,7 +21,15 @@ from asobiba.envs.mini4wd.car import (
     TYRE,
 )  # fmt: skip
 from asobiba.envs.mini4wd.course import BASE, KAPPA, KIND, KINDS, LANE_CHANGER, LENGTH, START
-from asobiba.envs.mini4wd.profile import BRIDGE_R, DEAD_TIME, GYRO_RANGE, LATENCY, PWM_FREQUENCY, TACHOMETER_FILTER
+from asobiba.envs.mini4wd.profile import (
+    ACTION_DELAY,
+    BRIDGE_R,
+    DEAD_TIME,
+    GYRO_RANGE,
+    LATENCY,
+    PWM_FREQUENCY,
+    TACHOMETER_FILTER,
+)
 
 GRAVITY = 9.80665
 WAVE = KINDS.index("wave")
@@ -146,7 +154,7 @@ def stop_at_mark(s, p, k, m, out):
     if s.clock[k] > 0.0:
         reckon(s, p, k, f, m.sensed[0] * GRAVITY, m.sensed[5])
     speed, slow, near, deceleration, late = m.setting[0], m.setting[1], m.setting[2], m.setting[3], m.setting[4]
-    left = s.target[k] - f[DISTANCE] - f[SPEED] * late
+    left = s.target[k] - f[DISTANCE] - f[SPEED] * (late + p.sensor[ACTION_DELAY])
     if f[BRAKED] >= _BRAKES and abs(f[SPEED]) < 0.05 and left > _SHORT and f[TRIES] < _MOST_TRIES:
         f[BRAKED] = 0.0
         f[TRIES] += 1.0

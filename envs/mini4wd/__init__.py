@@ -9,11 +9,11 @@ wall.
 
 This package declares four games on one simulator:
 
-* `mini4wd` (`asobiba/Mini4WD-v3`): time attack, one car, `laps` laps against the clock;
-* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v3`): the same with discrete actions;
-* `mini4wd_position` (`asobiba/Mini4WDPosition-v3`): drive to a mark and stop there;
-* `mini4wd_race` (`asobiba/Mini4WDRace-v3`): two cars in separate lanes, both acting at once
-  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v3")`).
+* `mini4wd` (`asobiba/Mini4WD-v4`): time attack, one car, `laps` laps against the clock;
+* `mini4wd_discrete` (`asobiba/Mini4WDDiscrete-v4`): the same with discrete actions;
+* `mini4wd_position` (`asobiba/Mini4WDPosition-v4`): drive to a mark and stop there;
+* `mini4wd_race` (`asobiba/Mini4WDRace-v4`): two cars in separate lanes, both acting at once
+  (`pettingzoo.make("parallel", "asobiba/mini4wd_race-v4")`).
 
 The simulator: 1 ms substeps; motor with back-EMF, gear friction, the resistance of
 winding, H-bridge, wiring and battery; tyres that slip at
@@ -32,7 +32,7 @@ the contest's rule: a car whose follower comes within 2 m is out.
 `Box(-1, 1, (2,))`: duty, and a selector of the drive mode: from 0 up drive (the sign of the duty is the direction), from
 -0.5 to 0 short-circuit brake, below -0.5 free. With `actions="duty"` the duty alone. `mini4wd_discrete`: `Discrete(14)`:
 free, brake, reverse at duty 1 and 0.5, forward at duty 0.1 to 1.0 (`layout.LEVELS`). A command acts after the profile's
-`action_delay`, or is lost. The car's own program may override it: a reverse pulse ends in short-circuit brake after the
+`action_delay` (to a millisecond), behind those sent before it, or is lost. The car's own program may override it: a reverse pulse ends in short-circuit brake after the
 profile's `reverse_limit`, and a battery that stays below `battery_limit`
 brakes the car for good, but not in the first seconds of a standing start (`battery_grace`). Between the pulses of
 a duty below 1 the bridge shorts the motor or leaves it free, as `slow_decay` says.
@@ -84,9 +84,10 @@ One row a car in every field but the header and the generator; the last axes are
   `still` (s at standstill), `cause` (index into `physics.CAUSES`), `finish_time` (s, 0: not yet), `clock` (s).
 * In the air and leaning: `airborne` (0, 1), `z`, `y` (m), `vz`, `vy` (m/s), `pitch`, `roll` (rad), `pitch_rate`, `roll_rate`
   (rad/s); `knock_z`, `knock_y` (m/s2) and `knock_z_left`, `knock_y_left` (s): impacts still felt.
-* Electric: `duty`, `mode` (what the motor is told; index into `physics.MODES`), `delay`, `since` (s until a command acts,
-  since the step began), `current` (A), `bus` (V), `charge` (C), `energy` (J), `reversed`, `low`, `idle`, `driven`,
+* Electric: `duty`, `mode` (what the motor is told; index into `physics.MODES`), `current` (A), `bus` (V), `charge` (C), `energy` (J), `reversed`, `low`, `idle`, `driven`,
   `silence` (s: in reverse, below the battery's limit, with the motor off, driven since the start, without a command).
+* Commands under way: `under_way` (how many), and for each, the oldest first, `acts_at` (s of the car's clock), `coming_duty`,
+  `coming_mode`; 0 in places that are free. There are as many places as commands fit into the longest delay, and one more.
 * Sensors: `bias` (6; g, degrees/s), `mix` (2, 3, 3; mounting and scale), `smooth` (share of the low pass in a substep),
   `smoothed` (6; g, degrees/s), `ring` (frames, 9: six axes, V, m/s, turns), `ring_at`, `tick` (ms since the last frame),
   `turned` (m of tyre), `phase`, `mark`, `pulses`, `edge` (pulse, integers, s of the last one), `seen_pulses`, `seen_edge`,
@@ -125,6 +126,8 @@ default, wide, or a YAML file of factors (of car and profile). `max_seconds=30`.
 
 ## Version History
 
+* v4 (2026-11-25), all four games: commands act after the profile's `action_delay`, in order, as many as may be under way;
+  before, they acted at once. A car that hears no command brakes `link_timeout` after the last one reached it.
 * v3 (2026-11-24), all four games: the H-bridge has a resistance, another one as it brakes, and a dead time, the wiring a
   resistance; the battery's limit does not count while a standing car starts; a narrower range of the battery's resistance;
   `stand_seconds`.
@@ -154,7 +157,7 @@ def _distance(ruleset: Ruleset, state: np.void) -> list[float]:
 
 GAME = Game(
     name="mini4wd",
-    version=3,
+    version=4,
     title="Mini 4WD",
     layout=layout.time_attack,
     rules=rules,

@@ -15,7 +15,15 @@ from asobiba.envs.mini4wd.car import CAR_FIELDS, load_car, randomisation
 from asobiba.envs.mini4wd.course import COLUMNS, MAX_LANES, MAX_PIECES, Course
 from asobiba.envs.mini4wd.course_source import load_course
 from asobiba.envs.mini4wd.fields import Field, choice
-from asobiba.envs.mini4wd.profile import CONTROL_MS, LATENCY, PULSES_PER_TURN, SENSOR_FIELDS, Profile, load_profile
+from asobiba.envs.mini4wd.profile import (
+    ACTION_DELAY,
+    CONTROL_MS,
+    LATENCY,
+    PULSES_PER_TURN,
+    SENSOR_FIELDS,
+    Profile,
+    load_profile,
+)
 from asobiba.envs.mini4wd.sensors import FRAME
 
 ACTIONS = ("duty_mode", "duty")
@@ -34,6 +42,9 @@ LEVELS: tuple[tuple[float, float], ...] = (
 )
 """Discrete actions as (duty, mode) pairs: free, brake, reverse in full and by half, then duty 0.1 to 1.0."""
 
+MOST_UNDER_WAY = 32
+"""Most commands that may be on their way to a car."""
+
 _LAPS = Field("laps", "", 1, 100, 3, "laps", integer=True)
 _SAMPLE = Field("sample_ms", "ms", 1, 50, 5, "between two telemetry frames", integer=True)
 _WINDOW = Field("window", "", 1, 64, 4, "samples in the observed window", integer=True)
@@ -43,19 +54,22 @@ _STAND = Field("stand_seconds", "s", 0.1, 60, 3, "a car that has moved may stand
 _HISTORY = Field("history", "", 1, 16, 2, "last actions in the observation", integer=True)
 
 
-def _car_state(players: int, window: int, ring: int, history: int) -> list[tuple]:
+def _car_state(players: int, window: int, ring: int, history: int, commands: int) -> list[tuple]:
     def each(dtype: Any, *names: str) -> list[tuple]:
         return [(name, dtype, (players,)) for name in names]
 
     return [
         # The simulator's state.
         *each(np.float64, "u", "v", "w", "z", "vz", "y", "vy", "pitch", "pitch_rate", "roll", "roll_rate"),
-        *each(np.float64, "charge", "energy", "current", "bus", "duty", "delay", "since", "turned", "still"),
+        *each(np.float64, "charge", "energy", "current", "bus", "duty", "turned", "still"),
         *each(np.float64, "knock_z", "knock_z_left", "knock_y", "knock_y_left", "smooth", "progress", "finish_time"),
         *each(np.float64, "reversed", "low", "idle", "driven", "silence", "phase", "edge", "seen_edge", "measured"),
-        *each(np.int32, "piece", "lane", "lap", "kind", "launch", "mode", "tick", "ring_at", "cause"),
+        *each(np.int32, "piece", "lane", "lap", "kind", "launch", "mode", "tick", "ring_at", "cause", "under_way"),
         *each(np.int32, "mark", "pulses", "seen_pulses"),
         *each(np.uint8, "airborne"),
+        ("acts_at", np.float64, (players, commands)),
+        ("coming_duty", np.float64, (players, commands)),
+        ("coming_mode", np.int32, (players, commands)),
         ("car", np.float64, (players, len(CAR_FIELDS))),
         ("sensor", np.float64, (players, len(SENSOR_FIELDS))),
         ("mix", np.float64, (players, 2, 3, 3)),
@@ -123,6 +137,19 @@ def _require_tachometer(tachometer: Any, profile: str, sensor: np.ndarray) -> No
         raise GameParameterError(
             f"mini4wd: tachometer is true, but the car of profile {profile!r} has none (its pulses_per_turn is 0)"
         )
+
+
+def _under_way(sensor: np.ndarray, ranges: np.ndarray, sample_ms: int, control_ms: int) -> tuple[int, int]:
+    """How many samples at most have not reached the host, and how many commands not the car, after one has been sent."""
+    longest, latency = (float(sensor[at] * ranges[len(CAR_FIELDS) + at, 1]) for at in (ACTION_DELAY, LATENCY))
+    count = math.ceil(round(longest * 1000 / control_ms, 9)) + 1
+    if count > MOST_UNDER_WAY:
+        most = (MOST_UNDER_WAY - 1) * control_ms
+        raise GameParameterError(
+            f"mini4wd: action_delay is up to {longest * 1000:g} ms (the profile's times the largest factor of randomise), but at "
+            f"control_ms={control_ms} it must not exceed {most} ms; shorten it or its range, or choose a longer control_ms"
+        )
+    return math.ceil(latency * 1000 / sample_ms), count
 
 
 def _track_parameters(track: Course) -> dict[str, Any]:
@@ -196,11 +223,11 @@ def common_layout(
     _require_tachometer(tachometer, electronics.name, sensor)
     size = 2 if choice(actions, ACTIONS, "actions", where) == "duty_mode" else 1
     ranges = randomisation(randomise)
-    most_behind = math.ceil(sensor[LATENCY] * ranges[len(CAR_FIELDS) + LATENCY, 1] * 1000 / sample_ms)
+    late, commands = _under_way(sensor, ranges, sample_ms, control_ms)
     terms = {f"reward_{name}": f"reward_{name}" for name in rewards}
     return Layout(
         state=[
-            *_car_state(len(players), window, window + most_behind, history),
+            *_car_state(len(players), window, window + late, history, commands),
             *((field, np.float32, (len(players),)) for field in terms),
         ],
         actions=len(levels) or spaces.Box(-1.0, 1.0, (size,), np.float32),

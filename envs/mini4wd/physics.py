@@ -61,6 +61,7 @@ from asobiba.envs.mini4wd.course import (
     THETA,
 )  # fmt: skip
 from asobiba.envs.mini4wd.profile import (
+    ACTION_DELAY,
     BATTERY_GRACE,
     BATTERY_LIMIT,
     BATTERY_LOW,
@@ -68,6 +69,7 @@ from asobiba.envs.mini4wd.profile import (
     BRIDGE_R,
     DEAD_TIME,
     KNOWS_MODES,
+    LINK_TIMEOUT,
     MAXIMUM_DUTY,
     PWM_FREQUENCY,
     REVERSE_LIMIT,
@@ -470,17 +472,54 @@ def roll_on(s, p, k, force):
 
 
 @kernel
-def drive(s, p, k, duty, mode, substeps):
-    """Drives car `k` for `substeps` milliseconds; stops early when it leaves the course.
+def arrive(s, k):
+    """The oldest command under way becomes the one that the car obeys."""
+    s.duty[k] = s.coming_duty[k, 0]
+    s.mode[k] = s.coming_mode[k, 0]
+    s.silence[k] = 0.0
+    last = s.under_way[k] - 1
+    for i in range(last):
+        s.acts_at[k, i] = s.acts_at[k, i + 1]
+        s.coming_duty[k, i] = s.coming_duty[k, i + 1]
+        s.coming_mode[k, i] = s.coming_mode[k, i + 1]
+    s.acts_at[k, last] = 0.0
+    s.coming_duty[k, last] = 0.0
+    s.coming_mode[k, last] = 0
+    s.under_way[k] = last
 
-    `duty` in [-1, 1] and `mode` (index into `MODES`) act after the car's delay; until then the last ones do.
+
+@kernel
+def send(s, k, duty, mode):
+    """A command sets out for car `k`: it acts after the car's delay, behind those that were sent before.
+
+    `duty` in [-1, 1], `mode` an index into `MODES`. There is room for all that are under way if one is sent a control step; a
+    controller's replica whose clock stood still while it was off the course may send more: the oldest then acts at once.
     """
-    s.since[k] = 0.0
+    if s.under_way[k] == s.acts_at.shape[1]:
+        arrive(s, k)
+    at = s.under_way[k]
+    s.acts_at[k, at] = s.clock[k] + s.sensor[k, ACTION_DELAY]
+    s.coming_duty[k, at] = duty
+    s.coming_mode[k, at] = mode
+    s.under_way[k] = at + 1
+
+
+@kernel
+def listen(s, k):
+    """Commands act from the substep whose beginning is nearest to their time; a car that hears none for too long brakes."""
+    s.silence[k] += DT
+    while s.under_way[k] > 0 and s.acts_at[k, 0] < s.clock[k] + 0.5 * DT:
+        arrive(s, k)
+    if s.silence[k] > s.sensor[k, LINK_TIMEOUT] - 1e-9:
+        s.duty[k] = 0.0
+        s.mode[k] = BRAKING
+
+
+@kernel
+def drive(s, p, k, substeps):
+    """Drives car `k` for `substeps` milliseconds by the commands that reach it; stops early when it leaves the course."""
     for _ in range(substeps):
-        s.since[k] += DT
-        if s.since[k] > s.delay[k]:
-            s.duty[k] = duty
-            s.mode[k] = mode
+        listen(s, k)
         now_duty, now_mode = obey(s, k)
         force, current, drawn = motor(s, k, s.w[k], now_duty, now_mode)
         supply = s.car[k, VOLTAGE] - s.car[k, VOLTAGE_DROP] * s.charge[k]

@@ -13,13 +13,15 @@ from asobiba.envs.mini4wd.physics import (
     BRAKING,
     CAUSES,
     DRIVE,
+    DT,
     FREE,
     draw_car,
     drive,
     measure_progress,
     place_car,
+    send,
 )
-from asobiba.envs.mini4wd.profile import COMMAND_LOSS, LINK_TIMEOUT, PULSES_PER_TURN, STANDING
+from asobiba.envs.mini4wd.profile import ACTION_DELAY, COMMAND_LOSS, PULSES_PER_TURN, STANDING
 from asobiba.envs.mini4wd.sensors import VOLTS, WHEEL_SPEED, WHEEL_TURNS, draw_sensors, sense, sense_at_rest
 
 _CARS, _KINDS, _CAUSES = len(CAR_NAMES), len(KINDS), len(CAUSES)
@@ -53,7 +55,7 @@ def mode_of(selector):
 
 @kernel
 def control_step(s, p, k, duty, selector):
-    """One control step of car `k`: remembers the action, drives, senses, keeps the trace of speeds."""
+    """One control step of car `k`: remembers the action, sends it unless it is lost, drives, senses, keeps the trace of speeds."""
     duty = min(max(duty, -1.0), 1.0)
     selector = min(max(selector, -1.0), 1.0)
     for i in range(s.actions.shape[1] - 1, 0, -1):
@@ -61,15 +63,9 @@ def control_step(s, p, k, duty, selector):
         s.actions[k, i, 1] = s.actions[k, i - 1, 1]
     s.actions[k, 0, 0] = duty
     s.actions[k, 0, 1] = selector
-    mode = mode_of(selector)
-    if s.sensor[k, COMMAND_LOSS] > 0.0 and random_uniform(s) < s.sensor[k, COMMAND_LOSS]:
-        s.silence[k] += p.control_step
-        duty, mode = s.duty[k], s.mode[k]
-        if s.silence[k] >= s.sensor[k, LINK_TIMEOUT]:
-            duty, mode = 0.0, BRAKING
-    else:
-        s.silence[k] = 0.0
-    drive(s, p, k, duty, mode, p.substeps)
+    if s.sensor[k, COMMAND_LOSS] == 0.0 or random_uniform(s) >= s.sensor[k, COMMAND_LOSS]:
+        send(s, k, duty, mode_of(selector))
+    drive(s, p, k, p.substeps)
     sense(s, p, k)
     within = s.progress[k] / p.lap_length
     cell = int((within - math.floor(within)) * s.cell_speed.shape[1])
@@ -106,7 +102,7 @@ def hide_simulator(s, p, k):
     """Blanks the simulator's state of car `k`; its sensors' readings stay."""
     s.u[k] = s.v[k] = s.w[k] = s.z[k] = s.vz[k] = s.y[k] = s.vy[k] = 0.0
     s.pitch[k] = s.pitch_rate[k] = s.roll[k] = s.roll_rate[k] = 0.0
-    s.charge[k] = s.energy[k] = s.current[k] = s.bus[k] = s.duty[k] = s.delay[k] = s.since[k] = 0.0
+    s.charge[k] = s.energy[k] = s.current[k] = s.bus[k] = s.duty[k] = 0.0
     s.turned[k] = s.still[k] = s.knock_z[k] = s.knock_z_left[k] = s.knock_y[k] = s.knock_y_left[k] = 0.0
     s.smooth[k] = s.progress[k] = s.finish_time[k] = 0.0
     s.reversed[k] = s.low[k] = s.idle[k] = s.driven[k] = s.silence[k] = s.phase[k] = s.edge[k] = s.seen_edge[
@@ -115,6 +111,10 @@ def hide_simulator(s, p, k):
     s.mark[k] = s.pulses[k] = s.seen_pulses[k] = 0
     s.piece[k] = s.lane[k] = s.lap[k] = s.kind[k] = s.launch[k] = s.mode[k] = s.tick[k] = s.ring_at[k] = s.cause[k] = 0
     s.airborne[k] = 0
+    s.under_way[k] = 0
+    s.acts_at[k, :] = 0.0
+    s.coming_duty[k, :] = 0.0
+    s.coming_mode[k, :] = 0
     s.car[k, :] = 0.0
     s.sensor[k, :] = 0.0
     s.mix[k, :, :, :] = 0.0
@@ -130,6 +130,26 @@ def hide_senses(s, k):
     s.imu[k, :, :] = 0.0
     s.actions[k, :, :] = 0.0
     s.voltage[k] = s.wheel_turns[k] = s.wheel_speed[k] = s.frame_age[k] = s.target[k] = 0.0
+
+
+@kernel
+def imagine_commands(s, p, k):
+    """The command that car `k` obeys and those that are under way, by its delay and the last actions.
+
+    Actions beyond the history are taken for the oldest of it, lost ones for sent.
+    """
+    begun = int(s.clock[k] / p.control_step + 0.5)
+    count = min(int((s.sensor[k, ACTION_DELAY] + 0.5 * DT) / p.control_step), begun, s.acts_at.shape[1])
+    oldest = s.actions.shape[1] - 1
+    if count < begun:
+        s.duty[k] = s.actions[k, min(count, oldest), 0]
+        s.mode[k] = mode_of(s.actions[k, min(count, oldest), 1])
+    s.under_way[k] = count
+    for i in range(count):
+        ago = count - i
+        s.acts_at[k, i] = s.clock[k] - ago * p.control_step + s.sensor[k, ACTION_DELAY]
+        s.coming_duty[k, i] = s.actions[k, min(ago - 1, oldest), 0]
+        s.coming_mode[k, i] = mode_of(s.actions[k, min(ago - 1, oldest), 1])
 
 
 @kernel
@@ -154,8 +174,7 @@ def imagine(s, p, k, seen):
         s.ring[k, i, WHEEL_TURNS] = s.wheel_turns[k]
     clock = s.clock[k]
     if clock > 0.0:
-        s.duty[k] = s.actions[k, 0, 0]
-        s.mode[k] = mode_of(s.actions[k, 0, 1])
+        imagine_commands(s, p, k)
         s.v[k] = s.wheel_speed[k] if seen and p.tachometer != 0 else 4.0 * random_uniform(s)
         s.w[k] = s.v[k]
         s.turned[k] = s.v[k] * clock * random_uniform(s)
@@ -219,8 +238,6 @@ def _valid_motion(s, k):
         if not _within(value, -1e5, 1e5):
             return False
     for value in (
-        s.since[k],
-        s.delay[k],
         s.still[k],
         s.reversed[k],
         s.low[k],
@@ -238,6 +255,24 @@ def _valid_motion(s, k):
 
 
 @kernel
+def _valid_commands(s, k):
+    """Whether the commands under way are in order and none is later than the car's delay."""
+    if not 0 <= s.under_way[k] <= s.acts_at.shape[1]:
+        return False
+    earliest = s.clock[k] - DT
+    for i in range(s.acts_at.shape[1]):
+        if i < s.under_way[k]:
+            if not _within(s.acts_at[k, i], earliest, s.clock[k] + s.sensor[k, ACTION_DELAY] + 1e-9):
+                return False
+            earliest = s.acts_at[k, i]
+        elif s.acts_at[k, i] != 0.0 or s.coming_duty[k, i] != 0.0 or s.coming_mode[k, i] != 0:
+            return False
+        if not (_within(s.coming_duty[k, i], -1.0, 1.0) and 0 <= s.coming_mode[k, i] <= FREE):
+            return False
+    return True
+
+
+@kernel
 def valid_car(s, p, k):
     """Whether car `k` of a record from outside is one that these rules could have made: its places, counts and ranges."""
     if not (0 <= s.piece[k] < p.pieces and 0 <= s.lane[k] < p.lanes and -1000 <= s.lap[k] <= p.laps + 1):
@@ -250,7 +285,7 @@ def valid_car(s, p, k):
         return False
     if not (_within(s.u[k], 0.0, p.track[s.piece[k], s.lane[k], LENGTH]) and _within(s.clock[k], 0.0, 3600.0)):
         return False
-    if not _valid_motion(s, k):
+    if not (_valid_motion(s, k) and _valid_commands(s, k)):
         return False
     for j in range(s.car.shape[1]):
         if not _within(s.car[k, j], _low_end(p, j, p.car[k, j]), _high_end(p, j, p.car[k, j])):

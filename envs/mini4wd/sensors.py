@@ -25,7 +25,6 @@ from asobiba.envs.mini4wd.profile import (
     ACC_RANGE,
     ACC_STEP,
     ACC_WALK,
-    ACTION_DELAY,
     BANDWIDTH,
     DROP_RATE,
     GYRO_BIAS,
@@ -64,7 +63,6 @@ def signed_uniform(s):
 @kernel
 def draw_sensors(s, p, k):
     """Mounting, scale and turn-on bias of this episode."""
-    s.delay[k] = s.car[k, ACTION_DELAY]
     s.smooth[k] = 1.0 - exp(-2.0 * math.pi * s.sensor[k, BANDWIDTH] * 0.001)
     angle = s.sensor[k, MOUNTING] * _RADIANS
     sin_a, cos_a = sincos(angle * signed_uniform(s))

@@ -11,10 +11,12 @@ import numpy as np
 from asobiba.core import compiled, seed_record
 from asobiba.envs.mini4wd.hardware.codec import STOP, Drive, DriveMode
 from asobiba.envs.mini4wd.hardware.program import CarProgram
-from asobiba.envs.mini4wd.physics import BRAKING, CAUSES, DRIVE, FREE, RUNNING, drive
+from asobiba.envs.mini4wd.physics import BRAKING, CAUSES, DRIVE, FREE, RUNNING, drive, send
 from asobiba.envs.mini4wd.profile import (
+    ACTION_DELAY,
     BATTERY_LIMIT,
     KNOWS_MODES,
+    LINK_TIMEOUT,
     MAXIMUM_DUTY,
     REVERSE_LIMIT,
     VOLTAGE_NOISE,
@@ -33,7 +35,8 @@ def begin_body(states, params, seed):
     seed_record(s, seed)
     begin_car(s, p, 0, starting_lane(s, p))
     # Here the link and the program stand between command and motor, and set the limits.
-    s.delay[0] = 0.0
+    s.sensor[0, ACTION_DELAY] = 0.0
+    s.sensor[0, LINK_TIMEOUT] = 1e9
     s.sensor[0, REVERSE_LIMIT] = 1e9
     s.sensor[0, BATTERY_LIMIT] = 0.0
     s.sensor[0, MAXIMUM_DUTY] = 1.0
@@ -52,7 +55,8 @@ def run_body(states, params, duties, modes, out):
     for k in range(out.shape[0]):
         if s.cause[0] != RUNNING:
             return k
-        drive(s, p, 0, duties[k], modes[k], 1)
+        send(s, 0, duties[k], modes[k])
+        drive(s, p, 0, 1)
         heading += s.smoothed[0, 5] * _RADIANS_PER_MS
         out[k, 0] = s.turned[0]
         out[k, 1] = heading

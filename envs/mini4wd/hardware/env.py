@@ -1,4 +1,4 @@
-"""`asobiba/Mini4WDHardware-v1`: a real mini 4WD with the spaces and the step semantics of `asobiba/Mini4WD-v3`."""
+"""`asobiba/Mini4WDHardware-v1`: a real mini 4WD with the spaces and the step semantics of `asobiba/Mini4WD-v4`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parse_axes(text: str) -> np.ndarray:
 
 
 class HardwareEnv(gymnasium.Env):
-    """A car in the loop. Spaces, actions, rewards and their names are those of `asobiba/Mini4WD-v3`.
+    """A car in the loop. Spaces, actions, rewards and their names are those of `asobiba/Mini4WD-v4`.
 
     An action takes effect at the start of its step; the step ends one control period later, on a fixed grid of the
     monotonic clock, with the newest frame that has come. A step that begins more than a period late is a missed
@@ -96,7 +96,7 @@ class HardwareEnv(gymnasium.Env):
         stop_key: a function that says whether the human stop key has been pressed (see `keys.Keys`).
         settle: longest time that `reset` waits for stillness, s.
         clock: of the backend "sim"; real time by default.
-        parameters: of `asobiba/Mini4WD-v3`. `profile` describes the car: its periods, its tachometer, its limits; by
+        parameters: of `asobiba/Mini4WD-v4`. `profile` describes the car: its periods, its tachometer, its limits; by
             default that of the shipped car with this codec.
 
     Raises:
