@@ -143,6 +143,7 @@ def through_the_link(
     seed: int = 0,
     join: Callable[[SimulatedBody], Transport] | None = None,
     progress: Callable[[int], None] = lambda runs: None,
+    body: SimulatedBody | None = None,
 ) -> Side:
     """Runs of a controller in the hardware environment.
 
@@ -150,13 +151,14 @@ def through_the_link(
         seed: of the first run's car; another is drawn for each.
         join: the way to a car with this body; by default the car's program in Python, in its real codec.
         progress: called with 1 after every run.
+        body: with `join`, another car than the setting's, which the controller does not know.
     """
     parameters = {**setting.parameters, "laps": setting.laps + 2}  # the end is judged here, not by the car's sensors
     if join is None:
         env = HardwareEnv("sim", clock=VirtualClock(), **parameters)
         body = env._body
     else:
-        body = SimulatedBody(**setting.parameters)
+        body = SimulatedBody(**setting.parameters) if body is None else body
         env = HardwareEnv(join(body), place=lambda message: None, **parameters)
     agent = make_agent(GAME, controller)
     agent.reset(env.ruleset, 0, seed)
