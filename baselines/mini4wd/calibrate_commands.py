@@ -202,3 +202,22 @@ def report(
     except (AsobibaError, ValueError) as error:
         typer.secho(str(error), fg="red", err=True)
         raise typer.Exit(1) from None
+
+
+@app.command("calibration-page")
+def calibration_page(
+    output: Annotated[Path, typer.Option(help="The Markdown file; its picture lies beside it as SVG.")],
+    folder: Annotated[Path, typer.Option(help="Where logs and posteriors are written.")],
+    cars: Annotated[str, typer.Option(help="Hidden cars, separated by blanks; by default all.")] = "",
+) -> None:
+    """Calibrates hidden cars, drives them, and writes the page that compares what was predicted with it."""
+    from asobiba.baselines.mini4wd.calibration_page import draw_laps, page, try_car
+    from asobiba.baselines.mini4wd.hidden import settings
+
+    tried = [try_car(name, folder, typer.echo) for name in cars.split() or settings()["hidden"]]
+    picture = output.with_suffix(".svg")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    draw_laps(tried, picture)
+    command = f"asobiba hil calibration-page --output {output} --folder DIR" + (f" --cars {cars!r}" if cars else "")
+    output.write_text(page(tried, picture.name, command), encoding="utf-8")
+    typer.echo(f"wrote {output} and {picture}")

@@ -28,11 +28,11 @@ from asobiba.core import GameParameterError, Ruleset, compiled, make_agent
 from asobiba.core.laws import close_step, has_ended
 from asobiba.core.random import seed_record
 from asobiba.envs.mini4wd import GAME
+from asobiba.envs.mini4wd.hardware.calibrate import Posterior, load_posterior
 from asobiba.envs.mini4wd.physics import RUNNING
 from asobiba.envs.mini4wd.rules import hide, reset, run_on
 
 SETTINGS = Path(__file__).parent / "general.yml"
-NO_SHIFT = 0.0
 
 
 @compiled()
@@ -103,6 +103,20 @@ class Field:
         return cls(
             rules[0], np.concatenate([r.params for r in rules]), np.concatenate([blank_sensors(r) for r in rules])
         )
+
+
+    @classmethod
+    def drawn(cls, courses: Sequence[str], posterior: Posterior, settings: dict[str, Any]) -> Field:
+        """These courses with the cars of a posterior in turn; the model is the best of them."""
+        shared = {"laps": settings["laps"], "tachometer": True, "max_seconds": 60.0, "randomise": "none"}
+        car, profile = posterior.member(posterior.best)
+        rules = [GAME.ruleset(course=c, car=car, profile=profile, **shared) for c in courses]
+        models = np.concatenate([blank_sensors(r) for r in rules])
+        params = np.concatenate([r.params for r in rules])
+        for k in range(len(courses)):
+            own, electronics = posterior.member(k % len(posterior))
+            params["car"][k, 0], params["sensor"][k] = own.vector, electronics.vector()
+        return cls(rules[0], params, models)
 
 
 class _Cars:
@@ -296,9 +310,11 @@ def load_settings(path: Path = SETTINGS, **changes: Any) -> dict[str, Any]:
     return settings
 
 
-def _learner(settings: dict[str, Any]) -> PPO:
+def _learner(settings: dict[str, Any], posterior: Path | None) -> PPO:
     names, cars = names_of(settings["courses"]), settings["cars"]
     field = Field.of([(name, cars[k % len(cars)]) for k, name in enumerate(names)], settings)
+    if posterior is not None:
+        field = Field.drawn(names, load_posterior(posterior), settings)
     env = CoursesVecEnv(field, settings["num_envs"], settings["reward"], settings["seed"])
     learner = dict(settings["learner"])
     learner["learning_rate"] = LinearSchedule(*learner["learning_rate"], 1.0)
@@ -306,8 +322,12 @@ def _learner(settings: dict[str, Any]) -> PPO:
     return PPO(CarPolicy, env, seed=settings["seed"], device="cpu", policy_kwargs=kwargs, **learner)
 
 
-def train(settings: dict[str, Any], folder: Path, command: str, say: Callable[[str], None]) -> dict[str, Any]:
+def train(
+    settings: dict[str, Any], folder: Path, command: str, say: Callable[[str], None], posterior: Path | None = None
+) -> dict[str, Any]:
     """Trains and leaves `policy.safetensors`, `config.yml`, `curve.csv` and `run.json` in a folder; returns the last one's contents.
+
+    With a `posterior` the cars are those of a calibration (`envs.mini4wd.hardware.calibrate`), each with what goes with it.
 
     Raises:
         GameParameterError: if the folder holds a run.
@@ -322,7 +342,7 @@ def train(settings: dict[str, Any], folder: Path, command: str, say: Callable[[s
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(settings["threads"])
     (folder / "config.yml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
-    model = _learner(settings)
+    model = _learner(settings, posterior)
     progress = _Progress(settings, folder, say)
     model.learn(settings["total_steps"], callback=progress)
     progress.evaluate()
