@@ -59,7 +59,10 @@ def _person(
 
 
 def _questions(answers: dict[str, float | None]) -> list[tuple[str, str, float | None]]:
-    return [("Weigh the car with its batteries", "g", answers["g"]), ("Measure the diameter of a tyre", "mm", answers["mm"])]
+    return [
+        ("Weigh the car with its batteries", "g", answers["g"]),
+        ("Measure the diameter of a tyre", "mm", answers["mm"]),
+    ]
 
 
 def _typed(question: str, value: float | None, yes: bool) -> float | None:
@@ -80,7 +83,10 @@ def _waiting(keys: Any, dead_man: Any) -> Callable[[str], None]:
 @app.command()
 def calibrate(
     port: Annotated[
-        str, typer.Argument(help="Serial port, or a car without a car: `sim` (program in Python), `chip` (on an emulated chip).")
+        str,
+        typer.Argument(
+            help="Serial port, or a car without a car: `sim` (program in Python), `chip` (on an emulated chip)."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for logs, posterior.yaml, car.yaml, profile.yaml, ranges.yaml.")],
     course: Annotated[str, typer.Option(help="The course of the laps.")] = "junior",
@@ -110,7 +116,7 @@ def calibrate(
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.mini4wd.calibration import DRIVERS, SIMULATED, Setup, predictions, run_wizard
+    from asobiba.baselines.mini4wd.calibration import DRIVERS, Setup, predictions, run_wizard
     from asobiba.baselines.mini4wd.hidden import hidden_car, require_simulated
     from asobiba.core import AsobibaError
     from asobiba.envs.mini4wd.hardware.emulate import FIRMWARE
@@ -119,7 +125,7 @@ def calibrate(
     try:
         require_simulated(port, hidden)
         true = hidden_car(hidden) if hidden else None
-        with _person(port, yes or port in SIMULATED and not typer_is_asked(), held, {"g": mass, "mm": tyre}) as (person, stop):
+        with _person(port, yes, held, {"g": mass, "mm": tyre}) as (person, stop):
             setup = Setup(
                 port, out, course, lane, true.believed if true else car, true.electronics_believed if true else profile, codec, baud,
                 bench, laps, most, members, seed, true, build or FIRMWARE, stop,
@@ -147,13 +153,6 @@ def calibrate(
         f"randomise={out}/ranges.yaml. Drive, then compare: asobiba hil drive PORT constant:duty=0.5 --log run.jsonl; asobiba hil "
         f"report {out}/posterior.yaml run.jsonl"
     )
-
-
-def typer_is_asked() -> bool:
-    """Whether somebody is at the terminal."""
-    import sys
-
-    return sys.stdin.isatty()
 
 
 @app.command()

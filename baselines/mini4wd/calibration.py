@@ -135,7 +135,9 @@ class _Rig:
             return SimulatedTransport(program, VirtualClock(), seed=self.setup.seed)
         emulator, firmware = self.setup.build / "emulator", self.setup.build / "mini4wd.elf"
         if not (emulator.is_file() and firmware.is_file()):
-            raise WizardStopped(f"{self.setup.build} lacks mini4wd.elf or emulator: make -C firmware/mini4wd all emulator")
+            raise WizardStopped(
+                f"{self.setup.build} lacks mini4wd.elf or emulator: make -C firmware/mini4wd all emulator"
+            )
         return EmulatedTransport(EmulatedChip(emulator, firmware), self.body)
 
     def environment(self, what: str, log: Path | None, lifted: bool, laps: int, most: float) -> HardwareEnv:
@@ -195,7 +197,9 @@ def _drive_laps(rig: _Rig, log: Path, say: Callable[[str], None]) -> float:
             raise WizardStopped("the stop key was pressed")
         say(f"after {info.get('progress', 0.0):.1f} m: {cause}; try {turn + 1} of {TRIES} at duty {most:.2f}")
         most *= LOWER
-    raise WizardStopped(f"the car does not come round {setup.laps} times; begin with a smaller --most than {setup.most:g}")
+    raise WizardStopped(
+        f"the car does not come round {setup.laps} times; begin with a smaller --most than {setup.most:g}"
+    )
 
 
 def _prior(setup: Setup, person: Person, battery: float) -> Prior:
@@ -233,7 +237,11 @@ def run_wizard(setup: Setup, person: Person, say: Callable[[str], None]) -> Cali
     )
     prior = _prior(setup, person, link.battery)
     sections, logs = [], []
-    say("Step 2 of 4: on the stand" if setup.bench else "Step 2 of 4: left out; motor and friction are told apart less well")
+    say(
+        "Step 2 of 4: on the stand"
+        if setup.bench
+        else "Step 2 of 4: left out; motor and friction are told apart less well"
+    )
     if setup.bench:
         env = rig.environment(
             "Put the car on a stand, its wheels free in the air, nothing near them: they will turn at full duty.",
@@ -295,8 +303,17 @@ def predicted_times(
     """
     agent = make_agent(GAME, controller)
     if not isinstance(agent, Controller):
-        raise GameParameterError(f"{controller!r} is no controller whose laps can be predicted; take constant, shape, predict, ...")
-    shared = {"course": course, "laps": laps, "lane": lane, "randomise": "none", "tachometer": True, "max_seconds": 60.0}
+        raise GameParameterError(
+            f"{controller!r} is no controller whose laps can be predicted; take constant, shape, predict, ..."
+        )
+    shared = {
+        "course": course,
+        "laps": laps,
+        "lane": lane,
+        "randomise": "none",
+        "tachometer": True,
+        "max_seconds": 60.0,
+    }
     ours = GAME.ruleset(car=believed[0], profile=believed[1], **shared)
     memory = agent.memory()
     agent.practise(ours, memory, seed)

@@ -137,7 +137,9 @@ def try_car(name: str, folder: Path, say: Callable[[str], None]) -> Tried:
     calibrated = str(setup.out / CAR), str(setup.out / PROFILE)
     for believed, title in ((files, "the car's file"), (calibrated, "the calibrated car")):
         for margin in ("", ":margin=0.4", ":margin=0.3"):
-            seconds = driven_times(hidden, f"predict{margin}", tune["course"], believed, laps, tune["runs"], SEED + 6000)
+            seconds = driven_times(
+                hidden, f"predict{margin}", tune["course"], believed, laps, tune["runs"], SEED + 6000
+            )
             helped.append((f"predict{margin}, knowing {title}", *_summary(seconds / laps)))
     return Tried(name, found, hidden, trials, tuned, helped)
 
@@ -199,7 +201,9 @@ def page(tried: list[Tried], picture: str, command: str) -> str:
     ]  # fmt: skip
     for each in tried:
         for when, (duty, done, lap) in zip(("before", "after"), each.tuned, strict=True):
-            lines.append(f"| {each.name} | constant duty {duty:g}, chosen from the cars {when} | {done} of {tune['runs']} | {lap:.2f} |")
+            lines.append(
+                f"| {each.name} | constant duty {duty:g}, chosen from the cars {when} | {done} of {tune['runs']} | {lap:.2f} |"
+            )
         lines += [f"| {each.name} | {text} | {done} of {tune['runs']} | {lap:.2f} |" for text, done, lap in each.helped]
     lines += ["", "## Unknowns", "", "| car | unknown | before | after (90 %) | true |", "|---|---|--:|--:|--:|"]
     for each in tried:
@@ -235,10 +239,18 @@ def draw_laps(tried: list[Tried], out: Path) -> None:
                     low, middle, high = np.quantile(done, [0.05, 0.5, 0.95])
                     label = f"predicted {name}" if k == 0 else None
                     axis.errorbar(
-                        k + shift, middle, [[middle - low], [high - middle]], fmt="_", color=colour, capsize=3, label=label
+                        k + shift,
+                        middle,
+                        [[middle - low], [high - middle]],
+                        fmt="_",
+                        color=colour,
+                        capsize=3,
+                        label=label,
                     )
             axis.plot(at, [t.true for t in each.trials], "kx", label="driven")
-            axis.set_xticks(at, [f"{t.course}\n{t.driver.replace('constant:duty=', '')}" for t in each.trials], fontsize=7)
+            axis.set_xticks(
+                at, [f"{t.course}\n{t.driver.replace('constant:duty=', '')}" for t in each.trials], fontsize=7
+            )
             axis.set_ylabel("lap, s")
             axis.set_title(each.name, fontsize=9)
             axis.grid(alpha=0.3)

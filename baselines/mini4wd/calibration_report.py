@@ -73,7 +73,9 @@ def compare_log(posterior: Posterior, section: Section, name: str, members: int 
     run = section.run
     course = HeadingMap(load_course(run.parameters.get("course", "junior")))
     if course.lap_turn < 1.0:
-        raise GameParameterError(f"a lap of {run.parameters.get('course')} turns by nothing: its laps cannot be told by the gyro")
+        raise GameParameterError(
+            f"a lap of {run.parameters.get('course')} turns by nothing: its laps cannot be told by the gyro"
+        )
     driven = np.zeros(0) if section.stand else lap_times(run.heading, run.times, course)
     chosen = posterior.draws[np.linspace(0, len(posterior) - 1, min(members, len(posterior))).astype(int)]
     shown, laps = [], np.full((len(chosen), len(driven)), math.nan)
@@ -97,7 +99,9 @@ def lap_rows(compared: Sequence[Compared]) -> list[list[str]]:
                 continue
             low, middle, high = np.quantile(done, [(1 - SHARE) / 2, 0.5, (1 + SHARE) / 2])
             within = "yes" if low <= seconds <= high else "no"
-            rows.append([each.name, str(lap + 1), f"{seconds:.3f}", f"{middle:.3f}", f"{low:.3f} to {high:.3f}", within])
+            rows.append(
+                [each.name, str(lap + 1), f"{seconds:.3f}", f"{middle:.3f}", f"{low:.3f} to {high:.3f}", within]
+            )
     return rows
 
 

@@ -104,7 +104,6 @@ class Field:
             rules[0], np.concatenate([r.params for r in rules]), np.concatenate([blank_sensors(r) for r in rules])
         )
 
-
     @classmethod
     def drawn(cls, courses: Sequence[str], posterior: Posterior, settings: dict[str, Any]) -> Field:
         """These courses with the cars of a posterior in turn; the model is the best of them."""
@@ -306,7 +305,9 @@ def load_settings(path: Path = SETTINGS, **changes: Any) -> dict[str, Any]:
     kept = set(held_out().names)
     for about in (settings, settings["evaluation"], settings["validation"]):
         if both := kept & set(names_of(about["courses"])):
-            raise GameParameterError(f"{sorted(both)[0]} is of the held-out set, on which nothing may be trained or tuned")
+            raise GameParameterError(
+                f"{sorted(both)[0]} is of the held-out set, on which nothing may be trained or tuned"
+            )
     return settings
 
 

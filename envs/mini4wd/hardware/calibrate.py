@@ -65,8 +65,12 @@ class Prior:
         values = {**electronics.values, **own.values, GYRO: 1.0}
         for name in (*factors, *known):
             if name not in values:
-                raise GameParameterError(f"{name!r} is none of the car's values nor of its electronics: {', '.join(values)}")
-        bounds = {name: (values[name] * low, values[name] * high) for name, (low, high) in factors.items() if values[name]}
+                raise GameParameterError(
+                    f"{name!r} is none of the car's values nor of its electronics: {', '.join(values)}"
+                )
+        bounds = {
+            name: (values[name] * low, values[name] * high) for name, (low, high) in factors.items() if values[name]
+        }
         return cls(own, electronics, {**bounds, **known})
 
     @property
@@ -128,7 +132,7 @@ class Posterior:
         nominal = {**profile.values, **car.values}
         found = {name: list(map(float, ends)) for name, ends in others.items()}
         for name in self.prior.names:
-            if name in nominal and nominal[name]:
+            if nominal.get(name):
                 column = self.column(name) / nominal[name]
                 found[name] = [float(column.min()), float(column.max())]
         return found
@@ -291,7 +295,12 @@ def _errors(replays: Sequence[Replay], shown: np.ndarray, *, independent: bool) 
 
 
 def _assimilated(
-    z: np.ndarray, shown: np.ndarray, measured: np.ndarray, errors: np.ndarray, enlarged: float, draw: np.random.Generator
+    z: np.ndarray,
+    shown: np.ndarray,
+    measured: np.ndarray,
+    errors: np.ndarray,
+    enlarged: float,
+    draw: np.random.Generator,
 ) -> np.ndarray:
     """One step of the smoother: members `(n, unknowns)` moved by what they showed, `(n, readings)`."""
     scaled = (shown - shown.mean(axis=0)) / errors / math.sqrt(len(z) - 1)
@@ -328,7 +337,9 @@ def calibrate(
     if not sections:
         raise CalibrationError("nothing to calibrate from: give at least one recorded run")
     if members < 2 * len(prior.names):
-        raise CalibrationError(f"{members} members cannot tell {len(prior.names)} unknowns apart; take at least {2 * len(prior.names)}")
+        raise CalibrationError(
+            f"{members} members cannot tell {len(prior.names)} unknowns apart; take at least {2 * len(prior.names)}"
+        )
     draw = np.random.default_rng(seed)
     replays = [Replay(section, prior) for section in sections]
     measured = np.concatenate([replay.measured for replay in replays])
