@@ -136,7 +136,7 @@ def try_car(name: str, folder: Path, say: Callable[[str], None]) -> Tried:
     helped = []
     calibrated = str(setup.out / CAR), str(setup.out / PROFILE)
     for believed, title in ((files, "the car's file"), (calibrated, "the calibrated car")):
-        for margin in ("", ":margin=0.4", ":margin=0.3"):
+        for margin in ("", ":margin=0.3"):
             seconds = driven_times(
                 hidden, f"predict{margin}", tune["course"], believed, laps, tune["runs"], SEED + 6000
             )

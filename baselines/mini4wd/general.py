@@ -31,8 +31,10 @@ from asobiba.envs.mini4wd import GAME
 from asobiba.envs.mini4wd.hardware.calibrate import Posterior, load_posterior
 from asobiba.envs.mini4wd.physics import RUNNING
 from asobiba.envs.mini4wd.rules import hide, reset, run_on
+from asobiba.learn.policy_file import save_policy
 
 SETTINGS = Path(__file__).parent / "general.yml"
+POLICY = "policy.safetensors"
 
 
 @compiled()
@@ -278,6 +280,7 @@ class _Progress(BaseCallback):
             if file.tell() == 0:
                 csv.writer(file, lineterminator="\n").writerow(["steps", "finished", "faster", "practice_finished"])
             csv.writer(file, lineterminator="\n").writerow([row[0], *(f"{x:.4f}" for x in row[1:])])
+        save_policy(self.model.policy, self._folder / POLICY)
         base = np.isfinite(self._base).mean()
         self._say(
             f"{row[0]:,} steps: {finished:.1%} finish (predict {base:.1%}), {row[2]:+.2%} faster; in practice {practice:.1%}"
@@ -335,7 +338,6 @@ def train(
     """
     import torch
 
-    from asobiba.learn.policy_file import save_policy
     from asobiba.learn.training import versions
 
     if (folder / "curve.csv").exists():
@@ -347,10 +349,8 @@ def train(
     progress = _Progress(settings, folder, say)
     model.learn(settings["total_steps"], callback=progress)
     progress.evaluate()
-    save_policy(model.policy, folder / "untuned.safetensors")
     found = tune(model.policy, settings, say)
-    save_policy(model.policy, folder / "policy.safetensors")
-    (folder / "untuned.safetensors").unlink()
+    save_policy(model.policy, folder / POLICY)
     record = {
         "command": command, "seed": settings["seed"], "steps": int(model.num_timesteps),
         "parameters_of_the_network": int(sum(w.numel() for w in model.policy.parameters())), "versions": versions(), **found,
