@@ -206,7 +206,7 @@ def report(
 @app.command("calibration-page")
 def calibration_page(
     output: Annotated[Path, typer.Option(help="The Markdown file; its picture lies beside it as SVG.")],
-    folder: Annotated[Path, typer.Option(help="Where logs and posteriors are written.")],
+    folder: Annotated[Path, typer.Option(help="Where logs and posteriors are written.")] = Path("runs/calibration"),
     cars: Annotated[str, typer.Option(help="Hidden cars, separated by blanks; by default all.")] = "",
 ) -> None:
     """Calibrates hidden cars, drives them, and writes the page that compares what was predicted with it."""
@@ -217,6 +217,6 @@ def calibration_page(
     picture = output.with_suffix(".svg")
     output.parent.mkdir(parents=True, exist_ok=True)
     draw_laps(tried, picture)
-    command = f"asobiba hil calibration-page --output {output} --folder DIR" + (f" --cars {cars!r}" if cars else "")
+    command = f"asobiba hil calibration-page --output {output}" + (f" --cars {cars!r}" if cars else "")
     output.write_text(page(tried, picture.name, command), encoding="utf-8")
     typer.echo(f"wrote {output} and {picture}")
