@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asobiba.baselines.mini4wd import policies
-from asobiba.baselines.mini4wd.cautious import GENERAL
 from asobiba.baselines.mini4wd.controllers import Controller, SensingController, by_level, require_range
 from asobiba.baselines.mini4wd.learned import PPO
 from asobiba.baselines.mini4wd.learning import Localiser, Playback
@@ -191,8 +190,8 @@ STOP = AgentDeclaration(
     deterministic=True,
 )
 AGENTS = {
-    "mini4wd": (*CONTROLLERS, PPO, GENERAL),
+    "mini4wd": (*CONTROLLERS, PPO),
     "mini4wd_discrete": tuple(by_level(controller) for controller in CONTROLLERS),
-    "mini4wd_race": (*CONTROLLERS, PPO, GENERAL),
+    "mini4wd_race": (*CONTROLLERS, PPO),
     "mini4wd_position": (*CONTROLLERS, STOP),
 }

@@ -1,4 +1,4 @@
-"""The agent `ppo`: predictive control whose caution a trained network sets (`caution`, `general`)."""
+"""A driver by predictive control whose caution a trained network sets (`caution`, `general`)."""
 
 from __future__ import annotations
 

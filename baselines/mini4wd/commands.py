@@ -400,7 +400,7 @@ def train_general(
         Path | None, typer.Option(help="A posterior.yaml of `asobiba hil calibrate`: train for that car alone.")
     ] = None,
 ) -> None:
-    """Trains the agent `ppo` over generated courses and drawn cars, and tunes its caution on others (general.yml)."""
+    """Trains a policy over generated courses and drawn cars, and tunes its caution on others (general.yml)."""
     from asobiba.baselines.mini4wd.general import load_settings, train
 
     changes = {"seed": seed} | ({} if steps is None else {"total_steps": steps})

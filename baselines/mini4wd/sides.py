@@ -117,11 +117,11 @@ def difference(first: Side, second: Side) -> tuple[float, float]:
 
 def drivers(setting: Setting) -> list[str]:
     """The agents that can drive such a car."""
-    from asobiba.baselines.mini4wd import AGENTS, cautious, learned
+    from asobiba.baselines.mini4wd import AGENTS, learned
 
     names = [declaration.name for declaration in AGENTS["mini4wd"]]
     blind = not setting.parameters["tachometer"]
-    trained = {"ppo_junior_hill": learned.POLICY, "ppo": cautious.POLICY}
+    trained = {"ppo_junior_hill": learned.POLICY}
     return [
         n for n in names if not (n in ("localise", *trained) and blind) and (n not in trained or trained[n].exists())
     ]
