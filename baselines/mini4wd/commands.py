@@ -390,6 +390,23 @@ def learn(
     typer.echo(text)
 
 
+@app.command("train-general")
+def train_general(
+    ctx: typer.Context,
+    out: Annotated[Path, typer.Option(help="Folder of the run: policy.safetensors, config.yml, curve.csv, run.json.")],
+    steps: Annotated[int | None, typer.Option(min=1, help="Decisions in all; by default as in general.yml.")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    posterior: Annotated[
+        Path | None, typer.Option(help="A posterior.yaml of `asobiba hil calibrate`: train for that car alone.")
+    ] = None,
+) -> None:
+    """Trains a policy over generated courses and drawn cars, and tunes its caution on others (general.yml)."""
+    from asobiba.baselines.mini4wd.general import load_settings, train
+
+    changes = {"seed": seed} | ({} if steps is None else {"total_steps": steps})
+    train(load_settings(**changes), out, _given(ctx), typer.echo, posterior)
+
+
 @app.command("learning-page")
 def learning_page(
     ctx: typer.Context,

@@ -23,6 +23,7 @@ _LEARNING = (
     "asobiba mini4wd learning-page --sac baselines/mini4wd/policies/sac --general baselines/mini4wd/policies/general "
     "--output docs/reproductions/mini4wd-learning.md"
 )
+_CALIBRATION, _UNSEEN = "docs/reproductions/mini4wd-calibration.md", "docs/reproductions/mini4wd-unseen.md"
 PAGES = (
     Page(
         "docs/reproductions/mini4wd.md",
@@ -32,6 +33,16 @@ PAGES = (
     _page("controllers", "report"),
     _page("ranges", "ranges"),
     _page("sides", "sides"),
+    Page(
+        _CALIBRATION,
+        f"asobiba hil calibration-page --output {_CALIBRATION}",
+        reproduction_modules("mini4wd", "calibration_page"),
+    ),
+    Page(
+        _UNSEEN,
+        f"asobiba mini4wd unseen ppo_junior_hill predict --output {_UNSEEN}",
+        reproduction_modules("mini4wd", "unseen"),
+    ),
     Page(
         "docs/reproductions/mini4wd-learning.md",
         _LEARNING,

@@ -60,6 +60,7 @@ def follow(s, p, k, m, replicas, first, model):
                 behind = p.sensor[TACHOMETER_FILTER] + p.sensor[LATENCY] + PULSE_AGE
                 r.measured[0] += min(p.control_step / behind, 1.0) * (abs(r.w[0]) - r.measured[0])
                 off = s.wheel_speed[k] - r.measured[0]
+                m.filter[SHIFTS + lane] = off
                 if r.airborne[0] == 0 and abs(r.w[0] - r.v[0]) < 0.1:
                     step = min(max(m.setting[3] * off, -0.15), 0.15)
                     r.v[0] += step
@@ -113,14 +114,17 @@ def match_curves(m, model, r):
 
 
 @kernel
-def survives(replicas, scratch, start, p, model, duty, mode, steps, margin):
-    """Whether the pessimistic car stays on the course: the command for some steps, then brakes to a crawl."""
+def survives(replicas, scratch, start, p, model, duty, mode, steps, rolling, flying):
+    """Whether the pessimistic car stays on the course: the command for some steps, then brakes to a crawl.
+
+    Its rollers lie higher by the share `rolling`; fence, landing angle and grip are less by the share `flying`.
+    """
     replicas[scratch] = replicas[start]
     r = replicas[scratch]
-    r.car[0, ROLLER_OFFSET] *= 1.0 + margin
-    r.car[0, FENCE] *= 1.0 - 0.5 * margin
-    r.car[0, LANDING_PITCH] *= 1.0 - 0.5 * margin
-    r.car[0, GRIP] *= 1.0 - 0.5 * margin
+    r.car[0, ROLLER_OFFSET] *= 1.0 + rolling
+    r.car[0, FENCE] *= 1.0 - flying
+    r.car[0, LANDING_PITCH] *= 1.0 - flying
+    r.car[0, GRIP] *= 1.0 - flying
     for i in range(_LOOK):
         if i < steps:
             send(r, 0, duty, mode)
@@ -135,22 +139,27 @@ def survives(replicas, scratch, start, p, model, duty, mode, steps, margin):
 
 
 @kernel
-def predict(s, p, k, m, replicas, first, model, out):
-    """The strongest of full duty, half duty, rolling and braking that leaves a way to stay on the course."""
+def locate(s, p, k, m, replicas, first, model):
+    """Follows the run by a step; returns the replica that explains it best."""
     if s.clock[k] == 0.0:
         begin_replicas(p, m, replicas, first, model)
         for lane in range(p.lanes):
             m.belief[lane] = 0.0
     start = follow(s, p, k, m, replicas, first, model)
     match_curves(m, model, replicas[start])
+    return start
+
+
+@kernel
+def strongest(replicas, first, start, p, model, steps, rolling, flying, out):
+    """The strongest of full duty, half duty, rolling and braking that leaves the pessimistic car a way to stay on the course."""
     scratch = first + REPLICAS - 1
-    steps, margin = int(m.setting[0]), m.setting[1]
     out[1] = 0.5
-    if survives(replicas, scratch, start, p, model, 1.0, DRIVE, steps, margin):
+    if survives(replicas, scratch, start, p, model, 1.0, DRIVE, steps, rolling, flying):
         out[0] = 1.0
-    elif survives(replicas, scratch, start, p, model, 0.5, DRIVE, steps, margin):
+    elif survives(replicas, scratch, start, p, model, 0.5, DRIVE, steps, rolling, flying):
         out[0] = 0.5
-    elif survives(replicas, scratch, start, p, model, 0.0, FREE, steps, margin):
+    elif survives(replicas, scratch, start, p, model, 0.0, FREE, steps, rolling, flying):
         out[0] = 0.0
         out[1] = -0.75
     elif replicas[start].airborne[0] != 0:
@@ -160,3 +169,11 @@ def predict(s, p, k, m, replicas, first, model, out):
     else:
         out[0] = 0.0
         out[1] = -0.25
+
+
+@kernel
+def predict(s, p, k, m, replicas, first, model, out):
+    """`strongest` with the same caution everywhere."""
+    start = locate(s, p, k, m, replicas, first, model)
+    steps, margin = int(m.setting[0]), m.setting[1]
+    strongest(replicas, first, start, p, model, steps, margin, 0.5 * margin, out)

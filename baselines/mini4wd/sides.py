@@ -117,15 +117,13 @@ def difference(first: Side, second: Side) -> tuple[float, float]:
 
 def drivers(setting: Setting) -> list[str]:
     """The agents that can drive such a car."""
-    from asobiba.baselines.mini4wd import AGENTS
-    from asobiba.baselines.mini4wd.learned import POLICY
+    from asobiba.baselines.mini4wd import AGENTS, learned
 
     names = [declaration.name for declaration in AGENTS["mini4wd"]]
     blind = not setting.parameters["tachometer"]
+    trained = {"ppo_junior_hill": learned.POLICY}
     return [
-        n
-        for n in names
-        if not (n in ("localise", "ppo_junior_hill") and blind) and not (n == "ppo_junior_hill" and not POLICY.exists())
+        n for n in names if not (n in ("localise", *trained) and blind) and (n not in trained or trained[n].exists())
     ]
 
 
@@ -143,6 +141,7 @@ def through_the_link(
     seed: int = 0,
     join: Callable[[SimulatedBody], Transport] | None = None,
     progress: Callable[[int], None] = lambda runs: None,
+    body: SimulatedBody | None = None,
 ) -> Side:
     """Runs of a controller in the hardware environment.
 
@@ -150,13 +149,14 @@ def through_the_link(
         seed: of the first run's car; another is drawn for each.
         join: the way to a car with this body; by default the car's program in Python, in its real codec.
         progress: called with 1 after every run.
+        body: with `join`, another car than the setting's, which the controller does not know.
     """
     parameters = {**setting.parameters, "laps": setting.laps + 2}  # the end is judged here, not by the car's sensors
     if join is None:
         env = HardwareEnv("sim", clock=VirtualClock(), **parameters)
         body = env._body
     else:
-        body = SimulatedBody(**setting.parameters)
+        body = SimulatedBody(**setting.parameters) if body is None else body
         env = HardwareEnv(join(body), place=lambda message: None, **parameters)
     agent = make_agent(GAME, controller)
     agent.reset(env.ruleset, 0, seed)

@@ -136,9 +136,11 @@ class SimulatedBody:
         if self._due:
             due, self._due = self._due, 0
             if self._states["cause"][0, 0] == RUNNING:
-                duties, modes = np.full(due, self._drive.signed), np.full(due, motor_mode(self._drive))
-                run_body(self._states, self.ruleset.params, duties, modes, np.empty((due, 4)))
+                self._run(np.full(due, self._drive.signed), np.full(due, motor_mode(self._drive)))
         return self._states
+
+    def _run(self, duties: np.ndarray, modes: np.ndarray) -> None:
+        run_body(self._states, self.ruleset.params, duties, modes, np.empty((len(duties), 4)))
 
     def advance(self, seconds: float, drive: Drive) -> None:
         # Milliseconds of the same drive gather until somebody looks.

@@ -95,7 +95,7 @@ def check_link(link: Link, seconds: float = 5.0, period: float = 0.02) -> LinkRe
         acceleration_noise=acceleration.std(axis=0) if some else zeros,
         rate_mean=rate.mean(axis=0) if some else zeros,
         rate_noise=rate.std(axis=0) if some else zeros,
-        battery=frames[-1][1].battery if some else 0.0,
+        battery=float(np.mean([frame.battery for _, frame in frames])) if some else 0.0,
         temperature=frames[-1][1].temperature if some else 0.0,
     )
 

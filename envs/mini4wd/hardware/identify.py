@@ -75,7 +75,14 @@ class IdentificationError(AsobibaError, ValueError):
 
 def excitation(seconds: float, most: float = 1.0) -> tuple[float, float] | None:
     """The action of the identification run at this time, `None` when it is over. `most` scales the duties."""
-    for length, duty, selector in PHASES:
+    return action_at(PHASES, seconds, most)
+
+
+def action_at(
+    phases: Sequence[tuple[float, float, float]], seconds: float, most: float = 1.0
+) -> tuple[float, float] | None:
+    """The action of phases (seconds, duty, mode selector) at this time, `None` when they are over. `most` scales the duties."""
+    for length, duty, selector in phases:
         if seconds < length:
             return duty * most, selector
         seconds -= length
@@ -87,7 +94,8 @@ class Run:
     """A recorded run, as the fit needs it.
 
     `times` of the frames since the start in s, `heading` in rad, `voltage` in V, `distance` of the wheels in m (`None`
-    without a tachometer), and millisecond by millisecond `duties` and `modes`.
+    without a tachometer), and millisecond by millisecond `duties` and `modes`. `edges` `(k, 2)`: times of the tachometer's pulses
+    that the frames tell, in s, and how many turns they are after the first; `None` where the car does not time its pulses.
     """
 
     times: np.ndarray
@@ -97,6 +105,7 @@ class Run:
     duties: np.ndarray
     modes: np.ndarray
     parameters: dict[str, Any]
+    edges: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -158,12 +167,17 @@ def read_run(path: str | Path) -> Run:
     zero = np.mean([(matrix @ np.array(f.rate))[2] for f in before])
     yaw = np.radians(rates - zero)
     heading = np.concatenate([[0.0], np.cumsum(0.5 * (yaw[1:] + yaw[:-1]) * np.diff(times))])
-    distance = None
+    distance = edges = None
     if settings["parameters"].get("tachometer") and frames[0].pulses is not None:
         pulses = np.cumsum([0, *(((b.pulses or 0) - (a.pulses or 0)) & 0xFFFF for a, b in itertools.pairwise(frames))])
         distance = pulses / profile.values["pulses_per_turn"]  # turns, but for where the wheel began
+        ages = [f.pulse_age for f in frames]
+        new = [k for k in np.flatnonzero(np.diff(pulses)) + 1 if ages[k] is not None]
+        if len(new) > 1:
+            edges = np.column_stack([[times[k] - ages[k] for k in new], distance[new] - distance[new[0]]])
     duties, modes = _timeline(frames, times)
-    return Run(times, heading, np.array([f.battery for f in frames]), distance, duties, modes, settings["parameters"])
+    volts = np.array([f.battery for f in frames])
+    return Run(times, heading, volts, distance, duties, modes, settings["parameters"], edges)
 
 
 def _timeline(frames: Sequence[Telemetry], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
