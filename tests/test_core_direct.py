@@ -15,7 +15,7 @@ from asobiba.core.direct import Direct
 from asobiba.core.handover import Handover
 
 GAMES = ("toy_nim", "toy_kuhn", "battleship")
-DISABLED = direct.config.DISABLE_JIT
+DISABLED = direct.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 def seat_steps(name: str, count: int = 60, seed: int = 3) -> list:

@@ -147,6 +147,9 @@ class AEC(_PettingZooGame, AECEnv):
     >>> env.step(int(observation["action_mask"].argmax()))
     """
 
+    _fresh: Shown | None
+    """What a short step wrote, until it is given out."""
+
     def __init__(
         self,
         game: Game | Ruleset | str,
@@ -177,7 +180,7 @@ class AEC(_PettingZooGame, AECEnv):
 
     def _bind(self) -> None:
         super()._bind()
-        self._fresh: Shown | None = None  # what a short step wrote, until it is given out
+        self._fresh = None
 
     def _start_agents(self) -> None:
         self._fresh = None

@@ -178,7 +178,7 @@ class Direct:
         sources: Sequence[np.ndarray] = (),
     ) -> None:
         self._ops, self._arguments, self._action, self._sources = ops, (mode, handover), action, tuple(sources)
-        self._code = (_machine_code if _SHORT else entry_point)(loop, (ops[0], mode, handover))
+        self._code: Any = (_machine_code if _SHORT else entry_point)(loop, (ops[0], mode, handover))
         self._bind()
 
     def twin(self) -> Direct:
