@@ -44,7 +44,7 @@ def _person(
 ) -> Iterator[tuple[_Terminal, Callable[[], bool] | None]]:
     """Who answers, and the stop key; a real car has a dead-man key as in `hil record`."""
     from asobiba.baselines.mini4wd.calibration import SIMULATED
-    from asobiba.baselines.mini4wd.hil import _dead_man
+    from asobiba.baselines.mini4wd.person import dead_man_of
     from asobiba.envs.mini4wd.hardware.keys import Keys
 
     if port in SIMULATED:
@@ -53,7 +53,7 @@ def _person(
     # The scales come first: the stop key takes the terminal.
     given = {unit: _typed(question, value, yes) for question, unit, value in _questions(answers)}
     with Keys() as keys:
-        dead_man = _dead_man(port, keys, held)
+        dead_man = dead_man_of(port, keys, held)
         wait = None if yes and dead_man is None else _waiting(keys, dead_man)
         yield _Terminal(wait is None, given, wait), dead_man or keys
 
@@ -73,11 +73,11 @@ def _typed(question: str, value: float | None, yes: bool) -> float | None:
 
 
 def _waiting(keys: Any, dead_man: Any) -> Callable[[str], None]:
-    from asobiba.baselines.mini4wd.hil import _ask, _wait_for
+    from asobiba.baselines.mini4wd.person import ask_by_key, wait_for
 
     if dead_man is None:
-        return _ask(keys)
-    return lambda what: _wait_for(dead_man)
+        return ask_by_key(keys)
+    return lambda what: wait_for(dead_man)
 
 
 @app.command()

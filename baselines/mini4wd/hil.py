@@ -9,6 +9,7 @@ import typer
 import yaml
 
 from asobiba.baselines.mini4wd import calibrate_commands
+from asobiba.baselines.mini4wd.person import dead_man_of, placing, wait_for
 
 app = typer.Typer(
     help="A real mini 4WD: check the link, drive, record runs, replay them, identify or calibrate the car.",
@@ -141,14 +142,14 @@ def record(
 
     try:
         with Keys() as key:
-            dead_man = _dead_man(port, key, held)
+            dead_man = dead_man_of(port, key, held)
             env = HardwareEnv(
                 port, codec=codec, baudrate=baud, log=str(log), stop_key=dead_man or key, course=course, laps=100, tachometer=tachometer,
-                place=_placing(port, placed, key, dead_man), **_profile(profile),
+                place=placing(port, placed, key, dead_man), **_profile(profile),
             )  # fmt: skip
             try:
                 if port == "sim" and dead_man is not None:
-                    _wait_for(dead_man)
+                    wait_for(dead_man)
                 env.reset()
                 steps, period = 0, float(env.ruleset.params[0]["control_step"])
                 info: dict[str, Any] = {}
@@ -163,54 +164,6 @@ def record(
         f"{steps} steps of {period * 1e3:.0f} ms in {log}" + (f"; ended: {info['cause']}" if "cause" in info else "")
     )
     raise typer.Exit(int(info.get("failed", False)))
-
-
-def _dead_man(port: str, keys: Any, wanted: bool | None, only: str | None = " ") -> Any:
-    from asobiba.envs.mini4wd.hardware.env import CarNotReady
-    from asobiba.envs.mini4wd.hardware.keys import DeadMan
-
-    if not (port != "sim" if wanted is None else wanted):
-        return None
-    if not keys.there:
-        raise CarNotReady("nobody is at the terminal to hold the dead-man key; --no-dead-man drives without one")
-    return DeadMan(keys.read, only=only)
-
-
-def _wait_for(dead_man: Any) -> None:
-    from asobiba.envs.mini4wd.hardware.keys import HOLD
-
-    typer.echo(HOLD)
-    dead_man.wait()
-
-
-def _placing(port: str, placed: bool, key: Any, dead_man: Any) -> Any:
-    if port == "sim":
-        return None
-    if dead_man is None:
-        return (lambda message: None) if placed else _ask(key)
-
-    def place(message: str) -> None:
-        if not placed:
-            typer.echo(message)
-        _wait_for(dead_man)
-
-    return place
-
-
-def _ask(key: Any) -> Any:
-    # The stop key has the terminal: any key is also the answer.
-    import time
-
-    from asobiba.envs.mini4wd.hardware.env import CarNotReady
-
-    def ask(message: str) -> None:
-        typer.echo(f"{message} Then press a key.")
-        if not key.there:
-            raise CarNotReady("nobody is at the terminal to say when the car is in its place")
-        while not key():
-            time.sleep(0.05)
-
-    return ask
 
 
 @app.command()
@@ -246,11 +199,11 @@ def drive(
             by_hand = driver == "keyboard"
             if by_hand and not keys.there:
                 raise CarNotReady("driving by keyboard needs a terminal; name a controller instead")
-            dead_man = _dead_man(port, keys, held, None if by_hand else " ")
+            dead_man = dead_man_of(port, keys, held, None if by_hand else " ")
             person = KeyDriver((dead_man or keys).read) if by_hand else None
             env = HardwareEnv(
                 port, codec=codec, baudrate=baud, max_duty=most, log=str(log) if log else None, course=course, car=car,
-                laps=laps, max_seconds=seconds, tachometer=tachometer, place=_placing(port, placed, keys, dead_man), **_profile(profile),
+                laps=laps, max_seconds=seconds, tachometer=tachometer, place=placing(port, placed, keys, dead_man), **_profile(profile),
                 stop_key=(dead_man or keys) if person is None else lambda: person.stopped or bool(dead_man and dead_man.released),
             )  # fmt: skip
             try:
@@ -260,7 +213,7 @@ def drive(
                     typer.echo(f"{HELP} Any other key stops the car.")
                     act = lambda view: person.command()  # noqa: E731
                 if port == "sim" and dead_man is not None:
-                    _wait_for(dead_man)
+                    wait_for(dead_man)
                 recorded, info = drive_car(env, act, driver)
             finally:
                 env.close()
