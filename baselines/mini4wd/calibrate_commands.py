@@ -127,8 +127,9 @@ def calibrate(
         true = hidden_car(hidden) if hidden else None
         with _person(port, yes, held, {"g": mass, "mm": tyre}) as (person, stop):
             setup = Setup(
-                port, out, course, lane, true.believed if true else car, true.electronics_believed if true else profile, codec, baud,
-                bench, laps, most, members, seed, true, build or FIRMWARE, stop,
+                port, out, course, lane, car=true.believed if true else car,
+                profile=true.electronics_believed if true else profile, codec=codec, baud=baud, bench=bench, laps=laps, most=most,
+                members=members, seed=seed, hidden=true, build=build or FIRMWARE, stop_key=stop,
             )  # fmt: skip
             found = run_wizard(setup, person, typer.echo)
         table = Table(title=f"{len(found.posterior)} cars that explain the runs")

@@ -136,16 +136,18 @@ class _Cars:
     def begin(self, which: np.ndarray, seeds: np.ndarray) -> None:
         self.which[:] = which
         _begin(
-            self.states, self.blank, self.field.params, self.field.models, self.which, np.asarray(seeds, np.int64),
-            self.memories, self.views, self.replicas, self.features,
+            states=self.states, blank=self.blank, params=self.field.params, models=self.field.models, which=self.which,
+            seeds=np.asarray(seeds, np.int64), memories=self.memories, views=self.views, replicas=self.replicas,
+            features=self.features,
         )  # fmt: skip
 
     def advance(self, cautions: np.ndarray, following: np.ndarray, seeds: np.ndarray, again: bool) -> None:
         self.cautions[:] = np.clip(cautions, -1.0, 1.0)
         _advance(
-            self.states, self.blank, self.field.params, self.field.models, self.which, following, seeds, self.memories, self.views,
-            self.replicas, self.features, self.cautions, self.actions, self.reward["speed"], self.reward["out"], self.rewards,
-            self.ended, self.times, again,
+            states=self.states, blank=self.blank, params=self.field.params, models=self.field.models, which=self.which,
+            following=following, seeds=seeds, memories=self.memories, views=self.views, replicas=self.replicas,
+            features=self.features, cautions=self.cautions, actions=self.actions, speed=self.reward["speed"],
+            out=self.reward["out"], rewards=self.rewards, ended=self.ended, times=self.times, again=again,
         )  # fmt: skip
 
 

@@ -114,8 +114,8 @@ def match_curves(m, model, r):
 
 
 @kernel
-def survives(replicas, scratch, start, p, model, duty, mode, steps, rolling, flying):
-    """Whether the pessimistic car stays on the course: the command for some steps, then brakes to a crawl.
+def survives(replicas, scratch, start, p, model, duty, steps, rolling, flying):
+    """Whether the pessimistic car stays on the course: the duty for some steps (0: free wheels), then brakes to a crawl.
 
     Its rollers lie higher by the share `rolling`; fence, landing angle and grip are less by the share `flying`.
     """
@@ -127,7 +127,7 @@ def survives(replicas, scratch, start, p, model, duty, mode, steps, rolling, fly
     r.car[0, GRIP] *= 1.0 - flying
     for i in range(_LOOK):
         if i < steps:
-            send(r, 0, duty, mode)
+            send(r, 0, duty, DRIVE if duty > 0.0 else FREE)
         else:  # wheels that are braked in the air pitch the nose down
             send(r, 0, 0.0, BRAKING if r.airborne[0] == 0 else FREE)
         drive(r, model, 0, p.substeps)
@@ -155,11 +155,11 @@ def strongest(replicas, first, start, p, model, steps, rolling, flying, out):
     """The strongest of full duty, half duty, rolling and braking that leaves the pessimistic car a way to stay on the course."""
     scratch = first + REPLICAS - 1
     out[1] = 0.5
-    if survives(replicas, scratch, start, p, model, 1.0, DRIVE, steps, rolling, flying):
+    if survives(replicas, scratch, start, p, model, 1.0, steps, rolling, flying):
         out[0] = 1.0
-    elif survives(replicas, scratch, start, p, model, 0.5, DRIVE, steps, rolling, flying):
+    elif survives(replicas, scratch, start, p, model, 0.5, steps, rolling, flying):
         out[0] = 0.5
-    elif survives(replicas, scratch, start, p, model, 0.0, FREE, steps, rolling, flying):
+    elif survives(replicas, scratch, start, p, model, 0.0, steps, rolling, flying):
         out[0] = 0.0
         out[1] = -0.75
     elif replicas[start].airborne[0] != 0:
