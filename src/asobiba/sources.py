@@ -28,6 +28,8 @@ _NO_SOURCES = re.compile(
 """Data that says how an agent was made, not how it plays."""
 _SHARED = ("asobiba.core.laws", "asobiba.core.loops.games", "asobiba.core.random")
 """Modules by which every game is played."""
+_BOUND = {"asobiba.learn.search_agent": ("asobiba.learn.search", "asobiba.learn.search_loops")}
+"""Modules that agents import, and those whose compiled loops are bound to a game only when such an agent plays."""
 _PLAIN = {
     "abstractmethod",
     "cache",
@@ -167,15 +169,17 @@ def sources_digest(modules: Iterable[str], folders: dict[str, Path] | None = Non
     share, which lies in `root`: 16 hexadecimal digits."""
     shared = _Shared(Path(__file__).parent if root is None else root)
     digest = hashlib.blake2b(digest_size=8)
+    played = set(_SHARED)
     for name, file in sorted(source_files(modules, folders).items()):
         if file.suffix == ".py":
             tree = _tree(name, file)
+            played.update(*(_BOUND.get(module, ()) for module in tree.imports))
             shared.follow(tree, everything=False)
             content = tree.digest
         else:
             content = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
         digest.update(json.dumps([name, content]).encode())
-    for module in _SHARED:
+    for module in sorted(played):
         found = shared.tree(module)
         if found is not None:
             shared.follow(found, everything=True)
