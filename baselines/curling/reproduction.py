@@ -114,7 +114,7 @@ class Usage(NamedTuple):
 
     def added(self, more: Usage) -> Usage:
         """The sum of both."""
-        return Usage(*(a + b for a, b in zip(self, more, strict=True)))
+        return Usage(self.shots + more.shots, self.seconds + more.seconds, self.playouts + more.playouts)
 
 
 @dataclass(frozen=True)

@@ -352,7 +352,7 @@ def weigh(here, attacking, table):
         high = np.int64(here.disproof[k]) if attacking else np.int64(here.proof[k])
         if high == 0:
             continue  # this move is refuted
-        settled |= high >= INFINITE
+        settled |= high >= INFINITE  # type: ignore[assignment]
         live += 1
         worst = max(worst, high)
         if low < best:

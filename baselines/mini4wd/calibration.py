@@ -186,7 +186,7 @@ def _drive_laps(rig: _Rig, log: Path, say: Callable[[str], None]) -> float:
     where = f"Put the car on the start of {setup.course}, in lane {setup.lane} (0 is the rightmost)."
     for turn in range(TRIES):
         env = rig.environment(where, log, False, setup.laps, 1.0)
-        info = _run(env, lambda seconds, most=most: action_at(PHASES, seconds % whole, most))
+        info = _run(env, lambda seconds, most=most: action_at(PHASES, seconds % whole, most))  # type: ignore[misc]
         if info.get("failed"):
             raise WizardStopped(f"the laps failed: {info['cause']}")
         cause = info.get("cause", "the run's time is over")

@@ -404,7 +404,7 @@ def train_general(
     from asobiba.baselines.mini4wd.general import load_settings, train
 
     changes = {"seed": seed} | ({} if steps is None else {"total_steps": steps})
-    train(load_settings(**changes), out, _given(ctx), typer.echo, posterior)
+    train(load_settings(**changes), out, _given(ctx), typer.echo, posterior)  # type: ignore[arg-type]
 
 
 @app.command("learning-page")

@@ -267,7 +267,7 @@ class _Progress(BaseCallback):
         wide, narrow = self._settings["exploration"]
         done = self.num_timesteps / self._settings["total_steps"]
         with torch.no_grad():
-            self.model.policy.log_std.fill_(math.log(wide * (narrow / wide) ** done))
+            self.model.policy.log_std.fill_(math.log(wide * (narrow / wide) ** done))  # type: ignore[operator]
         if self.num_timesteps >= self._next:
             self._next += self._settings["evaluation"]["every"]
             self.evaluate()
@@ -323,7 +323,7 @@ def _learner(settings: dict[str, Any], posterior: Path | None) -> PPO:
         field = Field.drawn(names, load_posterior(posterior), settings)
     env = CoursesVecEnv(field, settings["num_envs"], settings["reward"], settings["seed"])
     learner = dict(settings["learner"])
-    learner["learning_rate"] = LinearSchedule(*learner["learning_rate"], 1.0)
+    learner["learning_rate"] = LinearSchedule(*learner["learning_rate"], 1.0)  # type: ignore[call-arg]
     kwargs = {"channels": {"features": (FEATURES,)}, **settings["policy_kwargs"]}
     return PPO(CarPolicy, env, seed=settings["seed"], device="cpu", policy_kwargs=kwargs, **learner)
 
@@ -372,7 +372,7 @@ def tune(policy: Any, settings: dict[str, Any], say: Callable[[str], None]) -> d
     say(f"validation: predict finishes {most} of {len(base)}")
     for shift in settings["validation"]["shifts"]:
         less = shift * np.array([1.0, 1.0, 0.0], np.float32)
-        seconds = trial.policy(lambda seen, less=less: policy.predict(seen, deterministic=True)[0] - less)
+        seconds = trial.policy(lambda seen, less=less: policy.predict(seen, deterministic=True)[0] - less)  # type: ignore[misc]
         rows.append({"shift": shift, "finished": int(np.isfinite(seconds).sum()), "faster": faster(seconds, base)})
         say(f"shift {shift:g}: {rows[-1]['finished']} finish, {rows[-1]['faster']:+.2%} faster")
     good = [row for row in rows if row["finished"] >= most]

@@ -65,8 +65,8 @@ _LAST, _COMMA, _SPEED, _FOUL = (TEXTS(each) for each in ("last shot", ", ", " m/
 _SPINS_AT = TEXTS("ccw")
 TEXTS("cw")
 _WEIGHTS_AT = TEXTS(WEIGHTS[0])
-for _name in WEIGHTS[1:]:
-    TEXTS(_name)
+for _weight in WEIGHTS[1:]:
+    TEXTS(_weight)
 _CONCEDE, _CONCEDED, _IS_OVER = (TEXTS(each) for each in ("concede", " conceded", "the game is over"))
 _WINS, _DRAWN = TEXTS(" side wins "), TEXTS("the score is level: ")
 _THE = TEXTS("the ")
