@@ -82,8 +82,9 @@ def _training(root: Path, name: str, agent: str) -> str:
     for file in (policies / agent / "run.json", policies / "run.json"):
         if file.is_file():
             run = json.loads(file.read_text(encoding="utf-8"))
-            steps = run.get("positions", run.get("steps", 0)) / 1e6
-            hours = run.get("core_hours")
+            before = run.get("before", {})  # the run whose network this one began with
+            steps = sum(each.get("positions", each.get("steps", 0)) for each in (run, before)) / 1e6
+            hours = sum(each.get("core_hours", 0) for each in (run, before))
             return f"{steps:.2g} M" + (f", {hours:g} h" if hours else "")
     return ""
 
