@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from asobiba.baselines.mini4wd import calibrate_commands
+from asobiba.baselines.mini4wd import hil_calibrate
 from asobiba.baselines.mini4wd.person import dead_man_of, placing, wait_for
 
 app = typer.Typer(
     help="A real mini 4WD: check the link, drive, record runs, replay them, identify or calibrate the car.",
     no_args_is_help=True,
 )
-app.add_typer(calibrate_commands.app)
+app.add_typer(hil_calibrate.app)
 
 Port = Annotated[str, typer.Argument(help="Serial port (/dev/ttyUSB0, COM3, /dev/rfcomm0), pyserial URL, or 'sim'.")]
 CodecName = Annotated[
