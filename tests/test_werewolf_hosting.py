@@ -133,7 +133,7 @@ HOSTILE = {
         False,
     ),
     "invalid UTF-8": (lambda request, count: b"\xff\xfe\n" if request == "TALK" else None, "UTF-8", False),
-    "no sentence": (lambda request, count: b"VOTE nobody\n" if request == "TALK" else None, "no sentence", False),
+    "no sentence": (lambda request, count: b"VOTE nobody\n" if request == "TALK" else None, "not a sentence", False),
     "out of turn": (lambda request, count: b"Over\nOver\n" if request == "TALK" else None, "out of turn", False),
     "ten megabytes": (lambda request, count: b"x" * 10_000_000 if request == "TALK" else None, "65536", True),
     "hangs up": (lambda request, count: b"" if request == "TALK" else None, "closed", True),
