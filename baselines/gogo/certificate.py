@@ -120,5 +120,5 @@ def rule_of(ruleset: Ruleset) -> dict[str, Any]:
 
 
 def is_decided(proof: int, disproof: int) -> str:
-    """What the numbers of a position say: `won`, `none` or `open`."""
+    """The verdict that the numbers of a position give: `won`, `none` or `open`."""
     return "won" if proof == 0 else "none" if disproof == 0 or proof >= INFINITE else "open"

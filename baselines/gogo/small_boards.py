@@ -31,7 +31,7 @@ _TABLE = 1 << 21
 
 @dataclass(frozen=True)
 class Bound:
-    """What a search found: `verdict` is won, none or open; `expanded` positions were looked at in `seconds`."""
+    """Result of a search: `verdict` is won, none or open; `expanded` positions were looked at in `seconds`."""
 
     preset: str
     size: int

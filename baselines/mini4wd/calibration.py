@@ -48,7 +48,7 @@ class WizardStopped(AsobibaError, RuntimeError):
 
 
 class Person(Protocol):
-    """Who does by hand what the wizard cannot."""
+    """The person beside the car, who does by hand what the wizard cannot."""
 
     def number(self, question: str, default: float, unit: str) -> float:
         """A measured number."""
@@ -59,7 +59,7 @@ class Person(Protocol):
 
 @dataclass(frozen=True)
 class Setup:
-    """What is calibrated, and how.
+    """Settings of a calibration.
 
     Args:
         port: a serial port, or one of `SIMULATED`.
@@ -96,7 +96,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """What the wizard has found.
+    """Results of the wizard.
 
     Args:
         link: at rest.

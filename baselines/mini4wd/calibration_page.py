@@ -62,7 +62,7 @@ class Trial:
         return float(done.mean()) if len(done) else math.nan
 
     def error(self, predicted: np.ndarray) -> float:
-        """How far the middle of a prediction is from what was driven, s."""
+        """Distance between the middle of a prediction and the driven time, s."""
         done = predicted[np.isfinite(predicted)]
         return abs(float(np.median(done)) - self.true) if len(done) else math.nan
 
