@@ -42,7 +42,7 @@ class _Terminal:
 def _person(
     port: str, yes: bool, held: bool | None, answers: dict[str, float | None]
 ) -> Iterator[tuple[_Terminal, Callable[[], bool] | None]]:
-    """Who answers, and the stop key; a real car has a dead-man key as in `hil record`."""
+    """The terminal that is asked, and the stop key; a real car has a dead-man key as in `hil record`."""
     from asobiba.baselines.mini4wd.calibration import SIMULATED
     from asobiba.baselines.mini4wd.person import dead_man_of
     from asobiba.envs.mini4wd.hardware.keys import Keys

@@ -28,7 +28,7 @@ def wait_for(dead_man: Any) -> None:
 
 
 def placing(port: str, placed: bool, key: Any, dead_man: Any) -> Any:
-    """What asks a person to put the car on the start; `None` for the simulator."""
+    """A function that asks a person to put the car on the start; `None` for the simulator."""
     if port == "sim":
         return None
     if dead_man is None:

@@ -112,7 +112,7 @@ class SpokenTable(HostedGame):
         self._earlier[phase] = len(self._talk if phase == TALK else self._whispers)
 
     def _first_utterance(self, seat: int, phase: int, most_skips: int) -> str:
-        """What a seat says on day 0; its utterances and skips are counted as the public server does it."""
+        """A seat's first utterance on day 0; utterances and skips are counted as on the public server."""
         left, skips = self._left[seat]
         self._left[seat] = left - 1, skips
         player, text = self.players[seat], "Over"

@@ -140,7 +140,7 @@ def _require_tachometer(tachometer: Any, profile: str, sensor: np.ndarray) -> No
 
 
 def _under_way(sensor: np.ndarray, ranges: np.ndarray, sample_ms: int, control_ms: int) -> tuple[int, int]:
-    """How many samples at most have not reached the host, and how many commands not the car, after one has been sent."""
+    """The most samples that have not reached the host, and the most commands that have not reached the car."""
     longest, latency = (float(sensor[at] * ranges[len(CAR_FIELDS) + at, 1]) for at in (ACTION_DELAY, LATENCY))
     count = math.ceil(round(longest * 1000 / control_ms, 9)) + 1
     if count > MOST_UNDER_WAY:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DATA = {".csv", ".json", ".npz", ".safetensors", ".tbsmap", ".txt", ".yaml", ".yml"}
 _NO_SOURCES = re.compile(
     r"league\.yml|training.*\.yml|(gumbel_az|dqn|qrdqn|recurrent_ppo|sac|tqc|crossq).*\.yml|references\.yml"
-    r"|config\.yml|run\.json|(curve|practice|imitation)\.csv"
+    r"|config\.yml|run\.json|start\.json|(curve|practice|imitation)\.csv"
 )
 """Data that says how an agent was made, not how it plays."""
 _SHARED = ("asobiba.core.laws", "asobiba.core.loops.games", "asobiba.core.random")

@@ -47,8 +47,7 @@ class CalibrationError(AsobibaError, ValueError):
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known before: the nominal car and its electronics, and for each unknown its least and greatest value, all
-    values between them equally likely."""
+    """Knowledge before any measurement: the nominal car, its electronics, and the bounds of each unknown (uniform)."""
 
     car: Car
     profile: Profile
@@ -255,7 +254,7 @@ class Replay:
         return self._out
 
     def shown(self, values: np.ndarray) -> np.ndarray:
-        """What a member shows, in the order of `measured`."""
+        """Predicted measurements of a member, in the order of `measured`."""
         run, rows = self.section.run, self.rows(values)
         last = len(rows) - 1
         at = np.clip(np.rint(run.times[1:] * 1000).astype(int) - 1, 0, last)

@@ -148,7 +148,7 @@ class AEC(_PettingZooGame, AECEnv):
     """
 
     _fresh: Shown | None
-    """What a short step wrote, until it is given out."""
+    """The output of a short step, until it is given out."""
 
     def __init__(
         self,

@@ -219,7 +219,8 @@ def train(
     """Trains a policy by search and leaves everything about the run in `folder`.
 
     The folder then holds `policy.safetensors` (agents: `net_uct:policy=FILE`, and `sb3:FILE` without a search),
-    `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (one line per round). A stopped run resumes from
+    `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (one line per round). Where it begins with the weights
+    of an earlier run, `run.json` tells that run's cost too, if its own `run.json` lies beside them under their name. A stopped run resumes from
     its last checkpoint and ends as if it had never stopped. Ctrl-C raises `Interrupted`; rounds since the last checkpoint are
     played again.
 
@@ -267,12 +268,22 @@ def train(
         "rounds": expert.round,
         "positions": expert.window.added,
         "core_hours": round(expert.seconds * config["threads"] / 3600, 3),
+        **_before(game, config["start"]),
         "parameters_of_the_network": int(sum(p.numel() for p in expert.policy.parameters())),
         "versions": versions(),
         "evaluation": results,
     }
     (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return policy
+
+
+def _before(game: Game, start: str) -> dict[str, Any]:
+    """What the weights that a run begins with cost: from the `run.json` of that run, beside them as `START.json`."""
+    record = start_file(game, start).with_suffix(".json") if start else None
+    if record is None or not record.exists():
+        return {}
+    run = json.loads(record.read_text(encoding="utf-8"))
+    return {"before": {name: run[name] for name in ("rounds", "positions", "core_hours")}}
 
 
 def _rounds(expert: Expert, folder: Path, say: Callable[[str], None]) -> None:
