@@ -66,6 +66,32 @@ def alpha_beta(
     )
 
 
+def alpha_beta_learned(
+    depth: int | None = None,
+    nodes: int | None = None,
+    seconds: float | None = None,
+    solve: int = 60,
+    solve_root: int = 4000,
+    table_size: int = 1 << 18,
+) -> Agent:
+    """The same search with the evaluation in `policies/alpha_beta_learned`, made by `asobiba gogo learn`."""
+    from asobiba.baselines.gogo import learned_rules
+    from asobiba.baselines.search.agent import SearchAgent
+
+    if depth is None and nodes is None and seconds is None:
+        nodes = 20_000
+    return SearchAgent(
+        "alpha_beta_learned",
+        depth=depth,
+        nodes=nodes,
+        seconds=seconds,
+        solve=solve,
+        solve_root=solve_root,
+        table_size=table_size,
+        search_module=learned_rules,
+    )
+
+
 def uct(simulations: int = 1000, exploration: float = 0.5) -> Agent:
     """Monte-Carlo tree search over the moves that the patterns name, in the tree and in the playouts."""
     from asobiba.baselines.gogo import uct_rules
@@ -89,6 +115,15 @@ AGENTS = (
         "alpha-beta with patterns kept up by every move, and threat-space search that knows captures",
         "Allis, van den Herik and Huntjens, Go-Moku solved by new search techniques, 1993",
         deterministic=True,
+    ),
+    AgentDeclaration(
+        "alpha_beta_learned",
+        alpha_beta_learned,
+        "alpha_beta whose evaluation is a small network that learned from its games: `asobiba gogo learn`",
+        "baselines/gogo/policies/alpha_beta_learned",
+        deterministic=True,
+        league=False,
+        kind="learned",
     ),
     AgentDeclaration(
         "uct",

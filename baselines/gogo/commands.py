@@ -152,3 +152,25 @@ def small_boards(
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page(found, f"asobiba gogo small-boards --free {free} --most {most}"), encoding="utf-8")
     typer.echo(f"Written to {output}")
+
+
+@app.command()
+def learn(
+    teacher: Annotated[str, typer.Option(help="The search whose games it learns from.")] = "alpha_beta:nodes=100",
+    games: Annotated[int, typer.Option(min=20, help="Games of it against itself.")] = 8000,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over their positions.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games and of the learning.")] = 0,
+    output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/gogo-evaluation"),
+) -> None:
+    """Learn the evaluation of alpha_beta_learned from games of a search."""
+    from asobiba.baselines.gogo.learning import train
+    from asobiba.core import game
+
+    command = f"asobiba gogo learn --teacher {teacher} --games {games} --epochs {epochs} --seed {seed}"
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("games", total=games)
+        record = train(
+            game("gogo").ruleset(), teacher, games, output, epochs=epochs, seed=seed, command=command,
+            played=lambda: bar.advance(task),
+        )  # fmt: skip
+    print(f"{record['positions']:,} positions, loss {record['loss']['tested']:.4f} in testing; written to {output}")

@@ -3,8 +3,10 @@
 Numba's wrapper of a compiled function makes a tuple of the arguments, converts each of them and releases the
 interpreter's lock: some 300 ns, as much as a step of a game; and a copy of an array takes another 150. The function of
 a `Direct` is a built-in one that takes the action alone, calls the loop with arguments that were prepared, and copies
-arrays that the loop wrote. It releases the lock if there are other threads. It stands below in LLVM's language and knows how Numba passes arguments, so that it is used
-with tested versions of Numba only (`asobiba.core.targets.FAST`); elsewhere a plain twin does the same.
+arrays that the loop wrote. It releases the lock if there are other threads.
+
+The function is written below in LLVM's language and knows how Numba passes arguments. So it is used with tested versions
+of Numba only (`asobiba.core.targets.FAST`); elsewhere a plain twin does the same.
 """
 
 from __future__ import annotations
