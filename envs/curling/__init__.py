@@ -114,7 +114,11 @@ GAME = Game(
     layout=layout.game,
     rules=rules,
     chance=True,
-    variants={"fcv1": {"simulator": "fcv1"}, "exact": {"noise": "none"}},
+    variants={
+        "fcv1": {"simulator": "fcv1"},
+        "no_tick": {"simulator": "fcv1", "guards": "no_tick"},
+        "exact": {"noise": "none"},
+    },
     notation="asobiba.envs.curling.notation",
     draw="asobiba.envs.curling.draw",
     evidence="95 shots of the official simulator fcv1; an integration in frames of 1 ms; published velocities",

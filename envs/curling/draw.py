@@ -74,6 +74,7 @@ _HOW_AT = TEXTS("click a target on the sheet,")
 TEXTS("then a weight, then a spin")
 _X, _Y = TEXTS("x "), TEXTS(" y ")
 _VX, _VY, _OPEN, _CLOSED, _OFF = (TEXTS(each) for each in ("vx ", " vy ", " (", ")", "off the sheet"))
+_OF_10, _PLACES = TEXTS(" of 10"), TEXTS(" places stones")
 
 _PAPER, _ICE = STYLES("class='paper' fill='#ffffff'"), STYLES("fill='#eef4f8' stroke='#444455'")
 _LINES, _GREY = STYLES("stroke='#445566' stroke-width='1'"), STYLES("fill='#777777'")
@@ -280,6 +281,12 @@ def _score(s, side, out):
 @drawing
 def scene(s, p, d, mask, seat, last, out):
     """The position; after an end, its final position (faint), with the paths of the last shot."""
+    paint(s, p, d, mask, 0, out)
+
+
+@drawing
+def paint(s, p, d, mask, first_shot, out):
+    """The scene of a game whose ends begin with this shot: 0, or 6 in mixed doubles, where positioned stones have the number 0."""
     begin(out, _WIDTH, _HEIGHT)
     rectangle(out, _PAPER, 0, 0, _WIDTH, _HEIGHT)
     rectangle(out, _ICE, _right(-_SIDE), _TOP, 2 * _SIDE * _SCALE, (_FRONT + _BEHIND) * _SCALE)
@@ -292,11 +299,11 @@ def scene(s, p, d, mask, seat, last, out):
     shown = s.shot > 0 or not (s.run[0] != 0.0 or s.run[1] != 0.0)
     for k in range(16):
         if shown and s.in_play[k]:
-            _stone(s.stones[k, 0], s.stones[k, 1], (first + k) % 2, k // 2 + 1, 0, out)
+            _stone(s.stones[k, 0], s.stones[k, 1], (first + k) % 2, (k - first_shot) // 2 + 1, 0, out)
         elif not shown and s.last_in_play[k]:
-            _stone(s.last_stones[k, 0], s.last_stones[k, 1], (first + k) % 2, k // 2 + 1, 1, out)
+            _stone(s.last_stones[k, 0], s.last_stones[k, 1], (first + k) % 2, (k - first_shot) // 2 + 1, 1, out)
     choosing = mask.shape[0] > 0 and mask[0] != 0
-    _panel(s, p, choosing, out)
+    _panel(s, p, choosing, first_shot, out)
     _legend(out)
     if choosing:
         _places(d, mask, out)
@@ -359,7 +366,7 @@ def _first_of_last_shot(s):
 
 
 @drawing
-def _panel(s, p, choosing, out):
+def _panel(s, p, choosing, first_shot, out):
     """End and shot, the score, the last shot."""
     y, ends, end, shot = 40, int(p.ends), int(s.end), int(s.shot)
     thrown = s.run[0] != 0.0 or s.run[1] != 0.0
@@ -377,8 +384,8 @@ def _panel(s, p, choosing, out):
         y += _ROW
         text(out, _WORDS, _RIGHT, y)
         word(out, _SHOT)
-        number(out, shot)
-        word(out, _OF_16)
+        number(out, max(shot - first_shot, 0))
+        word(out, _OF_10 if first_shot else _OF_16)
     for side in range(2):
         y += _ROW
         text(out, _WORDS, _RIGHT, y)
@@ -412,6 +419,11 @@ def _panel(s, p, choosing, out):
         y += _ROW
         text(out, _WORDS, _RIGHT, y)
         _ending(s, out)
+    elif shot < first_shot:
+        y += _ROW
+        text(out, _WORDS, _RIGHT, y)
+        word(out, _SIDES_AT + int(s.to_move))
+        word(out, _PLACES)
     elif choosing:
         for k in range(2):
             text(out, _SMALL, _RIGHT, _BUTTONS_TOP - 36 + 22 * k)

@@ -201,7 +201,23 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
         s["total"][side] = s["scores"][side, 0] = int(found[4 + side])
     if not p["first_end"] <= s["end"] <= p["last_end"] or s["shot"] > 15:
         raise PositionError(f"{text!r}: there is no shot {s['shot']} in end {s['end']} of {ruleset!r}")
-    for k, word in enumerate(found[6].split()):
+    put_stones(ruleset, s, found[6].split())
+    finish_position(ruleset, s)
+    return s
+
+
+def finish_position(ruleset: Ruleset, s: np.void) -> None:
+    """Marks a position after the last end as over."""
+    p = ruleset.params[0]
+    decided = s["end"] >= p["ends"] and (s["total"][0] != s["total"][1] or s["end"] >= p["ends"] + p["extra_ends"])
+    if decided or s["end"] >= p["last_end"]:
+        s["terminated"], s["end_reason"] = 1, 1
+
+
+def put_stones(ruleset: Ruleset, s: np.void, words: list[str], first: int = 0) -> None:
+    """Puts the stones of a position's words into rows `first` and on. Raises `PositionError`."""
+    p = ruleset.params[0]
+    for k, word in enumerate(words, first):
         if word == "-":
             continue
         try:
@@ -216,17 +232,19 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
         if k >= s["shot"]:
             raise PositionError(f"stone {k} has not been thrown after {s['shot']} shots")
         s["stones"][k], s["in_play"][k] = (x, y), 1
-    decided = s["end"] >= p["ends"] and (s["total"][0] != s["total"][1] or s["end"] >= p["ends"] + p["extra_ends"])
-    if decided or s["end"] >= p["last_end"]:
-        s["terminated"], s["end_reason"] = 1, 1
-    return s
 
 
 def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str:
     """The position for a terminal: one row per stone, nearest to the tee first."""
+    return told_board(ruleset, state, 0)
+
+
+def told_board(ruleset: Ruleset, state: np.void, first_shot: int) -> str:
+    """The text of `board_text` for a game whose ends begin with this shot: 0, or 6 in mixed doubles."""
     names = ruleset.players
     lines = [
-        f"end {int(state['end']) + 1} of {int(ruleset.params['ends'][0])}, shot {int(state['shot'])} of 16, "
+        f"end {int(state['end']) + 1} of {int(ruleset.params['ends'][0])}, "
+        f"shot {max(int(state['shot']) - first_shot, 0)} of {16 - first_shot}, "
         f"{names[0]} {int(state['total'][0])} : {int(state['total'][1])} {names[1]}, "
         f"hammer {names[int(state['hammer'])]}, to move {names[int(state['to_move'])]}"
     ]
@@ -239,5 +257,7 @@ def board_text(ruleset: Ruleset, state: np.void, seat: int | None = None) -> str
     for k in sorted(here, key=lambda k: float(np.hypot(*state["stones"][k]))):
         x, y = state["stones"][k]
         side = (1 - int(state["hammer"]) + k) % 2
-        lines.append(f"  {names[side]:7} {k // 2 + 1}  x {x + 0.0:+7.3f}  y {y + 0.0:+7.3f}  {np.hypot(x, y):6.3f} m")
+        lines.append(
+            f"  {names[side]:7} {(k - first_shot) // 2 + 1}  x {x + 0.0:+7.3f}  y {y + 0.0:+7.3f}  {np.hypot(x, y):6.3f} m"
+        )
     return "\n".join(lines)

@@ -16,8 +16,9 @@ from asobiba.envs.curling.simulators import CS2, RADIUS
 
 SIDES, STONES_EACH, ENDS = 2, 8, 10
 """Two sides of eight stones; a game has at most ten regular ends (extra ends are added up in one column)."""
-NO_GUARDS, REMOVAL, NO_TICK = 0, 1, 2
-"""Free guard zone: none; opponent's guards may not be removed; nor may those on the centre line be moved off it."""
+NO_GUARDS, REMOVAL, NO_TICK, EVERY_STONE = 0, 1, 2, 3
+"""Free guard zone: none; opponent's guards may not be removed; nor may those on the centre line be moved off it; no stone
+may be removed, wherever it lies and whosever it is (mixed doubles)."""
 WIN, SCORE, WIN_PROBABILITY = 0, 1, 2
 """Rewards: the game's result; each end's score; the win probability after the last end."""
 PLANES, ROWS, COLUMNS = 4, 36, 20
@@ -88,8 +89,9 @@ def throw(p, stones, in_play, before, before_in, shot, delivery, trace):
             in_play[k] = 0
             stones[k, 0], stones[k, 1] = 0.0, 0.0
     if shot < p.guarded_shots and p.guard_rule != NO_GUARDS:
-        for k in range((shot + 1) % 2, STONES, 2):
-            if not is_guard(p, before, before_in, k):
+        every = p.guard_rule == EVERY_STONE
+        for k in range(0 if every else (shot + 1) % 2, STONES, 1 if every else 2):
+            if not (every and before_in[k] != 0) and not is_guard(p, before, before_in, k):
                 continue
             ticked = p.guard_rule == NO_TICK and abs(before[k, 0]) < RADIUS and abs(stones[k, 0]) >= RADIUS
             if in_play[k] == 0 or ticked:
@@ -293,11 +295,17 @@ def observe(s, p, player, out):
 
 @kernel
 def valid(s, p):
+    if s.terminated == 0 and s.to_move != (1 - s.hammer + s.shot) % 2:
+        return False
+    return valid_but_turn(s, p)
+
+
+@kernel
+def valid_but_turn(s, p):
+    """`valid`, whoever is to move."""
     if s.shot >= STONES or s.hammer > 1 or s.foul > 1 or s.conceded < -1 or s.conceded > 1:
         return False
     if s.end < p.first_end or s.end > p.ends + p.extra_ends or s.end > p.last_end:
-        return False
-    if s.terminated == 0 and s.to_move != (1 - s.hammer + s.shot) % 2:
         return False
     for side in range(SIDES):
         total = int(s.extra[side])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.core import GameParameterError, IllegalAction, Ruleset, compiled
+from asobiba.core import GameParameterError, IllegalAction, Ruleset, compiled, kernel
 from asobiba.core.laws import close_step
 from asobiba.core.random import seed_record
 from asobiba.core.record import SAMPLER
@@ -219,14 +219,20 @@ def simulate(ruleset: Ruleset, state: np.void, shot: Shot, *, seed: int | None =
     )
 
 
-@compiled()
-def _deliver(states, params, vx, vy, spin, exact):
-    s, p = states[0], params[0]
+@kernel
+def begin_delivery(s, p, vx, vy, spin, exact):
+    """Begins a step and records the intended shot; returns the velocity thrown, which is the same if it is `exact`."""
     s.rewards[0], s.rewards[1] = 0.0, 0.0
     if exact:
         s.asked[0], s.asked[1], s.asked[2] = vx, vy, spin
-    else:
-        vx, vy = rules.ask(s, p, vx, vy, spin)
+        return vx, vy
+    return rules.ask(s, p, vx, vy, spin)
+
+
+@compiled()
+def _deliver(states, params, vx, vy, spin, exact):
+    s, p = states[0], params[0]
+    vx, vy = begin_delivery(s, p, vx, vy, spin, exact)
     rules.deliver(s, p, vx, vy, spin)
     close_step(s, p)
 
