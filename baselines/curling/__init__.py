@@ -94,6 +94,7 @@ PLAYERS = (
         "kernel regression UCT on shots of a learned prior",
         "Lee et al. 2018",
         league=False,
+        kind="learned",
     ),
     AgentDeclaration(
         "jiritsu",
@@ -109,9 +110,16 @@ PLAYERS = (
         f"{_GAT}: Kato, Iizuka, Yamamoto",
         deterministic=True,
     ),
-    AgentDeclaration("dis", dis, "Deep Imitation System", f"{_GAT}: DIS", deterministic=True, league=False),
     AgentDeclaration(
-        "dis_mixture", dis_mixture, "imitation by a mixture of deliveries", deterministic=True, league=False
+        "dis", dis, "Deep Imitation System", f"{_GAT}: DIS", deterministic=True, league=False, kind="learned"
+    ),
+    AgentDeclaration(
+        "dis_mixture",
+        dis_mixture,
+        "imitation by a mixture of deliveries",
+        deterministic=True,
+        league=False,
+        kind="learned",
     ),
 )
 _PPO = "imitation of rule_based, then MaskablePPO: `asobiba train curling_discrete`; needs the extra sb3"

@@ -79,7 +79,8 @@ def comparisons(root: Path) -> Iterator[Comparison]:
 
 def _training(root: Path, name: str, agent: str) -> str:
     policies = root / "baselines" / name / "policies"
-    for file in (policies / agent / "run.json", policies / "run.json"):
+    own = [policies / "run.json"] if agent.startswith("ppo") else []  # that of `asobiba train` lies at the top
+    for file in (policies / agent / "run.json", *own):
         if file.is_file():
             run = json.loads(file.read_text(encoding="utf-8"))
             before = run.get("before", {})  # the run whose network this one began with
