@@ -56,7 +56,8 @@ def test_sides_exchanged_exchange_their_inputs():
         other = state.copy()
         other["to_move"] = 1 - state["to_move"]
         ours, theirs = inputs(GOGO, np.array([state, other]))
-        assert (ours[:SIDE] == theirs[SIDE : 2 * SIDE]).all() and (ours[SIDE : 2 * SIDE] == theirs[:SIDE]).all()
+        assert (ours[:SIDE] == theirs[SIDE : 2 * SIDE]).all()
+        assert (ours[SIDE : 2 * SIDE] == theirs[:SIDE]).all()
 
 
 def test_turned_boards_have_the_same_value():
@@ -76,7 +77,8 @@ def planted(count=12_000):
     """Examples whose result follows from captured pairs and from nothing else."""
     generator = np.random.default_rng(0)
     given = generator.integers(0, STEPS, (count, INPUTS)).astype(np.uint8)
-    return Examples(given, (given[:, 7] > given[:, SIDE + 7]).astype(np.float32), np.arange(count))
+    results = (given[:, 7] > given[:, SIDE + 7]).astype(np.float32)
+    return Examples(given, results, 400 * results - 200, np.arange(count))
 
 
 def test_learning_finds_what_decides():
@@ -85,15 +87,19 @@ def test_learning_finds_what_decides():
     assert lines[-1]["tested"] < 0.25
     again, _ = fit(planted(), epochs=30)
     assert all((weights[name] == again[name]).all() for name in weights)
-    assert weights["rows"].shape == (INPUTS, STEPS, WIDTH) and weights["hidden"].shape == (NARROW, WIDTH)
+    assert weights["rows"].shape == (INPUTS, STEPS, WIDTH)
+    assert weights["hidden"].shape == (NARROW, WIDTH)
 
 
 def test_games_are_played_again_by_their_seed(tmp_path):
     one = play_games(GOGO, "alpha_beta:nodes=5", 6, seed=3)
     same, other = play_games(GOGO, "alpha_beta:nodes=5", 6, seed=3), play_games(GOGO, "alpha_beta:nodes=5", 6, seed=4)
-    assert (one.inputs == same.inputs).all() and (one.results == same.results).all()
+    assert (one.inputs == same.inputs).all()
+    assert (one.results == same.results).all()
+    assert (one.scores == same.scores).all()
     assert one.inputs.shape != other.inputs.shape or (one.inputs != other.inputs).any()
-    assert set(np.unique(one.results)) <= {0.0, 0.5, 1.0} and len(set(one.games)) == 6
+    assert set(np.unique(one.results)) <= {0.0, 0.5, 1.0}
+    assert set(one.games) <= set(range(6))
     record = train(GOGO, "alpha_beta:nodes=5", 12, tmp_path, epochs=2)
     assert record["positions"] > 12
     assert {name: array.shape for name, array in load_weights(tmp_path / "evaluation.npz").items()} == {

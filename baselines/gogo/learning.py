@@ -1,8 +1,8 @@
 """Learns the evaluation of `evaluation.py` from games of a search against itself.
 
-Games begin with some random plies. Each position of them is an example, unless the search has found a forced end in it;
-what it shall predict is the game's result for the player to move. PyTorch fits the network by logistic regression;
-then its weights are rounded.
+Games begin with some random plies. Each position of them is an example, unless the search has found a forced end in it.
+The network shall predict the mean of the game's result for the player to move and of what the search's score told of it.
+PyTorch fits it by logistic regression; then its weights are rounded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.baselines.gogo import learned_rules
-from asobiba.baselines.gogo.evaluation import INPUTS, MOST, NARROW, SHIFT, STEPS, UNIT, WIDTH, count_inputs
+from asobiba.baselines.gogo.evaluation import INPUTS, MOST, NARROW, SCALE, SHIFT, STEPS, UNIT, WIDTH, count_inputs
 from asobiba.baselines.gogo.positions import load
 from asobiba.baselines.search.agent import SearchAgent
 from asobiba.baselines.search.alpha_beta import Searcher
@@ -55,11 +55,12 @@ def inputs(ruleset: Ruleset, states: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Examples:
-    """Positions of games: `inputs` `(n, INPUTS)` uint8, `results` `(n,)` float32 (1: the player to move won), and the
-    number of the game of each."""
+    """Positions of games: `inputs` `(n, INPUTS)` uint8, `results` `(n,)` float32 (1: the player to move won), `scores` `(n,)`
+    float32 of the search for him, and the number of the game of each."""
 
     inputs: np.ndarray
     results: np.ndarray
+    scores: np.ndarray
     games: np.ndarray
 
 
@@ -75,21 +76,22 @@ def play_games(
     if not isinstance(agent, SearchAgent):
         raise GameParameterError(f"the teacher is an alpha-beta search, not {teacher!r}")
     searcher = Searcher(ruleset, **agent.settings)
-    positions, results, numbers = [], [], []
+    found: list[Examples] = []
     for number in range(games):
-        states, winner = _game(ruleset, searcher, seed, number)
+        states, scores, winner = _game(ruleset, searcher, seed, number)
         if len(states):
-            positions.append(inputs(ruleset, states).astype(np.uint8))
-            results.append(np.where(winner < 0, 0.5, states["to_move"] == winner).astype(np.float32))
-            numbers.append(np.full(len(states), number))
+            results = np.where(winner < 0, 0.5, states["to_move"] == winner).astype(np.float32)
+            numbers = np.full(len(states), number)
+            found.append(Examples(inputs(ruleset, states).astype(np.uint8), results, scores, numbers))
         played()
-    return Examples(np.concatenate(positions), np.concatenate(results), np.concatenate(numbers))
+    columns = ([getattr(each, field.name) for each in found] for field in fields(Examples))
+    return Examples(*map(np.concatenate, columns))
 
 
-def _game(ruleset: Ruleset, searcher: Searcher, seed: int, number: int) -> tuple[np.ndarray, int]:
-    """Positions without a forced end, and the winner (-1: nobody)."""
+def _game(ruleset: Ruleset, searcher: Searcher, seed: int, number: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Positions without a forced end, the search's score of each, and the winner (-1: nobody)."""
     generator = np.random.Generator(np.random.Philox(key=[seed, number]))
-    state, kept = new_state(ruleset, 0), []  # every game begins with the same empty board
+    state, kept, scores = new_state(ruleset, 0), [], []  # every game begins with the same empty board
     searcher.clear()
     random_plies = 2 + number % 8
     while not is_over(state):
@@ -100,14 +102,25 @@ def _game(ruleset: Ruleset, searcher: Searcher, seed: int, number: int) -> tuple
             action = found.action
             if not found.proven:
                 kept.append(state)
+                scores.append(found.score)
         state = step(ruleset, state, action)
     rewards = state["rewards"]
     winner = int(np.argmax(rewards)) if rewards.max() > 0 else -1
-    return (np.array(kept, ruleset.dtype) if kept else ruleset.zeros()[:0]), winner
+    return (np.array(kept, ruleset.dtype) if kept else ruleset.zeros()[:0]), np.array(scores, np.float32), winner
+
+
+def _told(scores: np.ndarray, results: np.ndarray) -> np.ndarray:
+    """The chance of winning that each score tells: the logistic function that fits the results best."""
+    slope, scaled = 0.0, scores.astype(np.float64) / SCALE
+    for _ in range(50):  # Newton's method
+        chance = 1 / (1 + np.exp(-np.clip(slope * scaled, -30, 30)))
+        slope += float((scaled * (results - chance)).sum() / ((scaled**2 * chance * (1 - chance)).sum() + 1e-9))
+    return 1 / (1 + np.exp(-np.clip(slope * scaled, -30, 30)))
 
 
 def fit(examples: Examples, epochs: int = 20, seed: int = 0, rate: float = 2e-3) -> tuple[dict[str, np.ndarray], list]:
-    """Weights as whole numbers, and a line for each epoch: losses (cross entropy) in learning and in testing."""
+    """Weights as whole numbers, and a line for each epoch: losses (cross entropy) in learning, where half of what is
+    predicted is what the search told, and in testing, of results alone."""
     import torch
 
     torch.manual_seed(seed)
@@ -124,7 +137,8 @@ def fit(examples: Examples, epochs: int = 20, seed: int = 0, rate: float = 2e-3)
 
     tested = torch.from_numpy(examples.games % TESTED == 0)
     given, results = torch.from_numpy(examples.inputs.astype(np.int64)), torch.from_numpy(examples.results)
-    learned, wanted = given[~tested], results[~tested]
+    told = torch.from_numpy(_told(examples.scores, examples.results).astype(np.float32))
+    learned, wanted = given[~tested], ((results + told) / 2)[~tested]
     loss = torch.nn.functional.binary_cross_entropy_with_logits
     optimizer = torch.optim.Adam(parameters, lr=rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=epochs * -(-len(learned) // _BATCH))
