@@ -352,16 +352,18 @@ def play_dc4(
     noise: Noise = _NOISE,
     seed: int = 0,
 ) -> None:
-    """Plays a game on a Digital Curling 4 server."""
+    """Plays a game on a Digital Curling 4 server: of curling, or of mixed doubles with an agent of `curling_doubles`."""
     import os
 
-    from asobiba.baselines.curling.dc4 import play
+    from asobiba.baselines.curling.dc4 import match_of, play
+    from asobiba.baselines.curling.dc4_messages import is_doubles_match
     from asobiba.core import game, make_agent
 
     password = os.environ.get("ASOBIBA_DC4_PASSWORD", "")
     if password_file is not None:
         password = password_file.read_text(encoding="utf-8").strip()
-    player = make_agent(game("curling"), agent)
+    doubles = is_doubles_match(match_of((host, port), match))
+    player = make_agent(game("curling_doubles" if doubles else "curling"), agent)
     winner = play((host, port), player, match, team, user=user, password=password, name=name, seed=seed, noise=noise)
     typer.echo(f"winner: {winner or 'nobody, a draw'}")
 
@@ -415,6 +417,13 @@ def host_dc4(
     seconds: Annotated[float, typer.Option(min=0, help="Of each player; 0: unlimited.")] = 219.0,
     extra_seconds: Annotated[float, typer.Option(min=0, help="For an extra end.")] = 21.9,
     noise: Noise = _NOISE,
+    no_tick: Annotated[
+        bool, typer.Option("--no-tick", help="Guards on the centre line may not be moved off it.")
+    ] = False,
+    doubles: Annotated[
+        bool, typer.Option("--doubles", help="Mixed doubles, against an agent of curling_doubles.")
+    ] = False,
+    pattern: Annotated[int, typer.Option(min=0, max=5, help="Place of the guard in mixed doubles.")] = 0,
     address: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     log: Log = None,
     seed: HostSeed = None,
@@ -422,13 +431,19 @@ def host_dc4(
     """Hosts a game for Digital Curling 4 clients, each with a user name of its own."""
     from asobiba.arena.secret import Secret
     from asobiba.baselines.curling.dc4 import Dc4Server, host
+    from asobiba.baselines.curling.doubles.hosting import DoublesAgentSeat
     from asobiba.baselines.curling.hosting import AgentSeat
     from asobiba.core import game, make_agent
 
+    if doubles and no_tick:
+        raise typer.BadParameter("--no-tick belongs to four-person curling, not to --doubles")
+
     secret = Secret.chosen(seed)
     typer.echo(secret.announced)
-    ruleset = game("curling").ruleset(simulator="fcv1", ends=ends, extra_ends=1, noise=noise, thinking_time=seconds)
-    own = AgentSeat(make_agent(game("curling"), against), against) if against else None
+    played, seat = game("curling_doubles" if doubles else "curling"), DoublesAgentSeat if doubles else AgentSeat
+    rules = {"pattern": pattern} if doubles else {"simulator": "fcv1", "guards": "no_tick" if no_tick else "removal"}
+    ruleset = played.ruleset(ends=ends, noise=noise, thinking_time=seconds, **rules)
+    own = seat(make_agent(played, against), against) if against else None
     server = Dc4Server(address, port, 1 if against else 2, typer.echo)
     typer.echo(f"waiting on port {server.address[1]} for the clients of match {server.match_id}")
     _report(host(ruleset, server, own, secret.number("game"), seconds, extra_seconds), log)

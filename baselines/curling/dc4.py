@@ -1,14 +1,15 @@
 """The protocol of Digital Curling 4: HTTP with Basic authentication, and a stream of server-sent events.
 
+    GET  /matches/MATCH_ID                                      the match: rules, ends, times; without authentication
     POST /store-team-config?match_id=&expected_match_team_name=  {team_name, player1, ...}    -> "team0" or "team1"
     GET  /matches/MATCH_ID/stream                               events state_update, latest_state_update
     POST /shots?match_id=  {translational_velocity, angular_velocity, shot_angle}
+    POST /matches/MATCH_ID/end-setup?request=                   mixed doubles: center_guard, center_house, pp_left, pp_right
 
-The messages are those of the organisers' clients (github.com/digitalcurling: DigitalCurling4-Python, whose
-DegitalCurlingIO.md describes them, and DigitalCurling-Client-Cpp). A client acts on `latest_state_update`;
-`state_update` tells one that comes later what it has missed. team0 throws first in the first end. Positions are in the
-shot frame, as in Digital Curling 3; a stone that is not in play is at (0, 0). A positive angular velocity is
-clockwise. `total_shot_number` counts the shots of the end, `shot_number` half of them.
+The requests are those of the organisers' server and clients (github.com/digitalcurling: DigitalCurling4-Server,
+DigitalCurling4-Python, DigitalCurling-Client-Cpp); `dc4_messages` has what they say. A client acts on
+`latest_state_update`; `state_update` tells one that comes later what it has missed. team0 throws first in the first end; in
+mixed doubles team1 decides there on the placement.
 """
 
 from __future__ import annotations
@@ -30,8 +31,22 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.curling.dc3 import TEAMS, view_of_state
-from asobiba.baselines.curling.dc3 import state_message as dc3_state
+from asobiba.baselines.curling.dc3 import TEAMS, earlier_ends
+from asobiba.baselines.curling.dc4_messages import (
+    MIXED_DOUBLES,
+    REQUESTS,
+    Refused,
+    is_doubles,
+    is_doubles_match,
+    match_message,
+    read_shot,
+    ruleset_of,
+    settings_of,
+    shot_message,
+    state_message,
+    view_of,
+)
+from asobiba.baselines.curling.doubles.hosting import HostedDoubles
 from asobiba.baselines.curling.hosting import (
     MESSAGE_LIMIT,
     HostedGame,
@@ -44,16 +59,14 @@ from asobiba.baselines.curling.hosting import (
     warm_up,
 )
 from asobiba.core import Agent, GameParameterError, Ruleset
-from asobiba.core.registry import game as find_game
 from asobiba.envs.curling import rules
+from asobiba.envs.curling.doubles.rules import placement_of
 from asobiba.envs.curling.layout import is_cs2
 from asobiba.envs.curling.simulate import Shot
 
 PORT = 5000
 NOISE = (0.0076, 0.0018)
 """Standard deviations of speed (m/s) and angle (rad) of the organisers' standard player."""
-_SPIN = math.pi / 2
-"""rad/s of every shot."""
 _REQUEST = 10.0
 """s within which a request must have come."""
 _ALIVE = 5.0
@@ -61,14 +74,7 @@ _ALIVE = 5.0
 _ABSENCE = 60.0
 """s that a player without a stream is waited for."""
 _TRIES = 5
-
-
-class Refused(ProtocolError):
-    """A request that is answered with an error; `status`: of HTTP."""
-
-    def __init__(self, status: int, text: str):
-        super().__init__(text)
-        self.status = status
+SHOT, PLACEMENT = "a shot", "an end-setup"
 
 
 class Dc4Seat(Seat):
@@ -76,17 +82,23 @@ class Dc4Seat(Seat):
 
     def __init__(self, name: str, credentials: str):
         self.name, self.credentials = name, credentials
-        self.streams, self.asked = 0, False
-        self.shots: queue.Queue[Shot] = queue.Queue(1)
+        self.streams, self.asked = 0, ""
+        self.answers: queue.Queue[Any] = queue.Queue(1)
 
     def ask(self, game: HostedGame, seat: int) -> Shot | None:
+        return self._answer(game, seat, SHOT)
+
+    def ask_placement(self, game: HostedGame, seat: int) -> int:
+        return self._answer(game, seat, PLACEMENT)
+
+    def _answer(self, game: HostedGame, seat: int, wanted: str) -> Any:
         limit = game.limit(seat)
         begin = present = time.monotonic()
-        self.asked = True
+        self.asked = wanted
         try:
             while True:
                 try:
-                    return self.shots.get(timeout=0.1)
+                    return self.answers.get(timeout=0.1)
                 except queue.Empty:
                     now = time.monotonic()
                     if limit is not None and now - begin >= limit:
@@ -95,7 +107,17 @@ class Dc4Seat(Seat):
                     if now - present >= _ABSENCE:
                         raise ProtocolError(f"no stream for {_ABSENCE:g} s") from None
         finally:
-            self.asked = False
+            self.asked = ""
+
+    def answer(self, kind: str, given: Any) -> None:
+        """Takes a client's shot or placement. Raises `Refused` if the other is asked for, or nothing."""
+        if self.asked != kind:
+            due = (
+                "a shot is due" if self.asked == SHOT else "an end-setup is due" if self.asked else "it is not its turn"
+            )
+            raise Refused(409, f"{self.name} sent {kind}, but {due}")
+        self.asked = ""
+        self.answers.put(given)
 
 
 class Dc4Server:
@@ -120,6 +142,7 @@ class Dc4Server:
         self.match_id = str(uuid.uuid4())
         self.seats: dict[int, Dc4Seat] = {}
         self._clients, self._tell = clients, tell
+        self._told: dict[str, Any] | None = None
         self._states: list[str] = []
         self._over = False
         self.change = threading.Condition()
@@ -136,6 +159,19 @@ class Dc4Server:
         self.address = self._http.server_address[:2]
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
 
+    def open(self, match: dict[str, Any]) -> None:
+        """Tells of the match from now on."""
+        with self.change:
+            self._told = match
+            self.change.notify_all()
+
+    def match_data(self) -> dict[str, Any]:
+        """The match, as soon as it is open. Raises `Refused` if it is not for a while."""
+        with self.change:
+            if not self.change.wait_for(lambda: self._told is not None, _ALIVE):
+                raise Refused(404, "no match is open")
+            return dict(self._told or {})
+
     def wait(self) -> dict[int, Dc4Seat]:
         """The seats of the clients by team, when all have come."""
         with self.change:
@@ -147,6 +183,9 @@ class Dc4Server:
         name = config.get("team_name") if isinstance(config, dict) else None
         if not isinstance(name, str):
             raise Refused(422, "team_name is missing; expected a text")
+        doubles = (self._told or {}).get("game_mode") == MIXED_DOUBLES
+        if doubles and any(config.get(f"player{k}") is not None for k in (3, 4)):
+            raise Refused(400, "mixed doubles has two players: player3 and player4 must be left out")
         try:
             name = plain_name(name)
         except ProtocolError as error:
@@ -158,7 +197,7 @@ class Dc4Server:
                 if seat.credentials == credentials:
                     return TEAMS[team]  # it came again
             if len(self.seats) == self._clients:
-                raise Refused(400, "both teams are taken")
+                raise Refused(409, "both teams are taken")
             team = TEAMS.index(wanted)
             team = 1 - team if team in self.seats else team
             name = f"{name}-2" if name in {seat.name for seat in self.seats.values()} else name
@@ -221,7 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(self._post)
 
     def do_GET(self) -> None:
-        self._answer(self._stream)
+        self._answer(self._get)
 
     def _answer(self, work: Callable[[str, dict[str, str]], Any]) -> None:
         try:
@@ -266,6 +305,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _post(self, path: str, query: dict[str, str]) -> Any:
         credentials = self._credentials()
+        if path == f"/matches/{self.match.match_id}/end-setup":
+            return self._end_setup(credentials, query.get("request", ""))
         # The organisers' Python client writes the id of its requests as a whole number.
         if query.get("match_id") not in (self.match.match_id, str(uuid.UUID(self.match.match_id).int)):
             raise Refused(404, "no such match")
@@ -275,13 +316,26 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(404, f"nothing is posted to {path[:80]!r}")
         seat, shot = self.match.seat_of(credentials), read_shot(self._body())
         with self.match.change:
-            if not seat.asked:
-                raise Refused(409, f"it is not the turn of {seat.name}")
-            seat.asked = False
-            seat.shots.put(shot)
+            seat.answer(SHOT, shot)
         return {"status": "ok"}
 
-    def _stream(self, path: str, query: dict[str, str]) -> None:
+    def _end_setup(self, credentials: str, request: str) -> Any:
+        seat = self.match.seat_of(credentials)
+        if not is_doubles_match(self.match.match_data()):
+            raise Refused(400, "an end-setup belongs to mixed doubles, and this is a match of four-person curling")
+        if request not in REQUESTS:
+            raise Refused(422, f"request is {request[:40]!r}; expected one of {', '.join(REQUESTS)}")
+        with self.match.change:
+            seat.answer(PLACEMENT, REQUESTS.index(request))
+        return {"status": "ok"}
+
+    def _get(self, path: str, query: dict[str, str]) -> Any:
+        if path == f"/matches/{self.match.match_id}":
+            return self.match.match_data()
+        self._stream(path)
+        return None
+
+    def _stream(self, path: str) -> None:
         seat = self.match.seat_of(self._credentials())
         if path != f"/matches/{self.match.match_id}/stream":
             raise Refused(404, "no such match")
@@ -297,62 +351,6 @@ class _Handler(BaseHTTPRequestHandler):
             seat.streams -= 1
 
 
-def read_shot(message: Any) -> Shot:
-    """The shot of a POST to /shots. Raises `Refused` for anything else."""
-    try:
-        speed, turn, angle = (message[name] for name in ("translational_velocity", "angular_velocity", "shot_angle"))
-        if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (speed, turn, angle)) or turn == 0:
-            raise TypeError
-        return Shot(speed * math.cos(angle), speed * math.sin(angle), -1 if turn > 0 else 1)
-    except (GameParameterError, KeyError, TypeError, ValueError, OverflowError):
-        raise Refused(
-            422,
-            f"{json.dumps(message)[:120]} is not a shot; expected translational_velocity (m/s, below 1000), angular_velocity "
-            "(rad/s, positive: clockwise, not 0) and shot_angle (rad, pi / 2: straight ahead)",
-        ) from None
-
-
-def shot_message(shot: Shot) -> dict[str, float]:
-    """A shot as /shots takes it and `last_move` tells it."""
-    return {
-        "translational_velocity": math.hypot(shot.vx, shot.vy),
-        "angular_velocity": -_SPIN * shot.spin,
-        "shot_angle": math.atan2(shot.vy, shot.vx),
-    }
-
-
-def state_message(game: HostedGame) -> dict[str, Any]:
-    """The state of a hosted game as an event has it."""
-    state, shot = dc3_state(game), int(game.state["shot"])
-    ends = int(game.ruleset.params["ends"][0])
-    played = game.record.log.shots
-    result = state["game_result"]
-    left = [max(seconds, 0.0) for seconds in game.remaining]
-    extra = int(game.state["end"]) >= ends
-    scores = {team: [points or 0 for points in state["scores"][team]] for team in TEAMS}
-    if extra:
-        scores = {team: [*scores[team], int(game.state["extra"][k])] for k, team in enumerate(TEAMS)}
-    stones = {
-        team: [stone["position"] if stone else {"x": 0.0, "y": 0.0} for stone in state["stones"][team]]
-        for team in TEAMS
-    }
-    return {
-        "winner_team": None if result is None else result["winner"],
-        "end_number": int(game.state["end"]),
-        "shot_number": shot // 2,
-        "total_shot_number": shot,
-        "next_shot_team": None if game.over else TEAMS[int(game.state["to_move"])],
-        "first_team_remaining_time": left[0],
-        "second_team_remaining_time": left[1],
-        "first_team_extra_end_remaining_time": left[0] if extra else game.extra_seconds,
-        "second_team_extra_end_remaining_time": left[1] if extra else game.extra_seconds,
-        "mix_doubles_settings": None,
-        "last_move": shot_message(played[-1].run) if played else None,
-        "stone_coordinate": {"data": stones},
-        "score": scores,
-    }
-
-
 def host(
     ruleset: Ruleset,
     server: Dc4Server,
@@ -364,27 +362,36 @@ def host(
     """Waits for a server's clients, plays the game and returns its record.
 
     Args:
-        ruleset: of `curling` with simulator fcv1.
+        ruleset: of `curling` with simulator fcv1 and guards, or of `curling_doubles`.
         agent: of our own, in the seat that a single client leaves free.
         seconds: of each player for the game; `None`: the ruleset's; 0: unlimited. extra_seconds: for an extra end.
 
     Raises:
         GameParameterError: for other rules.
     """
-    if is_cs2(ruleset) or ruleset.discrete:
-        raise GameParameterError(f"Digital Curling 4 plays curling with simulator 'fcv1', not {ruleset!r}")
+    if is_cs2(ruleset) or ruleset.discrete or int(ruleset.params["guard_rule"][0]) == rules.NO_GUARDS:
+        raise GameParameterError(
+            f"Digital Curling 4 plays curling with simulator 'fcv1' and a rule of guards, and mixed doubles, not {ruleset!r}"
+        )
+    limit = float(ruleset.params["thinking_time"][0]) if seconds is None else seconds
+    server.open(match_message(server.match_id, ruleset, limit, extra_seconds))
     found: dict[int, Seat] = dict(server.wait())
     if agent is not None:
         found[1 - next(iter(found))] = agent
     seats = [found[0], found[1]]
-    limit = float(ruleset.params["thinking_time"][0]) if seconds is None else seconds
-    game = HostedGame(ruleset, seed, limit, extra_seconds, names=(seats[0].name, seats[1].name))
+    kind = HostedDoubles if is_doubles(ruleset) else HostedGame
+    game = kind(ruleset, seed, limit, extra_seconds, names=(seats[0].name, seats[1].name))
     for number, seat in enumerate(seats):
         seat.prepare(game, number)
+    ended = None
     while not game.over:
         server.publish(state_message(game))
+        before, ends = game.state, int(game.state["end"])
         game.turn(seats)
-    server.publish(state_message(game), over=True)
+        ended = before if int(game.state["end"]) > ends else None
+        if ended is not None and not game.over:
+            server.publish(state_message(game, ended))
+    server.publish(state_message(game, ended), over=True)
     server.close()
     return game.record
 
@@ -469,27 +476,15 @@ def _state_of(text: str) -> dict[str, Any]:
     return state
 
 
-def view_of(ruleset: Ruleset, state: dict[str, Any], team: str, earlier: int = 0) -> np.void:
-    """The view record of an event's state. Raises `ProtocolError` for a state of another form."""
+def match_of(address: tuple[str, int], match_id: str) -> dict[str, Any]:
+    """The match as the server tells it; empty where a server does not. Raises `ProtocolError` if there is no server."""
+    server = _Connection(address, "", "")
     try:
-        shot = int(state["total_shot_number"] or 0)
-        first = TEAMS.index(team) if shot % 2 == 0 else 1 - TEAMS.index(team)
-        ends = int(ruleset.params["ends"][0]) + earlier
-        stones: dict[str, list[Any]] = {name: [] for name in TEAMS}
-        if state["stone_coordinate"]:
-            stones = {
-                name: [{"position": at} if (at["x"], at["y"]) != (0.0, 0.0) else None for at in places]
-                for name, places in state["stone_coordinate"]["data"].items()
-            }
-        scores = state["score"] or {name: [] for name in TEAMS}
-        like = {
-            "end": state["end_number"], "shot": shot, "hammer": TEAMS[1 - first], "stones": stones,
-            "scores": {name: scores[name][:ends] for name in TEAMS},
-            "extra_end_score": {name: sum(scores[name][ends:]) for name in TEAMS},
-        }  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(f"an event's state cannot be read: {error!r}") from None
-    return view_of_state(ruleset, like, team, earlier)
+        with server.request("GET", f"/matches/{urllib.parse.quote(match_id)}") as answer:
+            found = json.loads(answer.read(MESSAGE_LIMIT))
+    except (Refused, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def play(
@@ -506,6 +501,7 @@ def play(
     """Plays one game on a Digital Curling 4 server as its client.
 
     Args:
+        agent: of `curling`, or of `curling_doubles` where the match is one (`match_of`).
         team: the wanted one; the server may give the other.
         noise: of the players; the server does not tell it.
 
@@ -515,12 +511,15 @@ def play(
     Raises:
         ProtocolError: for what the protocol does not allow.
     """
-    ruleset = find_game("curling").ruleset(simulator="fcv1", noise=noise)
+    match = match_of(address, match_id)
+    earlier = earlier_ends({"max_end": match.get("standard_end_count", rules.ENDS)})
+    ruleset = ruleset_of(match, noise, earlier)
     warm_up(agent, ruleset, 0, seed)  # before the server waits for us
     server = _Connection(address, user, password)
     player = {"max_velocity": 4.0, "shot_std_dev": noise[0], "angle_std_dev": noise[1]}
     config: dict[str, Any] = {"use_default_config": True, "team_name": name, "match_team_name": team}
-    config |= {f"player{k}": player | {"player_name": f"{name}-{k}"} for k in (1, 2, 3, 4)}
+    players = (1, 2) if is_doubles(ruleset) else (1, 2, 3, 4)
+    config |= {f"player{k}": player | {"player_name": f"{name}-{k}"} for k in players}
     query = urllib.parse.urlencode({"match_id": match_id})
     path = f"/store-team-config?{query}&expected_match_team_name={team}"
     with server.request("POST", path, config) as answer:
@@ -530,24 +529,77 @@ def play(
             team = ""
     if team not in TEAMS:
         raise ProtocolError(f"the server gave the team {str(team)[:40]!r}; expected team0 or team1")
-    number, earlier, begun, thrown = TEAMS.index(team), 0, False, None
-    for state in server.events(f"/matches/{urllib.parse.quote(match_id)}/stream"):
-        if state.get("winner_team") or (state.get("next_shot_team") is None and thrown is not None):
-            return state.get("winner_team")
-        if not begun:
-            ends = len((state.get("score") or {}).get(team, [])) or rules.ENDS
-            earlier = max(ends - rules.ENDS, 0)
-            ruleset = find_game("curling").ruleset(simulator="fcv1", noise=noise, ends=ends - earlier)
-            warm_up(agent, ruleset, number, seed)
-            begun = True
+    warm_up(agent, ruleset, TEAMS.index(team), seed)
+    return _Player(server, ruleset, agent, match_id, team, earlier).play()
+
+
+class _Player:
+    """A client's game, after the greeting."""
+
+    def __init__(
+        self, server: _Connection, ruleset: Ruleset, agent: Agent, match_id: str, team: str, earlier: int
+    ) -> None:
+        self._server, self._ruleset, self._agent, self._team, self._earlier = server, ruleset, agent, team, earlier
+        self._match = urllib.parse.quote(match_id)
+        self._done: tuple[Any, Any] | None = None
+        self._placed = -1
+
+    def play(self) -> str | None:
+        """Answers what is asked until there is a winner, which is returned, or `None` for a draw."""
+        state: dict[str, Any] = {}
+        try:
+            for state in self._server.events(f"/matches/{self._match}/stream"):
+                if state.get("winner_team"):
+                    return state["winner_team"]
+                if state.get("next_shot_team") == self._team:
+                    self._throw(state)
+                elif state.get("next_shot_team") is None and is_doubles(self._ruleset):
+                    self._place(state)
+        except Refused:
+            raise
+        except ProtocolError:
+            if not _is_draw(state, int(self._ruleset.params["ends"][0]) + self._earlier):
+                raise
+        return None
+
+    def _act(self, state: dict[str, Any]) -> Any:
+        return self._agent.act(view_of(self._ruleset, state, self._team, self._earlier), np.zeros(0, np.int8))
+
+    def _throw(self, state: dict[str, Any]) -> None:
         here = state.get("end_number"), state.get("total_shot_number")
-        if state.get("next_shot_team") != team or here == thrown:
-            continue
-        left = state.get("second_team_remaining_time" if number else "first_team_remaining_time")
-        tell_time(agent, float(left) if isinstance(left, (int, float)) and 0 <= left < 1e9 else 0.0)
-        shot = shot_of_action(ruleset, agent.act(view_of(ruleset, state, team, earlier), np.zeros(0, np.int8)))
-        shot = shot or Shot(0.0, 1.0, 1)  # the protocol has no concession: a stone that stops at once
-        with server.request("POST", f"/shots?{query}", shot_message(shot)) as answer:
+        if here == self._done:
+            return
+        tell_time(self._agent, self._time_left(state))
+        # The protocol has no concession: a stone that stops at once.
+        shot = shot_of_action(self._ruleset, self._act(state)) or Shot(0.0, 1.0, 1)
+        with self._server.request("POST", f"/shots?match_id={self._match}", shot_message(shot)) as answer:
             answer.read()
-        thrown = here
-    return None
+        self._done = here
+
+    def _place(self, state: dict[str, Any]) -> None:
+        end, settings = state.get("end_number"), settings_of(state) or {}
+        # The final position of an end looks like the next end before its placement.
+        if settings.get("end_setup_team") != self._team or not isinstance(end, int) or end <= self._placed:
+            return
+        placement = placement_of(self._act(state)[3])
+        path = f"/matches/{self._match}/end-setup?match_id={self._match}&request={REQUESTS[placement]}"
+        with self._server.request("POST", path) as answer:
+            answer.read()
+        self._placed = end
+
+    def _time_left(self, state: dict[str, Any]) -> float:
+        which = "second_team" if self._team == TEAMS[1] else "first_team"
+        extra = (
+            ""
+            if int(state.get("end_number") or 0) < int(self._ruleset.params["ends"][0]) + self._earlier
+            else "_extra_end"
+        )
+        left = state.get(f"{which}{extra}_remaining_time")
+        return float(left) if isinstance(left, (int, float)) and 0 <= left < 1e9 else 0.0
+
+
+def _is_draw(state: dict[str, Any], ends: int) -> bool:
+    """Whether this may be the last state of a game: nobody is to throw after the last end, and the score is level."""
+    score = state.get("score") or {}
+    level = sum(score.get(TEAMS[0], [0])) == sum(score.get(TEAMS[1], [1]))
+    return state.get("next_shot_team") is None and int(state.get("end_number") or 0) >= ends - 1 and level

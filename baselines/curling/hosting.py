@@ -155,6 +155,10 @@ class Seat:
     def ask(self, game: HostedGame, seat: int) -> Shot | None:
         raise NotImplementedError
 
+    def ask_placement(self, game: HostedGame, seat: int) -> int:
+        """The placement of the stones of an end of mixed doubles, by its number."""
+        raise NotImplementedError
+
 
 @dataclass
 class HostedGame:
@@ -208,11 +212,15 @@ class HostedGame:
             self.record.remarks.append(f"{where}: {name} asked for {speed:.2f} m/s, cut to {limit:g}")
         return shot
 
+    def delivered(self, before: np.void, shot: Shot) -> np.void:
+        """The state after a shot, with its noise."""
+        return deliver(self.ruleset, before, shot)
+
     def play(self, shot: Shot) -> None:
         """Plays the mover's shot and keeps it."""
         before, seat = self.state, int(self.state["to_move"])
         end, number = int(before["end"]), int(before["shot"])
-        self.state = deliver(self.ruleset, before, self.within_limits(shot))
+        self.state = self.delivered(before, self.within_limits(shot))
         vx, vy, spin = (float(value) for value in self.state["run"])
         position = to_server(before["stones"], before["in_play"])
         self.record.log.shots.append(DclShot(end, number, position, seat, shot, Shot(vx, vy, 1 if spin > 0 else -1)))

@@ -34,18 +34,18 @@ MOST_FRAMES = 120
 
 @cache
 def packages() -> dict[str, tuple[Game, ...]]:
-    """The games of each package in `envs`, the package's own first."""
+    """The games of each package in `envs`, the package's own first; `curling/doubles` has the name `curling_doubles`."""
     found: dict[str, list[Game]] = {}
     for game in registered():
-        place = game.package.rpartition(".")
-        if place[0] == "asobiba.envs":
-            found.setdefault(place[2], []).append(game)
+        head, _, place = game.package.partition("asobiba.envs.")
+        if place and not head:
+            found.setdefault(place.replace(".", "_"), []).append(game)
     return {name: tuple(sorted(found[name], key=lambda game: (game.name != name, game.name))) for name in sorted(found)}
 
 
 def sections(package: str) -> dict[str, str]:
     """The docstring of a package by headings; what stands above the first has the name ''."""
-    text = inspect.cleandoc(importlib.import_module(f"asobiba.envs.{package}").__doc__ or "")
+    text = inspect.cleandoc(importlib.import_module(packages()[package][0].package).__doc__ or "")
     parts = re.split(r"^## (.+)$", text, flags=re.M)
     return {"": parts[0].strip()} | {name: body.strip() for name, body in zip(parts[1::2], parts[2::2])}
 

@@ -61,8 +61,9 @@ def pages() -> dict[str, str]:
 def made_pages() -> dict[str, str]:
     """The source in the repository of a page that is made: a game's package, a public module."""
     found = {}
-    for package in games.packages():
-        for name in (f"envs/{package}", f"envs/{package}/__init__.py"):
+    for package, played in games.packages().items():
+        place = played[0].package.removeprefix("asobiba.").replace(".", "/")
+        for name in (place, f"{place}/__init__.py"):
             found[name] = f"games/{package}.md"
     for module in api.PUBLIC:
         path = Path("src", *module.split("."))
