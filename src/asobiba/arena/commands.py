@@ -419,6 +419,21 @@ def league_learned(
         print(learned.table(Path()).markdown())
 
 
+@league.command("across")
+def league_across(
+    game: GameName,
+    write: Annotated[Path | None, typer.Option(help="A page with the table's marks, to write the table into.")] = None,
+) -> None:
+    """The agents of a game in all its published leagues of the repository, side by side."""
+    from asobiba.arena import across
+
+    if write is None:
+        print(across.table(Path(), game).markdown())
+    else:
+        write.write_text(across.with_table(write.read_text(encoding="utf-8"), write, Path(), game), encoding="utf-8")
+        print(f"Written: {write}")
+
+
 @league.command("report")
 def league_report(
     game: GameName,

@@ -1,0 +1,96 @@
+"""The agents of a game in all its published leagues, side by side: `asobiba league across`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asobiba.core.errors import AsobibaError
+from asobiba.pages import TextTable
+
+_END = "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published league.
+
+    Args:
+        folder: from the repository's root.
+        parameters: of its game.
+        standings: its lines by agent (see `asobiba.arena.standings.Standing`).
+        alone: whether its ratings are mean returns.
+    """
+
+    folder: str
+    parameters: dict[str, Any]
+    standings: dict[str, dict[str, Any]]
+    alone: bool
+
+
+class TooFewLeagues(AsobibaError):
+    """Raised where there is nothing to be compared."""
+
+
+def leagues_of(root: Path, game_name: str) -> list[Published]:
+    """The published leagues of a game, by their folders.
+
+    Raises:
+        TooFewLeagues: if there are fewer than two.
+    """
+    found = []
+    for file in sorted(root.glob("leaderboards/*/results.json")):
+        results = json.loads(file.read_text(encoding="utf-8"))
+        if results["game"].partition("/")[2].rpartition("-v")[0] == game_name:
+            lines = {line["agent"]: line for line in results["standings"]}
+            folder = file.parent.relative_to(root).as_posix()
+            found.append(Published(folder, results["parameters"], lines, results["rating"] == "mean return"))
+    if len(found) < 2:
+        raise TooFewLeagues(
+            f"{game_name} has {len(found)} published league(s) in leaderboards/; two or more are needed"
+        )
+    return found
+
+
+def table(root: Path, game_name: str, up: str = "") -> TextTable:
+    """Ratings with half their intervals: a row for each agent, a column for each league, named by the parameters in which
+    they differ. Agents of all leagues first, by the mean of their ratings; `up` leads from the page to the repository's root.
+    """
+    leagues = leagues_of(root, game_name)
+    names = [name for name in leagues[0].parameters if len({str(each.parameters.get(name)) for each in leagues}) > 1]
+    titles = [
+        f"[{', '.join(str(each.parameters[name]) for name in names)}]({up}{each.folder}/README.md)" for each in leagues
+    ]
+    rows = []
+    for agent in dict.fromkeys(agent for each in leagues for agent in each.standings):
+        lines = [each.standings.get(agent) for each in leagues]
+        ratings = [line["rating"] for line in lines if line is not None]
+        cells = [
+            ""
+            if line is None
+            else f"{line['rating']:.{3 if each.alone else 0}f} ± {(line['high'] - line['low']) / 2:.{3 if each.alone else 0}f}"
+            for each, line in zip(leagues, lines, strict=True)
+        ]
+        rows.append((len(leagues) - len(ratings), -sum(ratings) / len(ratings), agent, cells))
+    return TextTable(("agent", *titles), [(agent, *cells) for _, _, agent, cells in sorted(rows)])
+
+
+def mark_of(game_name: str) -> str:
+    """The comment before the table on a page, which the comment `<!-- end -->` ends."""
+    return f"<!-- leagues of {game_name}: written by `asobiba league across {game_name}` -->"
+
+
+def with_table(text: str, page: Path, root: Path, game_name: str) -> str:
+    """A page's text with the present table between its marks.
+
+    Raises:
+        AsobibaError: if the page has no such marks.
+    """
+    begin = mark_of(game_name)
+    if begin not in text:
+        raise AsobibaError(f"{page} has no place for the table; put these two lines into it: {begin} and {_END}")
+    before, _, rest = text.partition(begin)
+    up = "../" * (len(page.resolve().relative_to(root.resolve()).parts) - 1)
+    return f"{before}{begin}\n{table(root, game_name, up).markdown()}\n{_END}{rest.partition(_END)[2]}"
