@@ -18,7 +18,7 @@ app = typer.Typer(help="Mini 4WD: published figures, controllers, courses, recor
 def reproduce(
     output: Annotated[Path | None, typer.Option(help="Write the table as Markdown to this file, too.")] = None,
 ) -> None:
-    """Published figures beside ours; exit status 1 if one lies outside its range."""
+    """Published figures beside ours; exit status 1 if one lies outside its range for no known reason."""
     from rich.console import Console
     from rich.table import Table
 
@@ -27,7 +27,7 @@ def reproduce(
     table = Table(title="Mini 4WD: published and ours")
     for column in ("figure", "kind", "unit", "published", "range", "ours", "agrees", "source"):
         table.add_column(column, overflow="fold")
-    good = True
+    good, lacking = True, []
     lines = [
         "# Mini 4WD: published figures beside ours",
         "",
@@ -49,9 +49,13 @@ def reproduce(
             cells += ["yes" if f.agrees else "NO", f.source]
             table.add_row(*cells)
             lines.append(f"| {' | '.join(cells)} |")
-            good &= f.agrees
+            good &= f.agrees or bool(f.lacks)
+            lacking += [] if f.agrees or not f.lacks else [f"* {f.name}: {f.ours:.3g} {f.unit}. {f.lacks}"]
             bar.advance(task)
     Console().print(table)
+    if lacking:
+        lines += ["", "What the model lacks where it lies outside:", "", *lacking]
+        Console().print("\n".join(lines[-len(lacking) :]))
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text("\n".join(lines) + "\n", encoding="utf-8")
