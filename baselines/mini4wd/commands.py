@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -394,21 +394,25 @@ def learn(
     typer.echo(text)
 
 
-@app.command("train-general")
-def train_general(
+@app.command()
+def search(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option(help="Folder of the run: policy.safetensors, config.yml, curve.csv, run.json.")],
-    steps: Annotated[int | None, typer.Option(min=1, help="Decisions in all; by default as in general.yml.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the search: learnt.json, config.yml, curve.csv, run.json.")],
+    generations: Annotated[int | None, typer.Option(min=1, help="By default as in search.yml.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Of each candidate; by default as in search.yml.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     posterior: Annotated[
-        Path | None, typer.Option(help="A posterior.yaml of `asobiba hil calibrate`: train for that car alone.")
+        Path | None, typer.Option(help="A posterior.yaml of `asobiba hil calibrate`: search for that car alone.")
     ] = None,
 ) -> None:
-    """Trains a policy over generated courses and drawn cars, and tunes its caution on others (general.yml)."""
-    from asobiba.baselines.mini4wd.general import load_settings, train
+    """Learns the planner's numbers over generated courses and drawn cars (search.yml); a search broken off goes on."""
+    from asobiba.baselines.mini4wd.search import load_settings
+    from asobiba.baselines.mini4wd.search import search as run
+    from asobiba.envs.mini4wd.hardware.calibrate import load_posterior
 
-    changes = {"seed": seed} | ({} if steps is None else {"total_steps": steps})
-    train(load_settings(**changes), out, _given(ctx), typer.echo, posterior)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"generations": generations, "runs": runs}
+    settings = load_settings(seed=seed, **{name: value for name, value in given.items() if value is not None})
+    run(settings, out, _given(ctx), typer.echo, None if posterior is None else load_posterior(posterior))
 
 
 @app.command("learning-page")
