@@ -67,9 +67,8 @@ def test_learned_against_classical_is_what_the_leagues_say():
 def test_the_agents_of_several_courses_are_what_the_leagues_say():
     page = ROOT / "docs" / "mini4wd" / "README.md"
     text = page.read_text(encoding="utf-8")
-    assert across.with_table(text, page, ROOT, "mini4wd") == text, (
-        "asobiba league across mini4wd --write docs/mini4wd/README.md"
-    )
+    assert "written by `asobiba league across` -->" in text
+    assert across.with_tables(text, page, ROOT) == text, "asobiba league across --write"
     rows = across.table(ROOT, "mini4wd").rows
     assert len(rows[0]) == 1 + len(across.leagues_of(ROOT, "mini4wd"))
 

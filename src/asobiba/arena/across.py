@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,11 @@ from asobiba.core.errors import AsobibaError
 from asobiba.pages import TextTable
 
 _END = "<!-- end -->"
+_MARKED = re.compile(
+    r"(?P<begin><!-- leagues of (?P<game>\w+): written by `asobiba league across` -->)\n.*?" + re.escape(_END),
+    re.DOTALL,
+)
+"""A place for the table of a game on a page."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +83,22 @@ def table(root: Path, game_name: str, up: str = "") -> TextTable:
     return TextTable(("agent", *titles), [(agent, *cells) for _, _, agent, cells in sorted(rows)])
 
 
-def mark_of(game_name: str) -> str:
-    """The comment before the table on a page, which the comment `<!-- end -->` ends."""
-    return f"<!-- leagues of {game_name}: written by `asobiba league across {game_name}` -->"
-
-
-def with_table(text: str, page: Path, root: Path, game_name: str) -> str:
-    """A page's text with the present table between its marks.
-
-    Raises:
-        AsobibaError: if the page has no such marks.
-    """
-    begin = mark_of(game_name)
-    if begin not in text:
-        raise AsobibaError(f"{page} has no place for the table; put these two lines into it: {begin} and {_END}")
-    before, _, rest = text.partition(begin)
+def with_tables(text: str, page: Path, root: Path) -> str:
+    """A page's text with the present tables between their marks."""
     up = "../" * (len(page.resolve().relative_to(root.resolve()).parts) - 1)
-    return f"{before}{begin}\n{table(root, game_name, up).markdown()}\n{_END}{rest.partition(_END)[2]}"
+
+    def anew(found: re.Match[str]) -> str:
+        return f"{found['begin']}\n{table(root, found['game'], up).markdown()}\n{_END}"
+
+    return _MARKED.sub(anew, text)
+
+
+def write(root: Path) -> list[Path]:
+    """Writes the tables into the pages of `docs/` that have their marks; returns these pages."""
+    written = []
+    for page in sorted((root / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if _MARKED.search(text):
+            page.write_text(with_tables(text, page, root), encoding="utf-8")
+            written.append(page)
+    return written

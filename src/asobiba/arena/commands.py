@@ -421,17 +421,21 @@ def league_learned(
 
 @league.command("across")
 def league_across(
-    game: GameName,
-    write: Annotated[Path | None, typer.Option(help="A page with the table's marks, to write the table into.")] = None,
+    game: Annotated[str, typer.Argument(help="The game; leave it out with --write.")] = "",
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the tables of the pages in docs/ that have one.")
+    ] = False,
 ) -> None:
     """The agents of a game in all its published leagues of the repository, side by side."""
     from asobiba.arena import across
 
-    if write is None:
+    if write:
+        for path in across.write(Path()):
+            print(f"Written: {path}")
+    elif game:
         print(across.table(Path(), game).markdown())
     else:
-        write.write_text(across.with_table(write.read_text(encoding="utf-8"), write, Path(), game), encoding="utf-8")
-        print(f"Written: {write}")
+        raise typer.BadParameter("name a game, such as mini4wd, or give --write")
 
 
 @league.command("report")
