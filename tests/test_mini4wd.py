@@ -74,8 +74,9 @@ def test_published_figures_lie_in_their_ranges():
     """Lap times, Hyper-Dash out at the lane changer, and all others that were published, but one."""
     found = list(published.figures())
     assert len(found) == 43
-    # 0.988 g over 90 runs, at the edge of 0.99 to 2.11: 28 frames were read of the car's logs.
-    assert [f.name for f in found if not f.agrees] == ["AI chip: its scatter"]
+    # 0.988 g over 90 runs: the model lacks what shakes the car sideways in curves (published._LACKS).
+    outside = [f.name for f in found if not f.agrees]
+    assert outside == ["AI chip: its scatter"] == [f.name for f in found if f.lacks]
 
 
 def test_what_was_observed_is_not_seen_of_other_cars():

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from asobiba import pages, publishing
-from asobiba.arena import learned
+from asobiba.arena import across, learned
 from asobiba.arena.commands import ruleset_of
 from asobiba.arena.executors import Executor
 from asobiba.arena.league import league_agents, play_missing
 from asobiba.arena.publish import publish
 from asobiba.arena.schedule import round_robin
 from asobiba.arena.store import MIXED, Store
-from asobiba.core import game
+from asobiba.core import AsobibaError, game
 from asobiba.openings import NoFigure, opened, openings, with_opening, without_opening
 from asobiba.pages import _STAMP, Page, all_pages, stamp_written
 from asobiba.publishing import commands_of
@@ -62,6 +62,20 @@ def test_learned_against_classical_is_what_the_leagues_say():
     assert (ROOT / learned.PAGE).read_text(encoding="utf-8") == learned.page(ROOT), "asobiba league learned --write"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert learned.with_table(readme, ROOT) == readme, "asobiba league learned --write"
+
+
+def test_the_agents_of_several_courses_are_what_the_leagues_say():
+    page = ROOT / "docs" / "mini4wd" / "README.md"
+    text = page.read_text(encoding="utf-8")
+    assert "written by `asobiba league across` -->" in text
+    assert across.with_tables(text, page, ROOT) == text, "asobiba league across --write"
+    rows = across.table(ROOT, "mini4wd").rows
+    assert len(rows[0]) == 1 + len(across.leagues_of(ROOT, "mini4wd"))
+
+
+def test_a_game_with_one_league_has_no_table_of_several():
+    with pytest.raises(AsobibaError, match="two or more are needed"):
+        across.table(ROOT, "battleship")
 
 
 def test_the_best_of_each_kind_are_compared(tmp_path):

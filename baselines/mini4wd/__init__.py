@@ -6,6 +6,7 @@ from asobiba.baselines.mini4wd import policies
 from asobiba.baselines.mini4wd.controllers import Controller, SensingController, by_level, require_range
 from asobiba.baselines.mini4wd.learned import PPO
 from asobiba.baselines.mini4wd.learning import Localiser, Playback
+from asobiba.baselines.mini4wd.planner import PLAN_CEM
 from asobiba.core import AgentDeclaration
 
 _GAT = "GAT 2016 (Game AI Tournaments), abstracts of mini 4WD AI cars"
@@ -190,8 +191,8 @@ STOP = AgentDeclaration(
     deterministic=True,
 )
 AGENTS = {
-    "mini4wd": (*CONTROLLERS, PPO),
+    "mini4wd": (*CONTROLLERS, PLAN_CEM, PPO),
     "mini4wd_discrete": tuple(by_level(controller) for controller in CONTROLLERS),
-    "mini4wd_race": (*CONTROLLERS, PPO),
+    "mini4wd_race": (*CONTROLLERS, PLAN_CEM, PPO),
     "mini4wd_position": (*CONTROLLERS, STOP),
 }

@@ -8,7 +8,7 @@ linear with ReLU between, which `export` turns into integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -69,7 +69,6 @@ class CarPolicy(ActorCriticPolicy):
         channels: name -> shape of the observation's channels (`Ruleset.layout.observation`).
         width: of the actor's two hidden layers.
         duty, spread: mean and standard deviation of the duty that a fresh policy asks for.
-        middle: mean of each entry of a fresh policy's actions, where they are no duty and mode.
     """
 
     def __init__(
@@ -79,7 +78,6 @@ class CarPolicy(ActorCriticPolicy):
         width: int = 32,
         duty: float = 0.6,
         spread: float = 0.25,
-        middle: Sequence[float] = (),
         **kwargs: Any,
     ):
         kwargs |= {
@@ -92,8 +90,6 @@ class CarPolicy(ActorCriticPolicy):
         super().__init__(*args, **kwargs)
         # The settings from which a saved policy is made again (`asobiba.learn.policy_file`).
         self._network = {"channels": dict(channels), "width": width, "duty": duty, "spread": spread}
-        if middle:
-            self._network["middle"] = list(middle)
         self.channels = dict(channels)
         head = self.action_net
         assert isinstance(head, nn.Linear)
@@ -101,8 +97,6 @@ class CarPolicy(ActorCriticPolicy):
             head.weight.mul_(0.1)
             head.bias.fill_(0.5)
             head.bias[0] = duty
-            if middle:
-                head.bias[:] = torch.tensor(list(middle))
 
     def memory(self, ruleset: Ruleset, count: int) -> RunMemory:
         """Memory that completes the observations of `count` runs, where the channels have `memory`."""

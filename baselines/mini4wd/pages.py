@@ -40,7 +40,7 @@ PAGES = (
     ),
     Page(
         _UNSEEN,
-        f"asobiba mini4wd unseen ppo_junior_hill predict --output {_UNSEEN}",
+        f"asobiba mini4wd unseen plan_cem predict --output {_UNSEEN}",
         reproduction_modules("mini4wd", "unseen"),
     ),
     Page(

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from asobiba.baselines.mini4wd.localise import localise
+from asobiba.baselines.mini4wd.plan import plan
 from asobiba.baselines.mini4wd.predict import predict
 from asobiba.baselines.mini4wd.stopping import PULSE_AGE, nominal_pull, stop_at_mark
 from asobiba.core import kernel
@@ -19,7 +20,7 @@ from asobiba.core.elementary import asin
 from asobiba.envs.mini4wd.layout import LEVELS
 from asobiba.envs.mini4wd.profile import LATENCY, TACHOMETER_FILTER
 
-CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT, STOP = range(10)
+CONSTANT, SEQUENCE, SLOPE, PLAYBACK, PSEUDO_SPEED, GYRO_PITCH, SHAPE, LOCALISE, PREDICT, STOP, PLAN = range(11)
 DRIVE, BRAKE, FREE = 0.5, -0.25, -0.75
 SETTINGS, FILTERS, TAPE = 12, 16, 3000
 GRAVITY = 9.80665
@@ -266,6 +267,8 @@ def decide(s, p, k, m, replicas, first, model, out):
         localise(s, p, k, m, out)
     elif kind == PREDICT:
         predict(s, p, k, m, replicas, first, model, out)
+    elif kind == PLAN:
+        plan(s, p, k, m, replicas, first, model, out)
     elif kind == STOP:
         stop_at_mark(s, p, k, m, out)
     else:

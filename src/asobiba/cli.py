@@ -302,11 +302,11 @@ def publish(
     listing: Annotated[bool, typer.Option("--list", help="List what is stale and stop.")] = False,
 ) -> None:
     """Plays the leagues and pages of the repository again that are older than their code, the cheapest first, and writes
-    docs/learned.md and the README's table anew.
+    docs/learned.md and the tables of the leagues anew.
 
     It can be stopped at any time; the next call resumes.
     """
-    from asobiba.arena import learned
+    from asobiba.arena import across, learned
     from asobiba.publishing import publish, stale_pages
 
     jobs = stale_pages(Path(), only or ())
@@ -317,6 +317,7 @@ def publish(
         return
     failed = publish(Path(), jobs, lambda text: print(text, file=sys.stderr, flush=True))
     learned.write(Path())
+    across.write(Path())
     if failed:
         print(f"Not written: {', '.join(job.page.path for job in failed)}", file=sys.stderr)
         raise typer.Exit(1)

@@ -419,6 +419,25 @@ def league_learned(
         print(learned.table(Path()).markdown())
 
 
+@league.command("across")
+def league_across(
+    game: Annotated[str, typer.Argument(help="The game; leave it out with --write.")] = "",
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the tables of the pages in docs/ that have one.")
+    ] = False,
+) -> None:
+    """The agents of a game in all its published leagues of the repository, side by side."""
+    from asobiba.arena import across
+
+    if write:
+        for path in across.write(Path()):
+            print(f"Written: {path}")
+    elif game:
+        print(across.table(Path(), game).markdown())
+    else:
+        raise typer.BadParameter("name a game, such as mini4wd, or give --write")
+
+
 @league.command("report")
 def league_report(
     game: GameName,
