@@ -11,8 +11,9 @@ import numpy as np
 from asobiba.arena.match import Match
 from asobiba.arena.playing import play_match
 from asobiba.arena.results import Result
-from asobiba.arena.standings import columns, narrow_columns, shown_names, standings
-from asobiba.arena.submit import agent_text
+from asobiba.arena.standings import as_result, columns, narrow_columns, shown_names, standings
+from asobiba.arena.submit import agent_text, names_in_table
+from asobiba.arena.trust import Trust
 from asobiba.core import game, make_agent
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
 from asobiba.protocols import hosted, sandbox
@@ -86,6 +87,21 @@ def test_submitted_files_are_named_as_they_declare(tmp_path):
     # Of a single game nothing is known but that it was played.
     assert narrow_columns(standings(BAO, rows))[1][0][1:4] == ["fullest_kernel", "provisional", ""]
     assert columns(standings(BAO, rows))[1][0][2:4] == ["provisional", ""]
+
+
+def test_a_match_names_files_as_they_declare(tmp_path):
+    mine, kernel = (f"file:{EXAMPLES}/{name}.py" for name in ("fullest", "fullest_kernel"))
+    trust = Trust.of(["all"])
+    assert names_in_table(BAO, [mine, "random", kernel], trust) == {
+        mine: "fullest", "random": "random", kernel: "fullest_kernel",
+    }  # fmt: skip
+    (tmp_path / "copy.py").write_text((EXAMPLES / "fullest.py").read_text())
+    (tmp_path / "false.py").write_text((EXAMPLES / "fullest.py").read_text().replace('"fullest"', '"uct"'))
+    copy, false = f"file:{tmp_path}/copy.py", f"file:{tmp_path}/false.py"
+    assert names_in_table(BAO, [mine, copy], trust) == {mine: f"fullest ({mine})", copy: f"fullest ({copy})"}
+    assert names_in_table(BAO, [false, "random"], trust)[false] == f"uct ({false})"
+    record = played(mine, "random").renamed({mine: "fullest", "random": "random"})
+    assert {line.agent for line in standings(BAO, [as_result(record)]).lines} == {"fullest", "random"}
 
 
 def test_a_contained_agent_has_its_kernels_before_its_first_move():

@@ -172,22 +172,27 @@ def match(
     from asobiba.arena.schedule import meetings
     from asobiba.arena.secret import Secret
     from asobiba.arena.standings import as_result, standings
+    from asobiba.arena.submit import names_in_table
     from asobiba.arena.terminal import Progress, print_series
     from asobiba.core import AsobibaError
 
     ruleset = ruleset_of(game, param)
     if len(agents) != ruleset.num_players:
-        raise AsobibaError(f"{ruleset.game.name} has {ruleset.num_players} seats, {len(agents)} agents were given")
+        raise AsobibaError(
+            f"{ruleset.game.name} has {ruleset.num_players} seats: name an agent for each, not {len(agents)} "
+            f"(asobiba agents {ruleset.game.name} lists them)"
+        )
     given = None if seed is None and secret is None else Secret.chosen(seed, secret)
     runner = make_runner(executor, jobs, time_limit, ray_address, trust)
     if told := setting_text(ruleset):
         print(told)
     say_containment(ruleset, agents, runner.terms.trust, runner.terms.containment)
     check_agents(ruleset, agents, runner)
+    names = names_in_table(ruleset, agents, runner.terms.trust)
     kept = open_store(ruleset, store, create=True) if store else None
     chosen = kept.secret(ruleset, given) if kept else given or Secret.draw()
     wanted = chosen.deal_all(meetings(ruleset, agents, games, chosen.seed))
-    with Progress(len(wanted), f"{ruleset.game.title}: {' - '.join(agents)}") as progress:
+    with Progress(len(wanted), f"{ruleset.game.title}: {' - '.join(names[text] for text in agents)}") as progress:
 
         def report(done: int, records: list) -> None:
             if kept:
@@ -195,7 +200,9 @@ def match(
             progress.show(done)
 
         records = play_series(ruleset, wanted, runner, report)
-    print_series(standings(ruleset, [as_result(record) for record in records]), agents, records, wide)
+    shown = [record.renamed(names) for record in records]
+    table = standings(ruleset, [as_result(record) for record in shown])
+    print_series(table, [names[text] for text in agents], shown, wide)
     if kept:
         kept.publish_secrets(ruleset)
         kept.close()

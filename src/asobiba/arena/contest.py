@@ -109,7 +109,7 @@ def league_submit(
     bars: dict[str, tuple[Progress, list[int]]] = {}
 
     def report(title: str, total: int, records: list) -> None:
-        progress, done = bars.setdefault(title, (Progress(total, f"{text} {title}"), [0]))
+        progress, done = bars.setdefault(title, (Progress(total, f"{shown_names([text])[text]} {title}"), [0]))
         done[0] += len(records)
         progress.show(done[0])
 

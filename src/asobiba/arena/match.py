@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -180,6 +180,10 @@ class MatchRecord:
         if self.teams is None:
             return (self.winner,)
         return tuple(seat for seat, team in enumerate(self.teams) if team == self.teams[self.winner])
+
+    def renamed(self, names: Mapping[str, str]) -> MatchRecord:
+        """The record with other names of the agents, for tables; it cannot be replayed by them."""
+        return replace(self, match=replace(self.match, seats=tuple(names[seat] for seat in self.match.seats)))
 
     def same_play(self, other: MatchRecord) -> bool:
         """Whether both record the same game; only the agents' times and containment may differ."""

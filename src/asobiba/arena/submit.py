@@ -23,8 +23,8 @@ from asobiba.arena.schedule import meetings, spread
 from asobiba.arena.secret import Secret
 from asobiba.arena.standings import Standings, standings
 from asobiba.arena.store import Store
-from asobiba.arena.strategy_files import load_agent
-from asobiba.core import Agent, AsobibaError, Game, Ruleset
+from asobiba.arena.trust import NOBODY, Trust, make_player
+from asobiba.core import Agent, AsobibaError, Game, Ruleset, agent_declarations
 from asobiba.protocols.hosted import HostedAgent
 
 OPPONENTS = 100
@@ -61,7 +61,7 @@ def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
     kind = _KINDS.get(path.suffix, "process")
     if kind == "process" and not os.access(path, os.X_OK):
         raise AsobibaError(f"{path} is none of what can be submitted, and not executable as a program; submit {_WHAT}")
-    name = path.stem if game is None else _declared(game, kind, path) or path.stem
+    name = path.stem if game is None else declared_name(game.ruleset(), f"{kind}:{path}") or path.stem
     digest = hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()
     # The name becomes part of an agent's text, where blanks, commas and quotes have a meaning.
     stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (name, path.suffix))
@@ -77,16 +77,27 @@ def agent_text(file: str, folder: Path, game: Game | None = None) -> str:
     return f"{kind}:{place}"
 
 
-def _declared(game: Game, kind: str, path: Path) -> str:
-    """The name that a strategy declares, or nothing. Errors name the file that was given."""
-    if kind == "rules":
-        with closing(load_agent(game, str(path))) as agent:
-            return str(agent.name)
-    if kind == "file":
-        with closing(HostedAgent(game, f"file:{path}")) as hosted:
-            hosted.reset(game.ruleset(), 0, 0)
-            return hosted.declared if hosted.declared != Agent.name else ""
-    return ""
+def declared_name(ruleset: Ruleset, text: str, trust: Trust = NOBODY) -> str:
+    """The name that the strategy behind `file:PATH` or `rules:PATH` declares; nothing of other agents, or where it
+    declares none.
+    """
+    if not text.startswith(("file:", "rules:")):
+        return ""
+    with closing(make_player(ruleset.game, text, trust)) as agent:
+        if isinstance(agent, HostedAgent):  # its process tells the name when it begins a game
+            agent.reset(ruleset, 0, 0)
+        return agent.declared if agent.declared != Agent.name else ""
+
+
+def names_in_table(ruleset: Ruleset, agents: Sequence[str], trust: Trust = NOBODY) -> dict[str, str]:
+    """The names of agents in a table: strategies from files have the names that they declare, with the file where
+    another agent has the same; others are called as they were given.
+    """
+    declared = {text: declared_name(ruleset, text, trust) or text for text in dict.fromkeys(agents)}
+    taken = [*declared.values(), *agent_declarations(ruleset.game)]
+    return {
+        text: name if name == text or taken.count(name) == 1 else f"{name} ({text})" for text, name in declared.items()
+    }
 
 
 def submit(
