@@ -10,7 +10,7 @@ github.com/digitalcurling/DigitalCurling4-Server as they stand there, over a dat
 `perform_mixed_doubles_end_setup` (`src/services/match_db.py`), with what it calls, and as `last_shot` what
 `receive_shot_info` (`src/routers/match.py`) does at the end of an end.
 
-With 400 games and 1,500 ends, FOUND is what came out. The recording in `data` is a smaller run.
+What came out stands in `docs/curling.md`. The recording in `data` is a run with `--doubles 24 --ends 60`.
 """
 
 from __future__ import annotations
