@@ -69,13 +69,13 @@ def test_numbers_are_rounded_half_away_from_zero(value, decimals, plus, text):
 
 
 def positions(ruleset: Ruleset, count: int, seed: int):
-    """Positions of random games with the seat that looks at them, its view and the action before: those of one game and
-    its end."""
+    """Positions of random games with the seat that looks at them, its view, and the action and the position before: those
+    of one game and its end."""
     rng = random.Random(seed)
-    state, last, found = new_state(ruleset, seed), None, []
+    state, last, before, found = new_state(ruleset, seed), None, None, []
     while not is_over(state):
         seat = rng.choice([None, *range(ruleset.num_players)]) if ruleset.hidden else None
-        found.append((state if seat is None else view_of(ruleset, state, seat), seat, last, state))
+        found.append((state if seat is None else view_of(ruleset, state, seat), seat, last, state, before))
         if ruleset.simultaneous:
             last = np.zeros(ruleset.actions_shape, ruleset.action_dtype)
             for seat in ruleset.actors(state):
@@ -85,9 +85,9 @@ def positions(ruleset: Ruleset, count: int, seed: int):
             last = ruleset.action_space.sample()
         else:
             last = int(rng.choice(legal_actions(ruleset, state)))
-        state = step(ruleset, state, last, strict=False)
+        before, state = state, step(ruleset, state, last, strict=False)
     chosen = found if len(found) < count else sorted(rng.sample(found, count), key=lambda one: int(one[0]["steps"]))
-    return [*chosen, (state, None, last, state)]
+    return [*chosen, (state, None, last, state, before)]
 
 
 def choices(ruleset: Ruleset, state: np.void, seat: int | None, most: int) -> list[int]:
@@ -105,7 +105,7 @@ def same_drawing(site: Path, name: str, variant: str, ruleset: Ruleset, count: i
     jobs, native = [], []
     pens = {name: Pen(ruleset, name) for name in ("en", *getattr(ruleset.draw, "LANGUAGES", {}))}
     plain = ruleset.discrete and not ruleset.simultaneous
-    for k, (view, seat, last, state) in enumerate(positions(ruleset, count, 7)):
+    for k, (view, seat, last, state, before) in enumerate(positions(ruleset, count, 7)):
         language = [*pens][k % len(pens)]
         pen, actions = pens[language], choices(ruleset, state, seat, 40)
         single = last if isinstance(last, int) else None
@@ -123,7 +123,7 @@ def same_drawing(site: Path, name: str, variant: str, ruleset: Ruleset, count: i
             }
         )
         if not ruleset.discrete and pen.done(view):
-            assert pen.done(view) == ruleset.notation.move_text(ruleset, view, last)
+            assert pen.done(view) == ruleset.notation.move_text(ruleset, before, last)
         if plain:
             assert native[-1]["words"] == [ruleset.notation.action_to_text(ruleset, view, action) for action in actions]
     done = subprocess.run(

@@ -16,7 +16,7 @@ import numpy as np
 
 from asobiba.core import NotationError, PositionError, Ruleset
 from asobiba.envs.curling import notation
-from asobiba.envs.curling.doubles.rules import FIRST_SHOT, PLACEMENTS, POSITIONED, placement_of
+from asobiba.envs.curling.doubles.rules import FIRST_SHOT, PLACEMENTS, POSITIONED, had, placement_of
 from asobiba.envs.curling.rules import CONCEDES
 
 
@@ -32,12 +32,12 @@ def placement_action(ruleset: Ruleset, placement: int) -> np.ndarray:
 
 
 def action_to_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
-    """The text of an action: of a placement where one is due, else of a shot."""
+    """The text of an action: of a placement where one is due, the one that it comes to, else of a shot."""
     given = np.asarray(action, float)
     if _concedes(ruleset, given):
         return "concede"
     if int(state["shot"]) == 0:
-        return PLACEMENTS[placement_of(given[3])]
+        return PLACEMENTS[had(state, ruleset.params[0], placement_of(given[3]))]
     return notation.action_to_text(ruleset, state, given)
 
 

@@ -39,12 +39,19 @@ def placement_of(number):
 
 
 @kernel
+def had(s, p, placement):
+    """The placement that a side has which asks for this one: a power play that it may not have is one in the house."""
+    if placement >= LEFT and (s.end >= p.ends or s.power_end[s.decider] >= 0):
+        return HOUSE
+    return placement
+
+
+@kernel
 def place(s, p, placement):
-    """The side to move places the stones of the end. A power play that it may not have becomes a stone in the house."""
+    """The side to move places the stones of the end."""
     side = s.decider
+    placement = had(s, p, placement)
     power = placement >= LEFT
-    if power and (s.end >= p.ends or s.power_end[side] >= 0):
-        placement, power = HOUSE, False
     if power:
         s.power_end[side] = s.end
     s.hammer = 1 - side if placement == GUARD else side
