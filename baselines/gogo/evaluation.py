@@ -63,8 +63,8 @@ def count_inputs(node, p, counts):
         player = me if side == 0 else 1 - me
         at = SIDE * side
         for kind in range(1, 8):
-            counts[at + kind - 1] = STEP_OF[min(np.int64(node.tally[8 * player + kind]), _COUNTED - 1)]
-        counts[at + 7] = STEP_OF[min(np.int64(node.captured[player]) // 2, _COUNTED - 1)]
+            counts[at + kind - 1] = STEP_OF[min(np.int64(node.tally[8 * player + kind]), _COUNTED - 1)]  # type: ignore[call-overload]
+        counts[at + 7] = STEP_OF[min(np.int64(node.captured[player]) // 2, _COUNTED - 1)]  # type: ignore[call-overload]
         points = 0
         if p.captures != 0:
             for point in range((TAKES + player) * area, (TAKES + player + 1) * area):

@@ -186,7 +186,7 @@ def train(
     examples = play_games(ruleset, teacher, games, seed, played)
     weights, lines = fit(examples, epochs, seed)
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "evaluation.npz", **weights)
+    np.savez(folder / "evaluation.npz", **weights)  # type: ignore[arg-type]
     text = ["epoch,learned,tested", *(f"{x['epoch']},{x['learned']:.4f},{x['tested']:.4f}" for x in lines)]
     (folder / "learning.csv").write_text("\n".join(text) + "\n", encoding="utf-8")
     record = {
