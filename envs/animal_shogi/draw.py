@@ -8,8 +8,8 @@ from asobiba.api.scene import (
     ACTION,
     ENDING,
     SPOT,
+    Entries,
     Pen,
-    Table,
     begin,
     begin_words,
     circle,
@@ -71,7 +71,7 @@ def _tile(kind: int, letter: str) -> str:
     )
 
 
-TEXTS, STYLES = Table(), Table()
+TEXTS, STYLES = Entries(), Entries()
 SYMBOLS = tuple(_tile(kind, letter) for kind, letter in enumerate("CEGHL", 1))
 _SQUARES_AT = TEXTS("A4")
 for _name in ("B4", "C4", "A3", "B3", "C3", "A2", "B2", "C2", "A1", "B1", "C1"):

@@ -10,8 +10,8 @@ from asobiba.api.scene import (
     ACTION,
     ENDING,
     SPOT,
+    Entries,
     Pen,
-    Table,
     begin,
     begin_words,
     circle,
@@ -33,7 +33,7 @@ _BAND = 34  # above the upper and below the lower holes: their letters and count
 _MOST_FRAMES, _MOST_SEEDS = 240, 40
 _HAND, _FROM, _SPIRAL = 0, 1, 2
 """In the numbers of the drawing: the seeds in hand and the hole of a move that is being sown, then the places of seeds."""
-TEXTS, STYLES = Table(), Table()
+TEXTS, STYLES = Entries(), Entries()
 _HOLES_AT = TEXTS(LETTERS[0])
 for _letter in LETTERS[1:]:
     TEXTS(_letter)

@@ -11,8 +11,8 @@ from asobiba.api.scene import (
     ASKED,
     ENDING,
     SPOT,
+    Entries,
     Pen,
-    Table,
     begin,
     begin_words,
     circle,
@@ -33,7 +33,7 @@ _LETTER = 6  # width of a letter of the captions, at the widest average
 _INK = "#1d3347"
 _PLAYERS, _LINES, _LENGTHS = 0, 1, 2
 """In the numbers of the drawing: the number of players, lines for the captions, then the letters of the ships' names."""
-TEXTS, STYLES = Table(), Table()
+TEXTS, STYLES = Entries(), Entries()
 _COLUMNS_AT = TEXTS("A")
 for _letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ":
     TEXTS(_letter)

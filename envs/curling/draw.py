@@ -13,8 +13,8 @@ from asobiba.api.scene import (
     DONE,
     ENDING,
     SPOT,
+    Entries,
     Pen,
-    Table,
     begin,
     begin_words,
     circle,
@@ -54,7 +54,7 @@ _STRETCHES, _POINTS = 96, 16
 _TRACE_AT = len(TARGET_X) + len(TARGET_Y)
 """The numbers of the drawing: the targets' coordinates, then room for the stretches of the last shot."""
 
-TEXTS, STYLES = Table(), Table()
+TEXTS, STYLES = Entries(), Entries()
 _END, _EXTRA, _OF, _OVER, _SHOT, _OF_16 = (
     TEXTS(each) for each in ("end ", "extra end ", " of ", ", over", "shot ", " of 16")
 )

@@ -8,8 +8,8 @@ from asobiba.api.scene import (
     ACTION,
     ENDING,
     SPOT,
+    Entries,
     Pen,
-    Table,
     begin,
     begin_words,
     circle,
@@ -28,7 +28,7 @@ from asobiba.envs.gogo.board import EXEMPT, FIVES, TAKES, THREES
 
 _CELL, _SIDE, _TOP, _BOTTOM = 36, 40, 56, 64
 _INK = "#33261a"
-TEXTS, STYLES, SYMBOLS = Table(), Table(), Table()
+TEXTS, STYLES, SYMBOLS = Entries(), Entries(), Entries()
 _LETTERS_AT = TEXTS("a")
 for _letter in "bcdefghijklmnopqrs":
     TEXTS(_letter)

@@ -12,8 +12,8 @@ import numpy as np
 from asobiba.api.scene import (
     ACTION,
     ENDING,
+    Entries,
     Pen,
-    Table,
     begin,
     begin_words,
     drawing,
@@ -53,7 +53,7 @@ SPECTATOR = True
 """Drivers stand beside the course and see the cars, although policies do not."""
 _DEGREES = 180 / math.pi
 
-TEXTS, STYLES = Table(), Table()
+TEXTS, STYLES = Entries(), Entries()
 _T, _SECONDS, _MARK, _METRES = (TEXTS(each) for each in (", t = ", " s", ", mark at ", " m"))
 _COLON_LAP, _LANE, _SPEED, _DUTY, _BRAKE, _FREE = (
     TEXTS(each) for each in (": lap ", ", lane ", " m/s", ", duty ", ", brake", ", free")

@@ -11,8 +11,8 @@ from asobiba.api.scene import (
     ACTION,
     ENDING,
     SPOT,
+    Entries,
     Pen,
-    Table,
     begin,
     begin_words,
     circle,
@@ -59,7 +59,7 @@ _SHAPE = {
 _OFFSETS, _DIRECTIONS = np.array(OFFSETS), np.array(DIRECTIONS)
 _LIMIT, _THRESHOLD = 0, 1
 """In the numbers of the drawing, two for each map."""
-TEXTS, STYLES, SYMBOLS = Table(), Table(), Table()
+TEXTS, STYLES, SYMBOLS = Entries(), Entries(), Entries()
 _LETTERS_AT = TEXTS(LETTERS[0])
 for _letter in LETTERS[1:]:
     TEXTS(_letter)

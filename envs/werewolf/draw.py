@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.api.scene import (
+    Entries,
     Pen,
-    Table,
     begin,
     circle,
     drawing,
@@ -52,7 +52,7 @@ _ARROWS, _BULGE, _POINTS = 344, 44, 8
 _INK = "#26323f"
 _COLOURS = ("#e6e2d6", "#cfe3c4", "#c9d8f0", "#dccdf0", "#f3e3b3", "#f0cfa6", "#e5a3a0")
 """Of players whose role is not known, and of the roles."""
-STYLES, SYMBOLS = Table(), Table()
+STYLES, SYMBOLS = Entries(), Entries()
 _PAPER, _SEAT = STYLES("class='paper' fill='#f7f5ef'"), STYLES("fill='#8d8a5a' fill-opacity='0.22'")
 _HEADS_AT = STYLES(f"fill='{_COLOURS[0]}' stroke='{_INK}' stroke-width='1.5'")
 for _colour in _COLOURS[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from asobiba.api.scene import ACTION, ASKED, ENDING, LOG, LOG_PARTS, SPOT, Table, begin_words, drawing, number, word
+from asobiba.api.scene import ACTION, ASKED, ENDING, LOG, LOG_PARTS, SPOT, Entries, begin_words, drawing, number, word
 from asobiba.envs.werewolf.layout import (
     ACTS,
     AND,
@@ -36,7 +36,7 @@ from asobiba.envs.werewolf.layout import (
     XOR,
 )
 
-TEXTS, JAPANESE = Table(), Table()
+TEXTS, JAPANESE = Entries(), Entries()
 """The texts in both languages, under the same numbers."""
 
 

@@ -18,7 +18,7 @@ A drawing module has functions in plain kernel style, marked with `@drawing`. Py
   `out[1 + k, 0]` is the value of the k-th field of `controls(ruleset)`; for a choice, its number. The function writes the action's numbers in their place, and their count into `out[0, 0]`.
 
 Their texts, styles (SVG attributes) and symbols (SVG elements) stand in tables of the module, `TEXTS`, `STYLES` and
-`SYMBOLS`, of the class `Table`: an entry is known to kernels by its number. `texts(ruleset)` and `symbols(ruleset)`
+`SYMBOLS`, of the class `Entries`: an entry is known to kernels by its number. `texts(ruleset)` and `symbols(ruleset)`
 replace a table where it depends on the parameters, and `scenes(ruleset)` gives the functions where it does for them.
 `controls(ruleset)` tells the input fields of actions that are not chosen one by one: `fields`, each with a `name` and
 either `choices` or `low`, `high`, `step`, and `value`, where it begins; where a click on the picture sets it, `axis` ("x"
@@ -59,7 +59,7 @@ def drawing(function: _Function) -> _Function:
     return function
 
 
-class Table(list[str]):
+class Entries(list[str]):
     """Texts, styles or symbols: calling the table enters one and gives its number."""
 
     def __call__(self, entry: str) -> int:
