@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from asobiba.arena.costs import Past
-from asobiba.arena.executors import FRUITLESS_DEATHS, Executor, Pool, UnitList
+from asobiba.arena.executors import FRUITLESS_DEATHS, Executor, UnitList, WorkerPool
 from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.worker import Terms, Unit, WorkerError
 from asobiba.core import MissingExtra
@@ -90,7 +90,7 @@ class _RayPlayer:
 
     def __init__(self, terms: Terms):
         self._source = _Once()
-        self._pool = Pool(self._source, 1, terms)
+        self._pool = WorkerPool(self._source, 1, terms)
 
     def play(self, unit: Unit) -> list[tuple[list[MatchRecord], float]]:
         """Returns the records of the unit, and the seconds that they took."""

@@ -135,9 +135,9 @@ class Executor(ABC):
         """
         self._check(matches, available_cores()).close()
 
-    def _check(self, matches: Sequence[Match], jobs: int) -> Pool:
+    def _check(self, matches: Sequence[Match], jobs: int) -> WorkerPool:
         """The pool that has checked them; its workers are idle."""
-        pool = Pool(UnitList([Unit((match,), "check") for match in matches]), jobs, self._terms(jobs))
+        pool = WorkerPool(UnitList([Unit((match,), "check") for match in matches]), jobs, self._terms(jobs))
         try:
             for _ in pool.run():
                 pass
@@ -148,7 +148,7 @@ class Executor(ABC):
         self._remember(pool)
         return pool
 
-    def _remember(self, pool: Pool) -> None:
+    def _remember(self, pool: WorkerPool) -> None:
         """An agent that has overstepped its warm-up once gets no other one in the next round."""
         self.terms = replace(self.terms, suspects=self.terms.suspects | pool.terms.suspects)
 
@@ -195,7 +195,7 @@ class LocalExecutor(Executor):
         others = [worker for worker in self._waiting if worker not in ready]
         self._waiting.clear()
         _end(others)
-        pool = Pool(work, self.jobs, terms, ready)
+        pool = WorkerPool(work, self.jobs, terms, ready)
         try:
             yield from pool.run(until)
             if keep:
@@ -216,7 +216,7 @@ def _end(workers: list[Worker]) -> None:
         workers.pop().kill()
 
 
-class Pool:
+class WorkerPool:
     """Workers and their units; to be closed when nothing is left to play.
 
     Args:

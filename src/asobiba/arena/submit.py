@@ -31,7 +31,7 @@ OPPONENTS = 100
 
 
 @dataclass(frozen=True)
-class Entry:
+class Submission:
     """Result of a submission: the agent's text, its place (1 is best) among how many, and the table."""
 
     agent: str
@@ -109,7 +109,7 @@ def submit(
     opponents: int = OPPONENTS,
     secret: Secret | None = None,
     report: Callable[[str, int, list[MatchRecord]], None] | None = None,
-) -> Entry:
+) -> Submission:
     """Enters an agent.
 
     Args:
@@ -143,7 +143,7 @@ def submit(
         _round(ruleset, text, others, store, executor, games, secret, report, "against the league")
     table = standings(ruleset, store.results(ruleset))
     place = next(line.rank for line in table.lines if line.agent == text)
-    return Entry(text, place, len(table.lines), table)
+    return Submission(text, place, len(table.lines), table)
 
 
 def _round(

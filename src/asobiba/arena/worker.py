@@ -45,6 +45,7 @@ from asobiba.arena.playing import killed_record
 from asobiba.core import AsobibaError
 from asobiba.core.answers import describe
 from asobiba.core.cache import cache_folder
+from asobiba.core.errors import RefusedAgent
 from asobiba.protocols.process import STOPPED_SECONDS
 from asobiba.protocols.scratch import scratch_folder
 from asobiba.protocols.stopwatch import OUTSIDE_SIGNALS, TICK, cpu_seconds, is_stopped, share_environment
@@ -306,10 +307,6 @@ class Worker:
     def was_thinking(self) -> bool:
         """Whether an agent was thinking when the process ended."""
         return self._fields[STARTED] > 0
-
-
-class RefusedAgent(AsobibaError, ValueError):
-    """An agent that cannot play this game at all."""
 
 
 @contextlib.contextmanager

@@ -31,6 +31,10 @@ class UnknownAgent(UnknownGame):
     """No agent of that name plays that game."""
 
 
+class RefusedAgent(AsobibaError, ValueError):
+    """An agent that cannot be built, or does not play this game at all."""
+
+
 class IllegalAction(AsobibaError, ValueError):
     """An action that the rules forbid in this position."""
 

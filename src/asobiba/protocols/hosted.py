@@ -22,6 +22,7 @@ import numpy as np
 
 from asobiba.core import AsobibaError, Game, GameParameterError, KernelAgent, Ruleset
 from asobiba.core.engine import engine_for
+from asobiba.core.errors import RefusedAgent
 from asobiba.core.states import action_mask, agent_views, legal_actions, new_state, observation, step, view_of
 from asobiba.protocols import sandbox
 from asobiba.protocols.json_lines import JsonLinesAgent
@@ -29,10 +30,6 @@ from asobiba.protocols.process import EngineError, HostedFault, IllegalAnswer
 
 _ENGINE = "ASOBIBA_HOSTED_ENGINE"
 _LONGEST_NAME = 40
-
-
-class RefusedAgent(AsobibaError, ValueError):
-    """An agent that cannot be built, or does not play this game."""
 
 
 class HostedAgent(JsonLinesAgent):
