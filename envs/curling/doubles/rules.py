@@ -109,7 +109,7 @@ def observe(s, p, player, out):
                 out[at], out[at + 1], out[at + 2], out[at + 3] = 0.0, 0.0, 0.0, 0.0
             at += 4
     for k in range(STONES - FIRST_SHOT + 1):
-        out[at + k] = 1.0 if k == max(s.shot + 1 - FIRST_SHOT, 0) else 0.0
+        out[at + k] = 1.0 if k == max(int(s.shot) + 1 - FIRST_SHOT, 0) else 0.0
     at += STONES - FIRST_SHOT + 1
     lead = float(s.total[player] - s.total[1 - player])
     out[at] = min(s.end / 10.0, 1.0)
