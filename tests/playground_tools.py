@@ -51,9 +51,12 @@ def chromium() -> Iterator[Any]:
 class Visitor:
     """Somebody on a page of the playground, whose errors and requests are noted."""
 
-    def __init__(self, browser: Any, site: str, viewport: dict[str, int] = DESK, dark: bool = False):
+    def __init__(
+        self, browser: Any, site: str, viewport: dict[str, int] = DESK, dark: bool = False, touch: bool = False
+    ):
         self.site = site
-        self.context = browser.new_context(viewport=viewport, color_scheme="dark" if dark else "light")
+        scheme = "dark" if dark else "light"
+        self.context = browser.new_context(viewport=viewport, color_scheme=scheme, has_touch=touch, is_mobile=touch)
         self.page: Page = self.context.new_page()
         self.errors: list[str] = []
         self.requests: list[str] = []

@@ -6,7 +6,7 @@ import re
 
 from asobiba import game
 from asobiba.arena.lists import console, print_games
-from asobiba.arena.person import Person, rules_text, say_wrapped
+from asobiba.arena.person import Person, rules_text, say_wrapped, tables
 from asobiba.core.states import action_mask, new_state
 
 RULES = game("animal_shogi").ruleset()
@@ -33,6 +33,13 @@ def test_the_rules_of_every_game_are_told_without_the_interface():
         assert "Box(" not in text
         assert "```" not in text
         assert "import " not in text
+
+
+def test_tables_of_the_rules_are_told_with_them():
+    told = rules_text(game("tactics"))
+    assert "`units.yml`" in told
+    assert tables(game("tactics"))["units.yml"].strip() in told
+    assert tables(game("bao")) == {}
 
 
 def test_lines_break_between_words_where_the_width_is_known(monkeypatch, capsys):

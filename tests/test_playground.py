@@ -355,12 +355,23 @@ def test_a_match_of_a_league_is_replayed_and_a_changed_one_is_not(browser, site,
     visitor.close()
 
 
+SIDEWAYS = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.getElementById('picture'))"
+FINGER = 16
+"""Pixels that a place to click is wide at least: on a board of 19 lines on a phone."""
+NARROWEST = (
+    "Math.min(1000, ...[...document.querySelectorAll('.spot.next')].map((spot) => spot.getBoundingClientRect().width))"
+)
+
+
 def accessible(visitor: Visitor, viewport: dict[str, int]) -> None:
-    """axe-core finds nothing on the page with everything unfolded, and nothing is wider than the window."""
+    """axe-core finds nothing on the page with everything unfolded, nothing is wider than the window, and a finger finds
+    the places to click."""
     visitor.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     found = Axe().run(visitor.page)
     assert found.violations_count == 0, found.generate_report()
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert visitor.page.evaluate(SIDEWAYS) == 0
+    assert visitor.page.evaluate(NARROWEST) >= FINGER
 
 
 @pytest.mark.skipif(not any(map(shutil.which, CHROMIUM)), reason="no Chromium is installed; the slow tests ask for it")
@@ -386,6 +397,22 @@ def test_everybody_can_use_it(browser, address):
         visitor.open(game=QUICK, seat=0, agent=OPPONENT)
         accessible(visitor, viewport)
         visitor.close()
+
+
+@pytest.mark.slow
+def test_a_finger_may_miss_a_narrow_place(browser, address):
+    """On a touch screen it is tapped twice; another one may be tapped between."""
+    visitor = Visitor(browser, address, {"width": 90, "height": 700}, touch=True)
+    visitor.open(game=QUICK, seat=0, agent=OPPONENT, seed=11)
+    spots = [visitor.page.locator(f'.spot[data-name="{name}"]') for name in ("B3", "C4")]
+    for spot in (spots[0], spots[1], spots[0]):
+        spot.tap()
+        assert visitor.page.inner_text("#error") == f"{spot.get_attribute('data-name')}: tap once more"
+        assert visitor.page.locator(".spot.chosen").count() == 0
+    spots[0].tap()
+    assert visitor.page.inner_text("#error") == ""
+    assert visitor.page.locator(".spot.chosen").count() == 1
+    visitor.close()
 
 
 def tab_to(page: Any, expression: str) -> None:
@@ -530,6 +557,8 @@ def accessible_in_firefox(page: Firefox, viewport: dict[str, int], dark: bool) -
     page.run("for (const one of document.querySelectorAll('details')) one.open = true")
     assert page.violations() == []
     assert page.run("document.documentElement.scrollWidth") <= viewport["width"]
+    assert page.run(SIDEWAYS) == 0
+    assert page.run(NARROWEST) >= FINGER
 
 
 def first_move_by_keyboard_in_firefox(page: Firefox) -> None:

@@ -11,6 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,13 @@ def sections(game: Game) -> dict[str, str]:
     return {"": text.partition("\n")[0], **{name: parts[name].strip() for name in _SECTIONS if name in parts}}
 
 
+def tables(game: Game) -> dict[str, str]:
+    """The files of the game's package that its description names as tables of the rules, as text by name."""
+    folder = files(game.package)
+    named = re.findall(r"`([\w-]+\.ya?ml)`", sections(game).get("Description", ""))
+    return {name: (folder / name).read_text(encoding="utf-8") for name in named if (folder / name).is_file()}
+
+
 _CODE = re.compile(r"^```.*?^```$\n*", re.M | re.S)
 """Code for programmers, which is no matter of a player."""
 
@@ -54,6 +62,7 @@ def rules_text(game: Game) -> str:
         for name, text in told.items()
         if name not in ("", "References")
     ]
+    parts += [f"{name.upper()}\n{text.strip()}" for name, text in tables(game).items()]
     return "\n\n".join([told[""], *parts])
 
 

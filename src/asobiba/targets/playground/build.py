@@ -10,12 +10,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from asobiba.arena.person import sections
+from asobiba.arena.person import sections, tables
 from asobiba.core import AsobibaError, Game, Ruleset, game, game_names
 from asobiba.targets.wasm.commands import named_variants
 from asobiba.targets.wasm.package import Variant, kernel_agents, write_game, write_package
 
-PAGE = ("index.html", "page.css", "app.js", "table.js", "scene.js", "worker.js")
+PAGE = ("index.html", "page.css", "app.js", "board.js", "table.js", "scene.js", "worker.js")
 SHARED = ("player.css", "player.js", "writer.js")
 """Files of `asobiba.api`, which the reports of leagues use too."""
 _LARGE = 2000
@@ -150,5 +150,8 @@ def _about(one: Game) -> dict[str, Any]:
         "name": one.name,
         "title": one.title,
         "summary": told.pop(""),
-        "rules": [[name, written.render(text)] for name, text in told.items()],
+        "rules": [
+            *([name, written.render(text)] for name, text in told.items()),
+            *([name, written.render(f"```\n{text}```")] for name, text in tables(one).items()),
+        ],
     }

@@ -1,6 +1,7 @@
 // The page: it shows a table, and takes moves by click, key and text.
 
 import { open as openFolder } from "./asobiba/index.js";
+import { fit, narrow, neighbour } from "./board.js";
 import { PAUSE, PICTURE, Player } from "./player.js";
 import { Pen } from "./scene.js";
 import { Table, readLink } from "./table.js";
@@ -8,7 +9,6 @@ import { Table, readLink } from "./table.js";
 const byId = (name) => document.getElementById(name);
 const PYTHON = "python:"; // so begin the names of agents that think in the Python which serves the page
 const FEW = 40; // So many moves are shown as buttons at once.
-const FINGER = 28; // px that a place is wide at least: on a phone, wide boards scroll
 
 let games = [];
 let manifests = new Map();
@@ -16,6 +16,7 @@ let table = null;
 let pen = null;
 let person = 0; // the seat that a person has; -1: all, null: none
 let chosen = []; // names of the spots clicked so far
+let tapped = ""; // the name of a narrow spot that was tapped once
 let open = []; // the person's legal actions: { action, text, path }
 let shown = null; // the ply that is looked at; null: the latest
 let round = 0; // counts new games and undos: answers of earlier rounds are dropped
@@ -323,14 +324,12 @@ function update() {
   const ply = shown ?? table.actions.length;
   const [view, seat] = sight(table.states[ply]);
   open = choices();
+  tapped = "";
   const focus = document.activeElement?.dataset?.name;
   byId("picture").innerHTML = pen.svg(view, seat, ply ? table.actions[ply - 1] : null);
   const svg = byId("picture").querySelector("svg");
   svg.setAttribute("role", "group");
   svg.setAttribute("aria-label", `${table.game.title}, position ${ply}`);
-  const smallest = Math.min(...[...svg.querySelectorAll(".spot")].map((spot) => Number(spot.getAttribute("width"))));
-  const needed = svg.viewBox.baseVal.width * FINGER / smallest;
-  if (needed > byId("picture").clientWidth) svg.style.cssText = `width: ${needed}px; max-height: none`;
   byId("status").textContent = situation();
   for (const spot of svg.querySelectorAll(".spot")) {
     spot.setAttribute("role", "button");
@@ -415,6 +414,7 @@ function mark(focus) {
     spot.tabIndex = -1;
   }
   byId("picture").classList.toggle("many", names.size > FEW);
+  fit(byId("picture"));
   const entry = first ?? spots.find((spot) => names.has(spot.dataset.name)) ?? spots[0];
   if (entry) entry.tabIndex = 0;
   if (focus && first) first.focus();
@@ -504,25 +504,19 @@ function link(ply) {
 
 // ---- events
 
-function neighbour(from, key) {
-  const box = (spot) => spot.getBBox();
-  const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
-  const [x, y] = middle(box(from));
-  let best = null;
-  let least = Infinity;
-  for (const spot of byId("picture").querySelectorAll(".spot")) {
-    const [a, b] = middle(box(spot));
-    const [dx, dy] = [a - x, b - y];
-    const along = { ArrowLeft: -dx, ArrowRight: dx, ArrowUp: -dy, ArrowDown: dy }[key];
-    const across = Math.abs(key === "ArrowLeft" || key === "ArrowRight" ? dy : dx);
-    if (along > 1 && along + 3 * across < least) [best, least] = [spot, along + 3 * across];
-  }
-  return best;
+/** Whether a spot is to be tapped once more, since a finger may have missed another. */
+function again(spot) {
+  const { name } = spot.dataset;
+  const once = narrow(spot) && spot.classList.contains("next") && tapped !== name;
+  if (once || tapped) report(once ? `${name}: tap once more` : "");
+  tapped = once ? name : "";
+  for (const other of byId("picture").querySelectorAll(".spot")) other.classList.toggle("tapped", other.dataset.name === tapped);
+  return once;
 }
 
 byId("picture").addEventListener("click", (event) => {
   const spot = event.target.closest(".spot");
-  if (spot) choose(spot.dataset.name);
+  if (spot) again(spot) || choose(spot.dataset.name);
   else if (byId("picture").classList.contains("aim")) aim(event);
 });
 byId("controls").onsubmit = (event) => {
@@ -534,7 +528,7 @@ byId("picture").addEventListener("keydown", (event) => {
   const spot = event.target.closest(".spot");
   if (!spot) return;
   if (event.key.startsWith("Arrow")) {
-    const next = neighbour(spot, event.key);
+    const next = neighbour(byId("picture"), spot, event.key);
     if (next) {
       spot.tabIndex = -1;
       next.tabIndex = 0;
@@ -638,5 +632,6 @@ async function main() {
   await arrive();
 }
 
+window.addEventListener("resize", () => { if (table) fit(byId("picture")); });
 window.addEventListener("hashchange", () => arrive().catch((error) => report(error.message)));
 main().catch((error) => report(error.message));
