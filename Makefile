@@ -4,7 +4,7 @@
 # make bench  measures speed beside the peers that are installed
 # make pages  plays leagues and pages again that are older than their code
 # make docs   the site, in build/site: its tutorials are run, and a warning fails it
-# make playground   a site on which games are played in the page, in build/playground
+# make playground   a site on which games are played in the page, in build/playground; make site: beside the pages of docs
 # make lint   what pre-commit checks
 # make lock   requirements.lock anew, with hashes; make sbom: which packages; make audit: their known vulnerabilities
 # make release  sdist and wheel in dist/, the same bytes each time, checked and played
@@ -30,7 +30,7 @@ PAGES ?=
 playground: $(VENV)/.dev
 	$(BIN)/asobiba playground --output build/playground
 
-.PHONY: help demo test test-slow ptx bench pages playground docs docs-links lint lock sbom release conda audit format clean
+.PHONY: help demo test test-slow ptx bench pages playground docs site docs-links lint lock sbom release conda audit format clean
 
 help:
 	@sed -n 's/^# //p' Makefile | head -10
@@ -97,6 +97,11 @@ docs: $(DOCS)/.done
 	$(SPHINX) -W --keep-going -q -j auto -b html -d build/site-doctrees build/site-source build/site/$(SITE_VERSION)
 	$(DOCS)/bin/python docs/_site/finish.py build/site $(SITE_VERSION)
 	@echo "Written: build/site/$(SITE_VERSION)/index.html; python -m http.server -d build/site shows it"
+
+# The pages link to the playground where it lies in the folder `play` beside them.
+site: docs playground
+	rm -rf build/site/$(SITE_VERSION)/play
+	cp -r build/playground build/site/$(SITE_VERSION)/play
 
 # Needs the network: whether the links to other sites still lead somewhere.
 docs-links: docs

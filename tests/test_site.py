@@ -16,13 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from asobiba.core import agent_declarations
+from asobiba.api.render import svg
+from asobiba.arena.match import decode_actions
+from asobiba.arena.person import tables
+from asobiba.arena.records_file import published_match
+from asobiba.arena.results import Result, Results
+from asobiba.core import agent_declarations, states
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "docs" / "_site"
 sys.path.insert(0, str(SITE))
 
 import api  # noqa: E402
+import films  # noqa: E402
 import finish  # noqa: E402
 import games  # noqa: E402
 import stage  # noqa: E402
@@ -98,7 +104,10 @@ def test_the_page_of_a_game_holds_its_declaration(staged, package):
         for name, shape in ruleset.layout.observation.items():
             assert f"| `{name}` | `{tuple(shape)}` |" in page
         for agent in agent_declarations(declared).values():
-            assert f"| `{agent.name}` | {games.cell(agent.description)} |" in page
+            source = f"<br>*{games.cell(agent.source)}*" if agent.source else ""
+            assert f"| `{agent.name}` | {games.cell(agent.description)}{source} |" in page
+    for text in tables(games.packages()[package][0]).values():
+        assert text in page
     for picture in re.findall(r"media/games/[\w-]+\.svg", page):
         assert (staged / picture).read_text(encoding="utf-8").startswith("<svg")
     for folder, results in games.leagues(package):
@@ -107,11 +116,57 @@ def test_the_page_of_a_game_holds_its_declaration(staged, package):
             assert f"| {line['rank']} | {line['agent']} |" in page
 
 
-def test_a_film_is_a_game_of_the_published_league(staged):
-    frames = json.loads((staged / "extra" / "films" / "tactics.json").read_text(encoding="utf-8"))
-    assert len(frames) > 5
-    assert all(frame.startswith("<svg") for frame in frames)
-    assert frames[0] != frames[-1]
+def test_every_league_has_a_film_on_the_page_of_its_game(staged):
+    for package in games.packages():
+        page = (staged / "games" / f"{package}.md").read_text(encoding="utf-8")
+        for league, results in games.leagues(package):
+            film = json.loads((staged / "extra" / "films" / f"{league}.json").read_text(encoding="utf-8"))
+            frames = ["".join(film["elements"][k] for k in frame) for frame in film["frames"]]
+            assert 5 < len(frames) <= films.MOST_FRAMES
+            assert all(frame.startswith("<svg") and frame.endswith("</svg>") for frame in frames)
+            assert len({*frames}) > len(frames) // 2
+            assert f'data-frames="../films/{league}.json"' in page
+            number = re.search(rf"Match (\d+) of \[the league\]\(\.\./leagues/{league}\.md\)", page)[1]
+            record = published_match(ROOT / "leaderboards" / league, number)
+            assert (record.reason, record.culprit) == ("rules", None)
+            assert {*record.match.seats} <= {line["agent"] for line in results["standings"]}
+            assert all(f"`{agent}`" in page for agent in record.match.seats)
+
+
+def test_the_film_of_bao_is_the_game_on_record(staged):
+    """Its last picture is drawn from the position that the rules reach from the seed and the moves on record."""
+    film = json.loads((staged / "extra" / "films" / "bao.json").read_text(encoding="utf-8"))
+    page = (staged / "games" / "bao.md").read_text(encoding="utf-8")
+    number = re.search(r"Match (\d+) of \[the league\]", page)[1]
+    record = published_match(ROOT / "leaderboards" / "bao", number)
+    ruleset = record.match.ruleset().unopened
+    state, actions = states.new_state(ruleset, record.match.game_seed), decode_actions(ruleset, record.actions)
+    for action in actions:
+        state = states.step(ruleset, state, action)
+    assert "".join(film["elements"][k] for k in film["frames"][-1]) == svg(ruleset, state, last_action=actions[-1])
+    best = [line["agent"] for line in dict(games.leagues("bao"))["bao"]["standings"][:2]]
+    assert sorted(record.match.seats) == sorted(best)
+
+
+def test_a_film_shows_a_decided_game_of_the_best_that_is_longer_than_most():
+    def played(number, seats, winner, moves, reason="rules"):
+        returns = (0.0, 0.0) if winner < 0 else (1.0, -1.0) if winner == 0 else (-1.0, 1.0)
+        return Result(number, seats, 0, returns, winner, moves, reason, None, (moves, 0), (0.0, 0.0), None)
+
+    results = Results.of(
+        [
+            played(1, ("best", "last"), 0, 30),
+            played(2, ("good", "best"), 1, 9),
+            played(3, ("best", "good"), 0, 50),
+            played(4, ("best", "good"), 0, 40),
+            played(5, ("best", "good"), 1, 20),
+            played(8, ("good", "best"), 0, 60),
+            played(6, ("best", "good"), -1, 41),
+            played(7, ("good", "best"), 0, 42, "truncation"),
+        ]
+    )
+    assert films.chosen(results, ["best", "good", "last"]) == 3
+    assert films.chosen(results, ["last", "best", "good"]) == 1
 
 
 def test_every_league_is_on_the_page_of_a_game():

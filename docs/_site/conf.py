@@ -5,9 +5,12 @@ import os
 import sys
 import tomllib
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import matplotlib_fontja  # noqa: F401 - enters IPAexGothic, which has Japanese letters, for the cards
+import nbclient
+from jupyter_cache.executors import utils as notebook_runs
 
 ROOT = Path(os.environ["SITE_ROOT"])
 sys.path.insert(0, str(ROOT / "src"))
@@ -38,18 +41,19 @@ nb_execution_mode = os.environ.get("SITE_EXECUTE", "force")
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
-nb_merge_streams = True
+nb_merge_streams = False
 nb_execution_show_tb = True
+# nbclient joins the pieces of an output as they are; nb_merge_streams would begin a line after each, within a table's row.
+notebook_runs.executenb = partial(nbclient.execute, coalesce_streams=True)
 
 html_theme = "furo"
 html_static_path = ["static"]
 html_extra_path = ["extra"]
 html_css_files = ["site.css"]
-html_js_files = ["film.js", "versions.js"]
+html_js_files = ["film.js", "play.js", "versions.js"]
 html_show_sphinx = False
 html_copy_source = False
-html_theme_options = {"source_edit_link": f"{_address}/tree/main/docs", "navigation_with_keys": True}
-html_theme_options.pop("source_edit_link")  # the sources of many pages are made
+html_theme_options = {"navigation_with_keys": True}
 
 copybutton_exclude = ".linenos, .gp, .go"
 

@@ -6,30 +6,31 @@ Compiling nothing: with NUMBA_DISABLE_JIT=1 kernels are ordinary functions.
 
 from __future__ import annotations
 
-import base64
-import gzip
 import html
 import importlib
 import inspect
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import films
 import numpy as np
 
 from asobiba import golden
 from asobiba.api.render import svg
+from asobiba.arena.person import tables
 from asobiba.core import Game, Ruleset, agent_declarations, states
 from asobiba.core import games as registered
 
 ROOT = Path(__file__).parents[2]
 HEADER = {"rng_key", "rng_counter", "rewards", "steps", "to_move", "terminated", "truncated", "end_reason"}
+UNBROKEN = "\u00a0"
+"""A blank at which no line ends."""
 ORDER = ("Description", "Starting State", "Episode End", "Rewards")
 """The sections of the rules, in the order in which somebody learns a game; the others belong to the interface."""
-MOST_FRAMES = 120
-"""Pictures of a film; of longer games every second, third, ... is shown."""
 
 
 @cache
@@ -55,7 +56,7 @@ def cell(text: Any) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
-def table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def table(heads: Sequence[str], rows: list[tuple[Any, ...]]) -> str:
     """Markdown's table; columns whose head ends with ":" are aligned to the right."""
     rule = "|".join("--:" if head.endswith(":") else "---" for head in heads)
     lines = [f"| {' | '.join(head.rstrip(':') for head in heads)} |", f"|{rule}|"]
@@ -116,18 +117,21 @@ def leagues(package: str) -> list[tuple[str, dict[str, Any]]]:
     return sorted(found, key=lambda league: (league[0] != package, league[0]))
 
 
-def league_part(package: str) -> str:
-    """The tables of the published leagues."""
+def league_part(package: str, out: Path) -> str:
+    """The tables of the published leagues, and the films of all but the first, whose film begins the page."""
     parts = []
-    for folder, results in leagues(package):
+    for k, (folder, results) in enumerate(leagues(package)):
         rows = []
         for line in results["standings"]:
             rating, low, high = (number(line[key], results) for key in ("rating", "low", "high"))
-            score = f"{100 * line['score']:.1f} %" if line.get("score") is not None else ""
+            score = f"{100 * line['score']:.1f}{UNBROKEN}%" if line.get("score") is not None else ""
             speed = f"{line['milliseconds']:.3g}"
-            rows.append((line["rank"], line["agent"], rating, f"{low} to {high}", score, line["games"], speed))
+            interval = f"{low} to {high}".replace(" ", UNBROKEN)
+            rows.append((line["rank"], line["agent"], rating, interval, score, line["games"], speed))
         level = f"{results['level']:.0%} interval:"
-        heads = ("#:", "agent", f"{results['rating']}:", level, "score:", "games:", "ms a move:")
+        heads = ["#:", "agent", f"{results['rating']}:", level, "score:", "games:", "ms a move:"]
+        if not any(row[4] for row in rows):  # a player alone has no score
+            heads, rows = [*heads[:4], *heads[5:]], [(*row[:4], *row[5:]) for row in rows]
         name = re.sub(r"^asobiba/|-v\d+$", "", results["game"])
         defaults = next(game for game in packages()[package] if game.name == name).parameters
         chosen = [(key, value) for key, value in results["parameters"].items() if value is not None]
@@ -138,13 +142,15 @@ def league_part(package: str) -> str:
             "",
             table(heads, rows),
             "",
+            *([film_part(folder, out)] if k else []),
         ]
     return "\n".join(parts) or "No league of these games has been published yet."
 
 
 def number(value: float, results: dict[str, Any]) -> str:
     """A rating as its league's table writes it: whole points, or two digits where ratings are mean returns."""
-    return f"{value:.0f}" if max(abs(line["rating"]) for line in results["standings"]) >= 10 else f"{value:.2f}"
+    digits = 0 if max(abs(line["rating"]) for line in results["standings"]) >= 10 else 2
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # 0, not -0
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -168,10 +174,11 @@ def agents_part(package: str) -> str:
         for agent in agent_declarations(game).values():
             given = inspect.signature(agent.make).parameters.values()
             settings = ", ".join(f"`{p.name}={p.default}`" for p in given if p.default is not p.empty)
-            rows.append((f"`{agent.name}`", agent.description, agent.source, settings, strengths.get(agent.name, "")))
+            told = f"{agent.description}<br>*{agent.source}*" if agent.source else agent.description
+            rows.append((f"`{agent.name}`", told, settings, strengths.get(agent.name, "")))
         if rows not in shown:  # games of a package often share their agents
             shown.append(rows)
-            heads = ("agent", "what it does", "source", "parameters", "in the league:")
+            heads = ("agent", "what it does, after which source", "parameters", "in the league:")
             parts += [f"Of `{game.name}`:", "", table(heads, rows), ""]
     return "\n".join(parts)
 
@@ -190,50 +197,39 @@ def reproductions(package: str) -> str:
     return "\n".join(rows) or "Nothing has been reproduced yet."
 
 
-def film(package: str) -> tuple[list[str], str, float] | None:
-    """A game of the published league as pictures, what is said under it, and the seconds of a picture."""
-    path = ROOT / "leaderboards" / package / "report.html"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    found = re.search(
-        r'<img [^>]*data-frames="([^"]+)" data-seconds="([^"]+)">.*?<figcaption>(.*?)(?:<br>.*?)?</figcaption>',
-        text,
-        re.S,
+def film_part(league: str, out: Path) -> str:
+    """A game of a published league: a position of it, which the page lets run as a film."""
+    film = films.films()[league]
+    folder = out.parents[1] / "extra" / "films"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{league}.json").write_text(film.packed(), encoding="utf-8")
+    stills = {"begin": film.frames[0], "middle": film.frames[len(film.frames) // 2], "end": film.frames[-1]}
+    for moment, frame in stills.items():
+        (out / f"{league}-{moment}.svg").write_text(frame, encoding="utf-8")
+    name = f"film-{league.replace('_', '-')}"  # as it stands in the page
+    return (
+        f"```{{figure}} ../media/games/{league}-middle.svg\n:alt: A position in the middle of a game\n:width: 480px\n"
+        f":class: film\n:name: {name}\n\n{film.caption}\n```\n\n"
+        f'<div class="film-of" data-film="{name}" data-frames="../films/{league}.json" '
+        f'data-seconds="{film.seconds:.4g}"></div>\n'
     )
-    if not found:
-        return None
-    frames = json.loads(gzip.decompress(base64.b64decode(found[1])))
-    stride = -(-len(frames) // MOST_FRAMES)
-    kept = frames[::stride] + ([frames[-1]] if (len(frames) - 1) % stride else [])
-    return kept, html.unescape(re.sub(r"<[^>]+>", "", found[3])), float(found[2]) * stride
 
 
 def picture_part(package: str, out: Path) -> str:
-    """Pictures of a position at the beginning, in the middle and at the end; with a film where there is one."""
-    made = film(package)
-    if made is None:
-        (out / f"{package}.svg").write_text(svg(*_played(packages()[package][0])[:2]), encoding="utf-8")
-        return f"```{{figure}} ../media/games/{package}.svg\n:alt: A position\n:width: 480px\n```\n"
-    frames, caption, seconds = made
-    films = out.parents[1] / "extra" / "films"
-    films.mkdir(parents=True, exist_ok=True)
-    (films / f"{package}.json").write_text(json.dumps(frames), encoding="utf-8")
-    stills = {"begin": frames[0], "middle": frames[len(frames) // 2], "end": frames[-1]}
-    for name, frame in stills.items():
-        (out / f"{package}-{name}.svg").write_text(frame, encoding="utf-8")
-    return (
-        f"```{{figure}} ../media/games/{package}-middle.svg\n:alt: A position in the middle of a game\n:width: 480px\n"
-        f":class: film\n:name: film-{package}\n\n{caption}\n```\n\n"
-        f'<div class="film-of" data-film="film-{package}" data-frames="../films/{package}.json" '
-        f'data-seconds="{seconds}"></div>\n'
-    )
+    """The film of the package's first league; a position of a game that has none."""
+    published = leagues(package)
+    if published:
+        return film_part(published[0][0], out)
+    (out / f"{package}-middle.svg").write_text(svg(*_played(packages()[package][0])[:2]), encoding="utf-8")
+    return f"```{{figure}} ../media/games/{package}-middle.svg\n:alt: A position\n:width: 480px\n```\n"
 
 
-def stills_part(package: str) -> str:
-    """The beginning and the end of a game."""
+def stills_part(league: str) -> str:
+    """The beginning and the end of the game of a league's film."""
     return (
-        ":::::{grid} 1 2 2 2\n"
-        f"::::{{grid-item-card}} How it begins\n![The beginning of a game](../media/games/{package}-begin.svg)\n::::\n"
-        f"::::{{grid-item-card}} How it ended\n![The end of a game](../media/games/{package}-end.svg)\n::::\n"
+        ":::::{grid} 1 2 2 2\n:gutter: 3\n\n"
+        f"::::{{grid-item-card}} How it begins\n![The beginning of a game](../media/games/{league}-begin.svg)\n::::\n"
+        f"::::{{grid-item-card}} How it ended\n![The end of a game](../media/games/{league}-end.svg)\n::::\n"
         ":::::\n"
     )
 
@@ -307,11 +303,12 @@ def page(package: str, out: Path) -> str:
     text, games = sections(package), packages()[package]
     lead = text[""].split("\n\n")
     parts = [f"# {games[0].title}", "", "\n\n".join(lead), "", picture_part(package, out)]
+    parts += [f'<div class="play-here" data-games="{games[0].name}"></div>\n']
     parts += ["## Rules", ""]
     for name in ORDER:
         parts += [*([] if name == "Description" else [f"### {name}", ""]), text[name], ""]
-    if film(package) is not None:
-        parts += [stills_part(package), ""]
+    parts += [f"### {name}\n\n```yaml\n{told}```\n" for name, told in tables(games[0]).items()]
+    parts += [stills_part(league) for league, _ in leagues(package)[:1]]
     parts += [
         "## Play and train",
         "",
@@ -320,7 +317,7 @@ def page(package: str, out: Path) -> str:
         "",
         "## League",
         "",
-        league_part(package),
+        league_part(package, out),
         "## Agents",
         "",
         agents_part(package),
@@ -357,21 +354,28 @@ def write_pages(out: Path) -> dict[str, str]:
     """All pages of games by their path on the site; pictures and films are written into `out`."""
     out.mkdir(parents=True)
     found = {f"games/{name}.md": page(name, out) for name in packages()}
-    cards = []
-    for name, games in packages().items():
-        picture = f"{name}-middle.svg" if film(name) else f"{name}.svg"
-        said = sections(name)[""].split("\n\n")[0].split(":", 1)[-1].strip()
-        cards += [
-            f"::::{{grid-item-card}} {games[0].title}",
-            f":link: {name}",
-            ":link-type: doc",
-            f":img-top: ../media/games/{picture}",
-            "",
-            " ".join(said.split()),
-            "::::",
-        ]
     tree = "\n".join(packages())
-    found["games/index.md"] = "\n".join(
-        ["# Games", "", ":::::{grid} 1 2 3 3", *cards, ":::::", "", f"```{{toctree}}\n:hidden:\n\n{tree}\n```", ""]
+    found["games/index.md"] = (
+        f'# Games\n\n<div class="play-here"></div>\n\n{cards("", "../media/games/")}\n\n{films.CHOICE}\n\n'
+        f"```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     )
     return found
+
+
+def cards(pages: str, pictures: str) -> str:
+    """A picture of every game, with its summary, that leads to its page. `pages` and `pictures` are where these lie."""
+    found = []
+    for name, games in packages().items():
+        picture = f"{[*(league for league, _ in leagues(name)), name][0]}-middle.svg"
+        summary = " ".join(sections(name)[""].split("\n\n")[0].split())
+        found += [
+            f"::::{{grid-item-card}} {games[0].title}",
+            f":link: {pages}{name}",
+            ":link-type: doc",
+            f":img-top: {pictures}{picture}",
+            f":img-alt: A position of {games[0].title}",
+            "",
+            summary,
+            "::::",
+        ]
+    return "\n".join([":::::{grid} 1 2 3 3", ":gutter: 3", ":class-container: games", "", *found, ":::::"])

@@ -27,6 +27,8 @@ HERE = Path(__file__).parent
 ADDRESS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
 PICTURES = (".svg", ".png", ".gif", ".webp")
 
+GAMES = "<!-- the games -->"
+"""Stands on a page where the cards of the games belong."""
 _LINK = re.compile(r"(!?\[[^\]]*\]\()(?![a-z]+:|#)([^)#\s]*)(#[^)\s]*)?(\))")
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 
@@ -196,7 +198,7 @@ def stage(out: Path, revision: str = "main") -> None:
     work = Stage(out, revision)
     for source, page in pages().items():
         text = with_examples((ROOT / source).read_text(encoding="utf-8"))
-        work.write(page, work.text(source, page, text))
+        work.write(page, work.text(source, page, text).replace(GAMES, games.cards("games/", "media/games/")))
     for page, text in {**games.write_pages(out / "media" / "games"), **api.write_pages()}.items():
         work.write(page, text)
     work.write("citation.md", citation())
@@ -205,7 +207,7 @@ def stage(out: Path, revision: str = "main") -> None:
     for page, text in listings().items():
         work.write(page, text)
     with (out / "mini4wd" / "index.md").open("a", encoding="utf-8") as file:
-        file.write("\n```{toctree}\n:hidden:\n\nbuild\nbuild.ja\nprotocol\nfirmware\nfirmware-esp32\n```\n")
+        file.write("\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n")
     extra = out / "extra" / "reports"
     extra.mkdir(parents=True)
     for report in sorted((ROOT / "leaderboards").glob("*/report.html")):

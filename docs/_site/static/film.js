@@ -1,24 +1,25 @@
-// A game as a film: the pictures of a match in the published report, stepped by a slider or played.
+// A game as a film: the pictures of a match of a published league, stepped by a slider or played.
 addEventListener("DOMContentLoaded", () => {
   for (const place of document.querySelectorAll(".film-of")) {
     const picture = document.querySelector(`#${place.dataset.film} img`);
     if (!picture) continue;
     const button = document.createElement("button"), slider = document.createElement("input");
     button.type = "button";
-    button.textContent = "Play the game";
+    button.textContent = "Watch the game";
     Object.assign(slider, { type: "range", min: 0, value: 0, disabled: true, ariaLabel: "Position of the game" });
     place.append(button, slider);
-    let frames, timer, last;
+    let film, timer, last;
     const draw = () => {
       if (last) URL.revokeObjectURL(last);
-      last = URL.createObjectURL(new Blob([frames[slider.value]], { type: "image/svg+xml" }));
+      const parts = film.frames[slider.value].map((k) => film.elements[k]);
+      last = URL.createObjectURL(new Blob(parts, { type: "image/svg+xml" }));
       picture.src = last;
     };
     const stop = () => { clearInterval(timer); timer = undefined; button.textContent = "Play"; };
     const load = async () => {
-      if (frames) return;
-      frames = await (await fetch(place.dataset.frames)).json();
-      slider.max = frames.length - 1;
+      if (film) return;
+      film = await (await fetch(place.dataset.frames)).json();
+      slider.max = film.frames.length - 1;
       slider.disabled = false;
     };
     button.addEventListener("click", async () => {

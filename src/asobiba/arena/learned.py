@@ -122,9 +122,9 @@ def table(root: Path, up: str = "") -> TextTable:
 def page(root: Path) -> str:
     """The page `docs/learned.md`."""
     return (
-        "# What is learned against what is classical\n\n"
+        "# Learned against classical\n\n"
         "The best learned and the best classical agent of every published league. The difference is that of their ratings in "
-        "the whole league, with the interval that two independent ratings would have; the last column is the score of the "
+        "the whole league, with the interval that two independent ratings would have. *Their games* is the score of the "
         "learned agent in the games of the two against each other, with its 95 % interval. Agents that look answers up in a "
         "solved table are left out. *Training* is the number of decisions (of positions, for `gumbel_az`) that the learned agent "
         "was trained on, and the core hours where they were measured. Werewolf's ratings are those of a village in which every seat is drawn.\n\n"
