@@ -126,18 +126,18 @@ def test_every_league_has_a_film_on_the_page_of_its_game(staged):
             assert all(frame.startswith("<svg") and frame.endswith("</svg>") for frame in frames)
             assert len({*frames}) > len(frames) // 2
             assert f'data-frames="../films/{league}.json"' in page
-            number = re.search(rf"Match (\d+) of \[the league\]\(\.\./leagues/{league}\.md\)", page)[1]
+            number = re.search(rf'Match (\d+) of <a href="\.\./leagues/{league}\.html">', page)[1]
             record = published_match(ROOT / "leaderboards" / league, number)
             assert (record.reason, record.culprit) == ("rules", None)
             assert {*record.match.seats} <= {line["agent"] for line in results["standings"]}
-            assert all(f"`{agent}`" in page for agent in record.match.seats)
+            assert all(f"<code>{agent}</code>" in page for agent in record.match.seats)
 
 
 def test_the_film_of_bao_is_the_game_on_record(staged):
     """Its last picture is drawn from the position that the rules reach from the seed and the moves on record."""
     film = json.loads((staged / "extra" / "films" / "bao.json").read_text(encoding="utf-8"))
     page = (staged / "games" / "bao.md").read_text(encoding="utf-8")
-    number = re.search(r"Match (\d+) of \[the league\]", page)[1]
+    number = re.search(r'Match (\d+) of <a href="../leagues/bao.html">', page)[1]
     record = published_match(ROOT / "leaderboards" / "bao", number)
     ruleset = record.match.ruleset().unopened
     state, actions = states.new_state(ruleset, record.match.game_seed), decode_actions(ruleset, record.actions)

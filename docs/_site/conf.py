@@ -60,7 +60,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 ogp_site_url = os.environ.get("SITE_URL", f"https://{_owner}.github.io/{_name}/{version}/")
 ogp_site_name = "asobiba"
 ogp_description_length = 180
-ogp_social_cards = {"line_color": "#d9822b", "font": "IPAexGothic"}
+ogp_social_cards = {"line_color": "#d9822b", "font": "IPAexGothic", "image_mini": "media/card.png"}
 logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # that the font has no bold letters
 
 linkcheck_anchors = False

@@ -7,6 +7,7 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ class Film:
     Args:
         frames: SVG texts.
         seconds: for which each is shown.
-        caption: who played, and the result, in Markdown.
+        caption: who played, and the result, in HTML.
     """
 
     frames: list[str]
@@ -85,7 +86,7 @@ def film(league: str) -> Film:
     file = RecordsFile(folder / NAME)
     number = chosen(file.results(), [line["agent"] for line in table["standings"]])
     (record,) = (one.record for one in file.listed() if one.number == number)
-    return draw(record, f"Match {number} of [the league](../leagues/{league}.md).")
+    return draw(record, f'Match {number} of <a href="../leagues/{league}.html">the league</a>.')
 
 
 def draw(record: MatchRecord, source: str) -> Film:
@@ -99,10 +100,11 @@ def draw(record: MatchRecord, source: str) -> Film:
 
 
 def told(record: MatchRecord, last: np.void) -> str:
-    """Who played, and how the match ended."""
+    """Who played, and how the match ended, in HTML."""
     ruleset, seats = record.match.ruleset(), record.match.seats
-    ending = Pen(ruleset).tell(last, ENDING, 0)
+    names = [f"<code>{escape(seat)}</code>" for seat in seats]
+    ending = escape(Pen(ruleset).tell(last, ENDING, 0))
     if len(seats) == 1:
-        return f"`{seats[0]}`: {ending}, return {record.returns[0]:.3g}."
-    players = ", ".join(f"{player} `{agent}`" for player, agent in zip(ruleset.players, seats, strict=True))
+        return f"{names[0]}: {ending}, return {record.returns[0]:.3g}."
+    players = ", ".join(f"{player} {name}" for player, name in zip(ruleset.players, names, strict=True))
     return f"{players}: {ending}, after {record.moves} moves."

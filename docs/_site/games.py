@@ -198,20 +198,21 @@ def reproductions(package: str) -> str:
 
 
 def film_part(league: str, out: Path) -> str:
-    """A game of a published league: a position of it, which the page lets run as a film."""
+    """A game of a published league: a position of it, which the page lets run as a film. It is HTML, so that the page's
+    description for other sites begins with the game instead of the picture's caption.
+    """
     film = films.films()[league]
     folder = out.parents[1] / "extra" / "films"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{league}.json").write_text(film.packed(), encoding="utf-8")
     stills = {"begin": film.frames[0], "middle": film.frames[len(film.frames) // 2], "end": film.frames[-1]}
+    (folder / f"{league}.svg").write_text(stills["middle"], encoding="utf-8")
     for moment, frame in stills.items():
         (out / f"{league}-{moment}.svg").write_text(frame, encoding="utf-8")
-    name = f"film-{league.replace('_', '-')}"  # as it stands in the page
     return (
-        f"```{{figure}} ../media/games/{league}-middle.svg\n:alt: A position in the middle of a game\n:width: 480px\n"
-        f":class: film\n:name: {name}\n\n{film.caption}\n```\n\n"
-        f'<div class="film-of" data-film="{name}" data-frames="../films/{league}.json" '
-        f'data-seconds="{film.seconds:.4g}"></div>\n'
+        f'<figure class="film">\n<img src="../films/{league}.svg" alt="A position in the middle of a game">\n'
+        f'<div class="film-of" data-frames="../films/{league}.json" data-seconds="{film.seconds:.4g}"></div>\n'
+        f"<figcaption>{film.caption}</figcaption>\n</figure>\n"
     )
 
 

@@ -21,6 +21,9 @@ from pathlib import Path
 
 import api
 import games
+from PIL import Image
+
+from asobiba.api.pixels import rasterise
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -201,6 +204,8 @@ def stage(out: Path, revision: str = "main") -> None:
         work.write(page, work.text(source, page, text).replace(GAMES, games.cards("games/", "media/games/")))
     for page, text in {**games.write_pages(out / "media" / "games"), **api.write_pages()}.items():
         work.write(page, text)
+    picture = (out / "media" / "games" / "animal_shogi-begin.svg").read_text(encoding="utf-8")
+    Image.fromarray(rasterise(picture)).save(out / "media" / "card.png")  # of the cards that other sites show
     work.write("citation.md", citation())
     with (out / "index.md").open("a", encoding="utf-8") as file:
         file.write(unlisted(out))

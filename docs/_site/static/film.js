@@ -1,8 +1,7 @@
 // A game as a film: the pictures of a match of a published league, stepped by a slider or played.
 addEventListener("DOMContentLoaded", () => {
   for (const place of document.querySelectorAll(".film-of")) {
-    const picture = document.querySelector(`#${place.dataset.film} img`);
-    if (!picture) continue;
+    const picture = place.parentElement.querySelector("img");
     const button = document.createElement("button"), slider = document.createElement("input");
     button.type = "button";
     button.textContent = "Watch the game";

@@ -424,11 +424,13 @@ function mark(focus) {
 /** The moves as buttons; where there are many, what one could click next, which may be words that no picture shows. */
 function list() {
   byId("list").hidden = !open.length;
-  byId("write").querySelector("label").textContent = open.some(({ path }) => path.length) ? "Your move: click a framed place, or type" : "Your move";
   byId("hint").textContent = open.length ? `for example ${open[0].text}` : "";
   byId("list").querySelector("summary").textContent = `Legal moves (${open.length})`;
-  const parts = open.length > FEW ? [...new Set(fitting().map(({ path }) => path[chosen.length] ?? chosen.at(-1)))] : [];
+  const next = [...new Set(fitting().map(({ path }) => path[chosen.length] ?? chosen.at(-1)))];
+  const parts = open.length > FEW ? next : [];
   const drawn = new Set([...byId("picture").querySelectorAll(".spot")].map((spot) => spot.dataset.name));
+  const how = next.some((name) => drawn.has(name)) ? "click a framed place" : "choose below";
+  byId("write").querySelector("label").textContent = `Your move: ${how}, or type`;
   if (parts.length ? !parts.every((name) => drawn.has(name)) : open.length && !open.some(({ path }) => path.length)) byId("list").open = true;
   const moves = parts.length ? open.filter(({ path }) => !path.length) : open;
   const button = (text, onclick) => make("button", text, { type: "button", onclick });
