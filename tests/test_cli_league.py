@@ -173,7 +173,7 @@ def test_a_person_plays_with_numbers():
 BAD = [
     (("agents", "chess"), "No game is called 'chess'"),
     (("match", "toy_nim", "random", "boutom"), "No agent of toy_nim is called 'boutom'"),
-    (("match", "toy_nim", "random"), "has 2 seats, 1 agents were given"),
+    (("match", "toy_nim", "random"), "has 2 seats: name an agent for each, not 1"),
     (("match", "toy_nim", "random", "raises:depth=3"), "has no parameter 'depth'"),
     (("match", "toy_nim", "random", "usi:true"), "has no USI notation"),
     (("match", "toy_nim", "random", "process:./no_such_program"), "cannot start"),
