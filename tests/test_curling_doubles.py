@@ -8,6 +8,7 @@ import curling_beside_dc4 as beside
 import numpy as np
 import pytest
 
+from asobiba.baselines.curling.doubles.players import Ayumu
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, game, make_agent, states
 from asobiba.envs.curling.doubles import layout, rules
 from asobiba.envs.curling.doubles.notation import placement_action
@@ -161,3 +162,16 @@ def test_agents_place_and_play_to_the_end():
             mover = agents[int(state["to_move"])]
             state = states.step(ruleset, state, mover.act(state, np.zeros(0, np.int8)))
         assert int(state["end"]) == 1
+
+
+def test_a_search_is_ready_before_its_first_shot(monkeypatch):
+    """A game begins with a placement, so that a first move alone compiles nothing of the search."""
+    thought = []
+    choose = Ayumu.choose
+    monkeypatch.setattr(Ayumu, "choose", lambda self, view: thought.append(int(view["shot"])) or choose(self, view))
+    ruleset = DOUBLES.ruleset(ends=1)
+    agent = make_agent(DOUBLES, "ayumu:simulations=4")
+    agent.begin(ruleset, [0], [1])
+    assert thought == [rules.FIRST_SHOT]
+    agent.begin(ruleset, [0], [1])
+    assert thought == [rules.FIRST_SHOT]

@@ -1,4 +1,4 @@
-"""What the messages of Digital Curling 4 say: matches, states, shots and placements, both ways.
+"""Messages of Digital Curling 4: matches, states, shots and placements, both ways.
 
 Names and values are those of the server (github.com/digitalcurling/DigitalCurling4-Server). Positions are in the shot frame, as
 in Digital Curling 3; a stone that is not in play is at (0, 0). In a request a positive angular velocity is clockwise; in

@@ -10,7 +10,8 @@ from asobiba.baselines.curling.doubles.placements import choose, write_placement
 from asobiba.baselines.curling.player import whole
 from asobiba.baselines.curling.searchers import Ayumu as AyumuOfFour
 from asobiba.baselines.curling.simple import sample_shot, tee_shot, write_action
-from asobiba.core import KernelAgent, compiled, kernel
+from asobiba.core import KernelAgent, Ruleset, compiled, kernel
+from asobiba.core.states import new_state, step
 from asobiba.envs.curling.simulation import STONES
 
 
@@ -72,6 +73,16 @@ class Ayumu(AyumuOfFour):
 
     It goes by the win table of the four-person game (`own_table`).
     """
+
+    _warm_for: Ruleset | None = None
+
+    def prepare(self, ruleset: Ruleset) -> None:
+        # A game begins with a placement, which compiles nothing of the search: the first shot would do it on the clock.
+        if self._warm_for != ruleset:
+            self._warm_for = ruleset
+            placed = step(ruleset, new_state(ruleset, 0), np.zeros(ruleset.actions_shape, ruleset.action_dtype))
+            self.reset(ruleset, 0, 0)
+            self.warm_up([placed])
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         if int(view["shot"]) > 0:

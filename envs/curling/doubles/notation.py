@@ -58,7 +58,7 @@ def how_text(ruleset: Ruleset) -> str:
 
 
 def status_text(ruleset: Ruleset, view: np.void, seat: int) -> str:
-    """What a player is asked for."""
+    """The words that ask a player for his decision."""
     if int(view["shot"]) == 0:
         return f"Place the stones of the end: {', '.join(PLACEMENTS)}."
     return f"Shot {int(view['shot']) - FIRST_SHOT + 1} of 10."

@@ -278,7 +278,7 @@ def train(
 
 
 def _before(game: Game, start: str) -> dict[str, Any]:
-    """What the weights that a run begins with cost: from the `run.json` of that run, beside them as `START.json`."""
+    """The cost of the weights that a run begins with: the `run.json` of their own run lies beside them as `START.json`."""
     record = start_file(game, start).with_suffix(".json") if start else None
     if record is None or not record.exists():
         return {}
