@@ -66,8 +66,29 @@ def _game_group(game: str) -> Any:
     for place in _game_packages()[game]:
         folder = _folder(place)
         if folder is not None and (folder / "commands.py").is_file():
-            return _command(importlib.import_module(f"{place}.commands").app, game)
+            return _command(_loaded(f"{place}.commands", "app"), game)
     return None
+
+
+def _loaded(module: str, attribute: str) -> Any:
+    """A command, whose package may be somebody else's and broken."""
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (Exception, SystemExit) as error:
+        from asobiba.core.errors import AsobibaError, GameMistake
+        from asobiba.core.places import told
+
+        if isinstance(error, AsobibaError) or module.startswith("asobiba."):
+            raise
+        raise GameMistake(told(error, None, f"loading the command {module}:{attribute}")) from error
+
+
+def _statements(file: Path | None) -> list[ast.stmt]:
+    """The statements of a file; none of one that cannot be read, whose author is told when it is imported."""
+    try:
+        return ast.parse(file.read_text(encoding="utf-8")).body if file and file.is_file() else []
+    except (SyntaxError, ValueError, OSError):
+        return []
 
 
 def _folder(package: str) -> Path | None:
@@ -88,7 +109,7 @@ def _folder(package: str) -> Path | None:
 def _late() -> dict[str, tuple[str, str]]:
     """Commands whose module is imported when they are called: name -> module, function or `typer.Typer`."""
     plugins = entry_points(group=_COMMANDS)
-    return {**_LATE, **{entry.name: (entry.module, entry.attr) for entry in plugins}}
+    return {**{entry.name: (entry.module, entry.attr) for entry in plugins}, **_LATE}
 
 
 def _summary(module: str, attribute: str) -> str:
@@ -100,7 +121,7 @@ def _summary(module: str, attribute: str) -> str:
     else:
         spec = importlib.util.find_spec(name)
         file = Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
-    for node in ast.parse(file.read_text(encoding="utf-8")).body if file and file.is_file() else []:
+    for node in _statements(file):
         if isinstance(node, ast.FunctionDef) and node.name == attribute:
             return (ast.get_docstring(node) or "").partition("\n\n")[0]
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute:
@@ -119,7 +140,7 @@ def verbs_of(game: str) -> dict[str, str]:
             continue
         found = {}
         for file in [folder / "commands.py", *sorted(folder.glob("*_commands.py"))]:
-            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            for node in _statements(file):
                 if isinstance(node, ast.FunctionDef) and (name := _command_name(node)):
                     found[name] = (ast.get_docstring(node) or "").partition("\n")[0]
         return found
@@ -178,8 +199,7 @@ class _Asobiba(TyperGroup):
         if own is not None:
             return own
         if cmd_name in _late():
-            module, attribute = _late()[cmd_name]
-            return _command(getattr(importlib.import_module(module), attribute), cmd_name)
+            return _command(_loaded(*_late()[cmd_name]), cmd_name)
         if cmd_name in _game_packages():
             if not verbs_of(cmd_name):
                 ctx.fail(f"{cmd_name} is a game that brings no commands of its own; see: asobiba --help")

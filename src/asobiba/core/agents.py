@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -20,6 +22,7 @@ from asobiba.core.game import Game, Ruleset
 from asobiba.core.installed import entry_points
 from asobiba.core.kernels import kernel
 from asobiba.core.loops.arrays import MOST_POLICIES, NOTHING, Games, Table
+from asobiba.core.places import told
 from asobiba.core.random import memory_keys, random_legal, random_uniform
 from asobiba.core.record import CONTROL, SAMPLER, outcome_dtype, record_dtype
 from asobiba.core.states import require_seat
@@ -350,10 +353,21 @@ def agent_packages(game_name: str) -> list[str]:
     Such a package has `AGENTS` (declarations, or game name -> declarations), and may have a module `commands` (with a
     typer `app`), a `training.yml`, trained policies in `policies/`, `LEARNED` (see `asobiba.learn.agent`), and a module
     `compiled` with `COMPILED`: classes of agents -> a function `(agent, ruleset) -> Thinking | None`, as
-    `Agent.thinking` is.
+    `Agent.thinking` is. Those of other distributions that cannot be loaded are left out, with a warning.
     """
-    found = [entry.value for entry in entry_points(group=AGENTS) if entry.name == game_name]
-    return list(dict.fromkeys(found))
+    found = dict.fromkeys(entry.value for entry in entry_points(group=AGENTS) if entry.name == game_name)
+    return [package for package in found if package.startswith("asobiba.") or _can_be_loaded(package)]
+
+
+@cache
+def _can_be_loaded(package: str) -> bool:
+    """Whether somebody else's package has agents; otherwise a warning, since the game's other agents can still play."""
+    try:
+        _ = importlib.import_module(package).AGENTS
+    except (Exception, SystemExit) as error:
+        warnings.warn(told(error, None, f"the agents of {package!r} are left out"), stacklevel=3)
+        return False
+    return True
 
 
 def agent_declarations(game: Game) -> dict[str, AgentDeclaration]:
@@ -435,13 +449,17 @@ def make_agent(game: Game, text: str) -> Agent:
     `agent_loader`.
 
     Raises:
-        UnknownAgent: with the nearest names.
+        UnknownAgent: with the nearest names; for a loader that cannot be imported, with the reason.
         GameParameterError: for a parameter that the agent does not have, or a value that it refuses.
     """
     prefix, colon, argument = text.partition(":")
     for entry in entry_points(group=LOADERS):
         if colon and entry.name == prefix:
-            agent = entry.load()(game, argument)
+            try:
+                load = entry.load()
+            except (Exception, SystemExit) as error:
+                raise UnknownAgent(told(error, None, f"loading {prefix!r} (entry point {entry.value!r})")) from error
+            agent = load(game, argument)
             agent.declared = "" if agent.name == text else agent.name
             agent.name = text
             return agent

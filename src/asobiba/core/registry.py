@@ -104,7 +104,7 @@ def game(name: str) -> Game:
         found = entry.load()
     except AsobibaError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a package that ends the process would end everybody's
         raise GameMistake(told(error, None, f"loading the game {name!r} (entry point {entry.value!r})")) from error
     if not isinstance(found, Game):
         raise UnknownGame(f"The entry point {entry.value!r} of game {name!r} is not an asobiba.core.Game: {found!r}")
