@@ -154,7 +154,9 @@ def write(page: Path, names: list[str]) -> None:
 
 if __name__ == "__main__":
     np.seterr(over="ignore")  # without the compiler the generator's products warn as they wrap
-    if sys.argv[1] == "lines":
+    if sys.argv[1:2] == ["lines"]:
         print("\n".join(found(**json.loads(sys.argv[2]))))
-    else:
+    elif sys.argv[1:2] == ["write"] and len(sys.argv) > 2:
         write(Path(sys.argv[2]), sys.argv[3:])
+    else:
+        sys.exit(__doc__)

@@ -107,6 +107,11 @@ MISTAKES: dict[str, tuple[dict[str, str], str, int, str]] = {
     "valid_that_is_wrong": ({"0 <= s.left <= p.stones": "0 < s.left <= p.stones"}, "rules.py", 32, "it calls a state of random play invalid"),
     "in_a_variant": ({'    title="Stones",\n': '    title="Stones",\n    variants={"short": {"stones": 4}, "long": {"stones": 12}},\n'}, "rules.py", 27, "entry 0 is 12; observation_low and observation_high declare 0 to 9 (variant 'long': {'stones': 12})"),
     "variant_of_nothing": ({'    title="Stones",\n': '    title="Stones",\n    variants={"long": {"stone": 12}},\n'}, "__init__.py", 5, "the variant 'long' is refused: "),
+    "inexact": ({"from asobiba": "import math\nfrom asobiba", "out[0] = s.left": "out[0] = math.exp(s.left)"}, "rules.py", 29, "math.exp: machines differ in its last bits"),
+    "inexact_in_a_function": ({"@kernel\ndef reset": "def half(x):\n    return np.power(x, 0.5)\n\n\n@kernel\ndef reset", "from asobiba": "import numpy as np\nfrom asobiba", "out[0] = s.left": "out[0] = half(s.left)"}, "rules.py", 6, "np.power: machines differ"),
+    "foreign_chance": ({"from asobiba": "import numpy as np\nfrom asobiba", "    s.left = p.stones": "    s.left = p.stones + 0 * np.random.randint(9)"}, "rules.py", 7, "np.random.randint: kernels draw from the state"),
+    "no_notation": ({'    title="Stones",\n': '    title="Stones",\n    notation="no_notation.rules",\n'}, "rules.py", 1, "the notation has no function `action_to_text`"),
+    "missing_notation": ({'    title="Stones",\n': '    title="Stones",\n    notation="missing_notation.notation",\n'}, "", 0, "importing missing_notation.notation: ModuleNotFoundError"),
     "overflow": ({'("taken", "i4", (2,))': '("taken", "u1", (2,))', "+= action + 1\n    if": "= action - 5\n    if"}, "rules.py", 18, "out of bounds for uint8"),
 }  # fmt: skip
 TRY = """
@@ -178,7 +183,7 @@ def test_a_mistake_is_named_with_its_line(told, name):
     folder, messages = told
     _, file, line, text = MISTAKES[name]
     first = messages[name].splitlines()[0]
-    assert first.startswith(f"{folder / name / file}:{line}: "), first
+    assert first.startswith(f"{folder / name / file}:{line}: " if file else text), first
     assert text in first
 
 
@@ -197,7 +202,19 @@ def installed(told):
         "misspelt_argument = misspelt_argument:GAME",
         "wrong_entry = sound:NO_GAME",
         "missing = no_such_package:GAME",
+        "leaving = leaving:GAME",
+        "[asobiba.agents]",
+        "battleship = no_such_package",
+        "[asobiba.agent_loaders]",
+        "absent = no_such_package:load",
+        "[asobiba.commands]",
+        "evaluate = no_such_package:app",
+        "absent = no_such_package:app",
+        "unreadable = syntax.rules:app",
     )
+    (folder / "leaving").mkdir()
+    (folder / "leaving" / "__init__.py").write_text("import sys\n\nsys.exit(3)\n")
+    (folder / "index_too_large" / "commands.py").write_text("def (\n")
     return folder
 
 
@@ -224,7 +241,7 @@ def test_a_match_names_the_mistake_instead_of_dying(installed, tmp_path):
 def test_a_broken_game_breaks_no_other(installed):
     listed = python(installed, "-m", "asobiba.cli", "games")
     assert listed.returncode == 0, listed.stderr
-    for name in ("forbidden_name", "misspelt_argument", "wrong_entry", "missing"):
+    for name in ("forbidden_name", "misspelt_argument", "wrong_entry", "missing", "leaving"):
         assert f"asobiba check {name}" in listed.stdout
     assert "toy_nim" in listed.stdout
     match = python(installed, "-m", "asobiba.cli", "match", "toy_nim", "random", "random", "-n", "2", "-j", "1")
@@ -244,6 +261,79 @@ def test_a_broken_game_breaks_no_other(installed):
     assert "toy_nim" in done.stdout
     assert "forbidden_name" not in done.stdout
     assert done.stdout.split()[-1] == "True"
+
+
+def test_what_is_broken_beside_a_game_breaks_no_other(installed):
+    """Agents, loaders of agents and commands, of the same names as ours too."""
+    match = python(installed, "-m", "asobiba.cli", "match", "battleship", "random", "rnb", "-n", "2", "-j", "1")
+    assert match.returncode == 0, match.stderr
+    assert "the agents of 'no_such_package' are left out: ModuleNotFoundError" in match.stderr
+    loader = python(installed, "-m", "asobiba.cli", "match", "toy_nim", "absent:x", "random", "-n", "2", "-j", "1")
+    assert loader.returncode == 2
+    assert "loading 'absent' (entry point 'no_such_package:load'): ModuleNotFoundError" in loader.stderr
+    assert "Traceback" not in loader.stderr
+    listed = python(installed, "-m", "asobiba.cli", "--help")
+    assert listed.returncode == 0, listed.stderr
+    assert "evaluate" in listed.stdout
+    assert python(installed, "-m", "asobiba.cli", "evaluate", "--help").returncode == 0
+    for command, text in (("absent", "No module named 'no_such_package'"), ("unreadable", "rules.py:5: expected ':'")):
+        done = python(installed, "-m", "asobiba.cli", command)
+        assert done.returncode == 2, done.stdout
+        assert text in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_check_forgets_the_verdict_on_what_has_been_mended_elsewhere(tmp_path):
+    write(
+        tmp_path,
+        "reaching",
+        {"from asobiba": "from shared import seat\nfrom asobiba", "taken[s.to_move]": "taken[seat(s)]"},
+    )
+    install(tmp_path, "reaching = reaching:GAME")
+    code = "from asobiba import make; make('reaching').reset(seed=1); print('played')"
+    look = "from asobiba import checking; checking.play_plainly('reaching')"
+    head = "from asobiba.core import kernel\n\n\n@kernel\ndef seat(s):\n    return s.to_move"
+    kept = {"ASOBIBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    (tmp_path / "shared.py").write_text(head + " + 1\n")
+    assert "GameMistake" in python(tmp_path, "-c", code, **kept).stderr
+    (tmp_path / "shared.py").write_text(head + "\n")
+    assert python(tmp_path, "-c", look, NUMBA_DISABLE_JIT="1", **kept).returncode == 0
+    done = python(tmp_path, "-c", code, **kept)
+    assert "played" in done.stdout, done.stderr
+
+
+ENDLESS = """
+from asobiba import checking
+
+checking.PATIENCE = 1.0
+checking.play_plainly("endless")
+"""
+
+
+def test_a_loop_that_does_not_end_is_named(tmp_path):
+    package = write(tmp_path, "endless", {"    s.left -= action + 1\n": "    while s.left:\n        s.left += 0\n"})
+    done = python(tmp_path, "-c", ENDLESS, NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 3, done.stderr
+    lines = [f"{package / 'rules.py'}:{line}: `step` has been running for 1 s" for line in (17, 18)]
+    assert any(line in done.stdout for line in lines), done.stdout
+
+
+def test_the_neighbours_of_a_folder_hide_no_module_of_python(tmp_path):
+    package = write(tmp_path, "beside", {"def valid": "def valyd"})
+    write(tmp_path, "random", {})
+    (tmp_path / "math.py").write_text("")
+    for target, text in (
+        ("beside", f"{package / 'rules.py'}:1: the kernel `valid(s, p)` is missing"),
+        ("random", "there is another module called 'random'"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "asobiba.cli", "check", f"./{target}"],
+            env={**os.environ, "ASOBIBA_CACHE_DIR": str(tmp_path / "cache")},
+            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        assert text in done.stdout
+        assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_check_passes_a_sound_folder_on_to_the_compiler_and_names_what_numba_cannot_compile(tmp_path):
