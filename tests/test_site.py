@@ -110,6 +110,8 @@ def test_the_page_of_a_game_holds_its_declaration(staged, package):
         assert text in page
     for picture in re.findall(r"media/games/[\w-]+\.svg", page):
         assert (staged / picture).read_text(encoding="utf-8").startswith("<svg")
+    for readme in ROOT.glob(f"baselines/{package}/policies/*/README.md"):
+        assert f"(../policies/{package}-{readme.parent.name}.md)" in page
     for folder, results in games.leagues(package):
         assert f"(../leagues/{folder}.md)" in page
         for line in results["standings"]:
@@ -192,6 +194,7 @@ def test_links_lead_to_pages_and_else_into_the_repository(tmp_path):
 
 def test_every_page_of_the_repository_is_on_the_site(staged):
     written = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    written |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("baselines/*/policies/**/README.md")}
     assert written <= {*stage.pages()}
     for page in stage.pages().values():
         assert (staged / page).is_file()

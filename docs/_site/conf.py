@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import tomllib
 from datetime import date
@@ -65,3 +66,4 @@ logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # that the
 
 linkcheck_anchors = False
 linkcheck_timeout = 20
+linkcheck_ignore = [f"{re.escape(_address)}/(blob|tree)/"]  # `stage.py` refuses those that lead to nothing

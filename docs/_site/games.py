@@ -194,6 +194,9 @@ def reproductions(package: str) -> str:
     policies = ROOT / "baselines" / package / "policies" / "README.md"
     if policies.is_file():
         rows.append(f"* [The trained policy](../policies/{package}.md): how it was trained, its learning curve")
+    for path in sorted((ROOT / "baselines" / package / "policies").glob("*/README.md")):
+        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        rows.append(f"* [{title}](../policies/{package}-{path.parent.name}.md): `{path.parent.name}`, how it was made")
     return "\n".join(rows) or "Nothing has been reproduced yet."
 
 

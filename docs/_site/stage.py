@@ -55,6 +55,8 @@ def pages() -> dict[str, str]:
         found[path.relative_to(ROOT).as_posix()] = f"leagues/{name}.md"
     for path in sorted((ROOT / "baselines").glob("*/policies/README.md")):
         found[path.relative_to(ROOT).as_posix()] = f"policies/{path.parts[-3]}.md"
+    for path in sorted((ROOT / "baselines").glob("*/policies/*/README.md")):
+        found[path.relative_to(ROOT).as_posix()] = f"policies/{path.parts[-4]}-{path.parts[-2]}.md"
     found["firmware/mini4wd/README.md"] = "mini4wd/firmware.md"
     found["firmware/mini4wd/esp32/README.md"] = "mini4wd/firmware-esp32.md"
     found["src/asobiba/targets/wasm/npm/README.md"] = "javascript.md"
