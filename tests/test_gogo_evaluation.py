@@ -9,9 +9,11 @@ import pytest
 
 from asobiba.arena.evaluation import evaluate
 from asobiba.baselines.gogo import learned_rules
-from asobiba.baselines.gogo.evaluation import INPUTS, MOST, NARROW, SCALE, SIDE, STEPS, UNIT, WIDTH, load_weights
-from asobiba.baselines.gogo.learning import Examples, fit, inputs, play_games, train
+from asobiba.baselines.gogo.evaluation import FILE, INPUTS, SCALE, SIDE
+from asobiba.baselines.gogo.learning import LESSON, inputs
 from asobiba.baselines.search.alpha_beta import Searcher
+from asobiba.baselines.search.rows import MOST, UNIT
+from asobiba.baselines.search.rows_learning import play_games, train
 from asobiba.core import GameParameterError, make_agent
 from asobiba.core.states import is_over, legal_actions, new_state, step
 from asobiba.envs.gogo import GAME
@@ -40,11 +42,11 @@ def network(weights, counts):
 
 
 def test_whole_numbers_give_what_the_network_gives():
-    searcher, weights = Searcher(GOGO, nodes=10, search_module=learned_rules), load_weights()
+    searcher, weights = Searcher(GOGO, nodes=10, search_module=learned_rules), dict(np.load(FILE))
     states = np.array([state for state, _ in positions()])
     found = [searcher.evaluate(state) for state in states]
     wanted = [SCALE * network(weights, counts) for counts in inputs(GOGO, states)]
-    # Each of NARROW units is rounded down to 1 / UNIT.
+    # Each unit of the second layer is rounded down to 1 / UNIT.
     most = SCALE * np.abs(weights["last"]).sum() / UNIT**2 + 1
     assert len(set(found)) > len(found) // 2
     assert np.abs(np.array(found) - wanted).max() <= most
@@ -73,43 +75,37 @@ def test_turned_boards_have_the_same_value():
             assert searcher.evaluate(turned) == value
 
 
-def planted(count=12_000):
-    """Examples whose result follows from captured pairs and from nothing else."""
-    generator = np.random.default_rng(0)
-    given = generator.integers(0, STEPS, (count, INPUTS)).astype(np.uint8)
-    results = (given[:, 7] > given[:, SIDE + 7]).astype(np.float32)
-    return Examples(given, results, 400 * results - 200, np.arange(count))
-
-
-def test_learning_finds_what_decides():
-    weights, lines = fit(planted(), epochs=30)
-    assert lines[0]["tested"] > 0.6
-    assert lines[-1]["tested"] < 0.25
-    again, _ = fit(planted(), epochs=30)
-    assert all((weights[name] == again[name]).all() for name in weights)
-    assert weights["rows"].shape == (INPUTS, STEPS, WIDTH)
-    assert weights["hidden"].shape == (NARROW, WIDTH)
-
-
 def test_games_are_played_again_by_their_seed(tmp_path):
-    one = play_games(GOGO, "alpha_beta:nodes=5", 6, seed=3)
-    same, other = play_games(GOGO, "alpha_beta:nodes=5", 6, seed=3), play_games(GOGO, "alpha_beta:nodes=5", 6, seed=4)
+    numbers = range(6)
+    one, same = (play_games(GAME, LESSON, "alpha_beta:nodes=5", numbers, seed=3) for _ in range(2))
+    other = play_games(GAME, LESSON, "alpha_beta:nodes=5", numbers, seed=4)
     assert (one.inputs == same.inputs).all()
     assert (one.results == same.results).all()
     assert (one.scores == same.scores).all()
     assert one.inputs.shape != other.inputs.shape or (one.inputs != other.inputs).any()
     assert set(np.unique(one.results)) <= {0.0, 0.5, 1.0}
-    assert set(one.games) <= set(range(6))
-    record = train(GOGO, "alpha_beta:nodes=5", 12, tmp_path, epochs=2)
-    assert record["positions"] > 12
-    assert {name: array.shape for name, array in load_weights(tmp_path / "evaluation.npz").items()} == {
-        name: array.shape for name, array in load_weights().items()
-    }
+    assert set(one.games) <= set(numbers)
+
+
+def test_weights_do_not_depend_on_the_processes_that_play(tmp_path):
+    folders = tmp_path / "one", tmp_path / "two"
+    for workers, folder in enumerate(folders, start=1):
+        record = train(GAME, LESSON, "alpha_beta:nodes=5", 30, folder, epochs=2, workers=workers)
+        assert record["positions"] > 30
+    with (
+        np.load(folders[0] / "evaluation.npz") as one,
+        np.load(folders[1] / "evaluation.npz") as two,
+        np.load(FILE) as shipped,
+    ):
+        assert all((one[name] == two[name]).all() for name in one)
+        assert {name: array.shape for name, array in one.items()} == {
+            name: array.shape for name, array in shipped.items()
+        }
 
 
 def test_only_a_search_teaches():
-    with pytest.raises(GameParameterError, match="the teacher is an alpha-beta search, not 'champion'"):
-        play_games(GOGO, "champion", 1)
+    with pytest.raises(GameParameterError, match="the teacher is a search, alpha-beta or UCT, not 'champion'"):
+        play_games(GAME, LESSON, "champion", range(1))
 
 
 def test_the_learned_evaluation_beats_the_champion_with_a_small_budget():

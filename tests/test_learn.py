@@ -241,7 +241,7 @@ def test_files_that_hold_no_policy(tmp_path):
         ("a: [", "is not YAML"),
         ("policy: tree", "expected mlp, board or"),
         ("opponents: []", "at least one agent"),
-        ("opponents: [self & random]", "'self & random' is no company"),
+        ("opponents: [self & random]", "'self & random' is not a list of agents"),
         ("num_envs: 0", "at least 1"),
         ("exploration: [0.1]", r"expected \[\] or \[from, to\]"),
         ("exploration: [0.1, 0.0]", "both above 0"),

@@ -62,6 +62,21 @@ def alpha_beta(
     return AlphaBetaAgent(endgame, depth=depth, nodes=nodes, seconds=seconds, table_size=table_size)
 
 
+def alpha_beta_learned(
+    depth: int | None = None,
+    nodes: int | None = None,
+    seconds: float | None = None,
+    endgame: int = 10,
+    table_size: int = 1 << 18,
+) -> Agent:
+    """The same search with the evaluation in `policies/alpha_beta_learned`, made by `asobiba bao learn`, on 8x2 boards."""
+    from asobiba.baselines.bao.agents import AlphaBetaAgent
+
+    if depth is None and nodes is None and seconds is None:
+        depth = 8
+    return AlphaBetaAgent(endgame, True, depth=depth, nodes=nodes, seconds=seconds, table_size=table_size)
+
+
 def uct(simulations: int = 1000, exploration: float = 1.0) -> Agent:
     """Monte-Carlo tree search with random playouts."""
     from asobiba.baselines.search.uct import UctAgent
@@ -107,6 +122,15 @@ AGENTS = (
         "alpha-beta, transposition table, iterative deepening, endgame database",
         "Donkers and Uiterwijk, Programming Bao, 2002 (alpha-beta for a sowing game with relays)",
         deterministic=True,
+    ),
+    AgentDeclaration(
+        "alpha_beta_learned",
+        alpha_beta_learned,
+        "alpha_beta whose evaluation is a small network that learned from its games: `asobiba bao learn`",
+        "baselines/bao/policies/alpha_beta_learned",
+        deterministic=True,
+        league=False,
+        kind="learned",
     ),
     AgentDeclaration(
         "uct", uct, "UCT with random playouts", "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006"

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.bao import search_endgame
+from asobiba.baselines.bao import search_endgame, search_learned
 from asobiba.baselines.bao.boards import board_rank, play, tables
 from asobiba.baselines.bao.endgame import EMPTY, Database, after, high_of, low_of, stored_database
+from asobiba.baselines.bao.evaluation import HOLES
 from asobiba.baselines.bao.proof import PROVEN, search
 from asobiba.baselines.search.agent import SearchAgent
 from asobiba.baselines.search.alpha_beta import Searcher
@@ -217,23 +218,33 @@ class PerfectAgent(Agent):
 
 
 class AlphaBetaAgent(SearchAgent):
-    """The shared alpha-beta search with the endgame database of all boards of at most `endgame` seeds (0: without)."""
+    """The shared alpha-beta search with the endgame database of all boards of at most `endgame` seeds (0: without).
+
+    Args:
+        learned: whether the network of `evaluation.py` judges positions, which knows the board of 8x2 alone.
+    """
 
     settings: dict[str, Any]
 
-    def __init__(self, endgame: int = 10, **settings: Any):
+    def __init__(self, endgame: int = 10, learned: bool = False, **settings: Any):
         if not isinstance(endgame, int) or not 0 <= endgame <= 20:
             raise GameParameterError(f"endgame is the number of seeds of the database, from 0 to 20; got {endgame!r}")
-        super().__init__("alpha_beta", **settings)
-        self.endgame = endgame
+        if learned and not endgame:
+            raise GameParameterError("alpha_beta_learned needs the endgame database: endgame is from 1 to 20, not 0")
+        super().__init__("alpha_beta_learned" if learned else "alpha_beta", **settings)
+        self.endgame, self.learned = endgame, learned
         self._plain = dict(self.settings)
         self._endgame_play: EndgamePlay | None = None
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if self._searcher is None or self._searcher.ruleset != ruleset:
             self._endgame_play, self.settings = None, dict(self._plain)
+            if self.learned and (ruleset.num_actions != HOLES or not search_endgame.takes_database(ruleset)):
+                raise GameParameterError(
+                    f"{self.name} plays on the board of 8x2, not {ruleset}; alpha_beta plays on all"
+                )
             if self.endgame and search_endgame.takes_database(ruleset):
-                self.settings["search_module"] = search_endgame
+                self.settings["search_module"] = search_learned if self.learned else search_endgame
                 database = stored_database(ruleset.num_actions, self.endgame, ruleset.parameters["endless"])
                 self._endgame_play = EndgamePlay(ruleset, database, self.endgame)
                 ruleset = search_endgame.with_database(ruleset, self.endgame)

@@ -219,3 +219,20 @@ def reproduce(
         task = bar.add_task("reproducing", total=None)
         write(output, seeds, positions, six, lambda what: bar.update(task, description=what))
     typer.echo(f"{output} written")
+
+
+@app.command()
+def learn(
+    teacher: Annotated[str, typer.Option(help="The search whose games it learns from.")] = "alpha_beta:depth=6",
+    games: Annotated[int, typer.Option(min=20, help="Games of it against itself.")] = 40000,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over their positions.")] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games and of the learning.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that play.")] = 2,
+    output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/bao-evaluation"),
+) -> None:
+    """Learn the evaluation of alpha_beta_learned from games of a search."""
+    from asobiba.baselines.bao.learning import LESSON
+    from asobiba.baselines.search import rows_learning
+    from asobiba.core import game
+
+    rows_learning.learn(game("bao"), LESSON, teacher, games, output, epochs=epochs, seed=seed, workers=workers)

@@ -157,20 +157,15 @@ def small_boards(
 @app.command()
 def learn(
     teacher: Annotated[str, typer.Option(help="The search whose games it learns from.")] = "alpha_beta:nodes=100",
-    games: Annotated[int, typer.Option(min=20, help="Games of it against itself.")] = 8000,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over their positions.")] = 20,
+    games: Annotated[int, typer.Option(min=20, help="Games of it against itself.")] = 20000,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over their positions.")] = 12,
     seed: Annotated[int, typer.Option(min=0, help="Of the games and of the learning.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that play.")] = 2,
     output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/gogo-evaluation"),
 ) -> None:
     """Learn the evaluation of alpha_beta_learned from games of a search."""
-    from asobiba.baselines.gogo.learning import train
+    from asobiba.baselines.gogo.learning import LESSON
+    from asobiba.baselines.search import rows_learning
     from asobiba.core import game
 
-    command = f"asobiba gogo learn --teacher {teacher} --games {games} --epochs {epochs} --seed {seed}"
-    with progress_bar(counted=True) as bar:
-        task = bar.add_task("games", total=games)
-        record = train(
-            game("gogo").ruleset(), teacher, games, output, epochs=epochs, seed=seed, command=command,
-            played=lambda: bar.advance(task),
-        )  # fmt: skip
-    print(f"{record['positions']:,} positions, loss {record['loss']['tested']:.4f} in testing; written to {output}")
+    rows_learning.learn(game("gogo"), LESSON, teacher, games, output, epochs=epochs, seed=seed, workers=workers)

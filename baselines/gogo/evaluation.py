@@ -1,12 +1,8 @@
 """An evaluation of Gogo that is learned: a small network over counts of patterns, in whole numbers.
 
 Its inputs are the counts that a search keeps anyway (see `positions.py`): for the player to move and for his opponent
-how many stones would make each class of pattern, captured pairs and points of capture; then the age of the game. Each
-count falls into one of 16 steps, and each step of each count has a row of weights: the sum of the rows goes through two
-layers more. Additions of whole numbers are exact in any order, so that the values are the same on every machine.
-
-`learning.py` makes the weights; the form (a sum of rows by input, clipped, small integers) is that of Nasu, "Efficiently
-updatable neural-network-based evaluation functions for computer shogi", 2018.
+how many stones would make each class of pattern, captured pairs and points of capture; then the age of the game. The
+network is that of `asobiba.baselines.search.rows`; `learning.py` makes its weights.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from asobiba.baselines.search.rows import STEPS, UNIT, judge, load_rows
 from asobiba.core import kernel
 from asobiba.envs.gogo.board import TAKES
 
@@ -22,14 +19,6 @@ FILE = Path(__file__).parent / "policies" / "alpha_beta_learned" / "evaluation.n
 SIDE = 9
 """Inputs of a side: the classes 1 to 7, captured pairs, points where it captures."""
 INPUTS = 2 * SIDE + 1
-STEPS = 16
-WIDTH, NARROW = 32, 16
-"""Units of the first and of the second layer."""
-SHIFT = 6
-UNIT = 1 << SHIFT
-"""The whole number that stands for 1 in weights and activations."""
-MOST = 8 * UNIT - 1
-"""The greatest activation."""
 SCALE = 200
 """Points of a score that the logit 1 of a win stands for."""
 _UPPER = (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64, 90)
@@ -37,21 +26,7 @@ _COUNTED = 128
 STEP_OF = np.searchsorted(np.array(_UPPER), np.arange(_COUNTED)).astype(np.int64)
 """The step of each count: up to 0, up to 1, ...; more than 90 is the last one."""
 
-
-def load_weights(file: Path = FILE) -> dict[str, np.ndarray]:
-    """The weights: `rows` (INPUTS, STEPS, WIDTH), `first` (WIDTH,), `hidden` (NARROW, WIDTH), `second` (NARROW,), `last`
-    (NARROW,) and `bias` (1,), all int64 multiples of 1 / `UNIT`, the biases of the last two layers of 1 / `UNIT` ** 2."""
-    with np.load(file) as saved:
-        return {name: saved[name].astype(np.int64) for name in ("rows", "first", "hidden", "second", "last", "bias")}
-
-
-_WEIGHTS = load_weights()
-ROWS = np.ascontiguousarray(_WEIGHTS["rows"].reshape(INPUTS * STEPS, WIDTH).astype(np.int32))
-FIRST = _WEIGHTS["first"].astype(np.int32)
-HIDDEN = _WEIGHTS["hidden"].astype(np.int32)
-SECOND = _WEIGHTS["second"].astype(np.int32)
-LAST = _WEIGHTS["last"].astype(np.int32)
-BIAS = int(_WEIGHTS["bias"][0])
+ROWS, FIRST, HIDDEN, SECOND, LAST, BIAS = load_rows(FILE, INPUTS)
 
 
 @kernel
@@ -74,21 +49,6 @@ def count_inputs(node, p, counts):
 
 
 @kernel
-def judge(counts, first, second):
+def score(counts, first, second):
     """The score of inputs for the player to move; `first` and `second` are scratch, `(WIDTH,)` and `(NARROW,)` int32."""
-    for k in range(WIDTH):
-        first[k] = FIRST[k]
-    for i in range(INPUTS):
-        row = STEPS * i + counts[i]
-        for k in range(WIDTH):
-            first[k] += ROWS[row, k]
-    for k in range(WIDTH):
-        first[k] = min(max(first[k], np.int32(0)), np.int32(MOST))
-    total = np.int64(BIAS)
-    for j in range(NARROW):
-        unit = SECOND[j]
-        for k in range(WIDTH):
-            unit += HIDDEN[j, k] * first[k]
-        second[j] = min(max(unit >> SHIFT, np.int32(0)), np.int32(MOST))
-        total += np.int64(LAST[j]) * np.int64(second[j])
-    return (total * SCALE) >> (2 * SHIFT)
+    return judge(counts, ROWS, FIRST, HIDDEN, SECOND, LAST, BIAS, first, second) * SCALE // UNIT**2

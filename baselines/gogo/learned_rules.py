@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.baselines.gogo import positions
-from asobiba.baselines.gogo.evaluation import INPUTS, NARROW, WIDTH, count_inputs, judge
+from asobiba.baselines.gogo.evaluation import INPUTS, count_inputs, score
 from asobiba.baselines.gogo.positions import load, play
 from asobiba.baselines.gogo.search_rules import (
     game_keys,
@@ -16,6 +16,7 @@ from asobiba.baselines.gogo.search_rules import (
     repetition,
     solve,
 )
+from asobiba.baselines.search.rows import NARROW, WIDTH
 from asobiba.core import kernel
 
 __all__ = [
@@ -50,4 +51,4 @@ def position_fields(ruleset):
 def evaluate(node, p, w):
     """The network's score for the player to move."""
     count_inputs(node, p, node.counts)
-    return judge(node.counts, node.first, node.second) * w.scale // 100
+    return score(node.counts, node.first, node.second) * w.scale // 100

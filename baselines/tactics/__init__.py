@@ -115,6 +115,31 @@ def uct_plus(
     )
 
 
+def uct_learned(
+    simulations: int = 2000,
+    exploration: float = 0.4,
+    expand_after: int = 4,
+    weight: float = 1.0,
+    bargain: float = 0.02,
+    caution: float = 0.5,
+    mean: float = 0.2,
+    turns: int = 2,
+) -> Agent:
+    """`uct_plus` with short playouts and the evaluation in `policies/uct_learned`, made by `asobiba tactics learn`."""
+    from asobiba.baselines.tactics.agents import uct_learned as make
+
+    return make(
+        simulations=simulations,
+        exploration=exploration,
+        expand_after=expand_after,
+        weight=weight,
+        bargain=bargain,
+        caution=caution,
+        mean=mean,
+        turns=turns,
+    )
+
+
 def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) -> Agent:
     """Rolling-horizon evolution of the turn."""
     from asobiba.baselines.tactics.evolution import EvolutionAgent
@@ -169,6 +194,13 @@ AGENTS = {
             rhea,
             "rolling-horizon evolution of the turn",
             "Justesen, Mahlmann and Togelius, EvoApplications 2016",
+        ),
+        AgentDeclaration(
+            "uct_learned",
+            uct_learned,
+            "uct_plus with short playouts and a small network that learned from its games: `asobiba tactics learn`",
+            "baselines/tactics/policies/uct_learned",
+            kind="learned",
         ),
         AgentDeclaration("ppo", ppo, "the trained policy of tactics_steps", _PPO, deterministic=True, kind="learned"),
     ),

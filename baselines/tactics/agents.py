@@ -149,3 +149,34 @@ def uct_plus(
         transpositions=transpositions,
         reuse=reuse,
     )  # fmt: skip
+
+
+def uct_learned(
+    simulations: int,
+    exploration: float,
+    expand_after: int,
+    weight: float,
+    bargain: float,
+    caution: float,
+    mean: float,
+    turns: int,
+) -> UctAgent:
+    """`uct_plus` whose playouts end after `turns` turns' attacks in the learned evaluation."""
+    from asobiba.baselines.tactics import learned_rules
+
+    return UctAgent(
+        simulations,
+        name="uct_learned",
+        exploration=exploration,
+        tree_size=4 * _TREE,
+        expand_after=expand_after,
+        log_count="parent",
+        urgency=_UNVISITED,
+        final="visits",
+        playout=True,
+        knowledge=np.zeros((1, 1), np.float32) if weight else None,
+        settings={"weight": weight, "mean": mean, "lowest": 1, "turns": turns, "bargain": bargain, "caution": caution},
+        transpositions=True,
+        reuse=True,
+        search_module=learned_rules,
+    )

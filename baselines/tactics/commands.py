@@ -176,6 +176,23 @@ def generate(
     from asobiba.envs.tactics.maps import write_map
 
     if output.suffix != ".tbsmap":  # the game reads no other
-        raise typer.BadParameter(f"{output} is no .tbsmap file: call it {output}.tbsmap, say")
+        raise typer.BadParameter(f"{output} is not a .tbsmap file: call it {output}.tbsmap, say")
     output.write_text(write_map(generate_map(seed, width, height, units)), encoding="utf-8")
     typer.echo(f"Written: {output}; play it with: asobiba match tactics m_uct f_uct --param map={output}")
+
+
+@app.command()
+def learn(
+    teacher: Annotated[str, typer.Option(help="The search whose games it learns from.")] = "uct_plus:simulations=150",
+    games: Annotated[int, typer.Option(min=20, help="Games of it against itself.")] = 12000,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over their positions.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games and of the learning.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that play.")] = 2,
+    output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/tactics-evaluation"),
+) -> None:
+    """Learn the evaluation of uct_learned from games of a search."""
+    from asobiba.baselines.search import rows_learning
+    from asobiba.baselines.tactics.learning import LESSON
+    from asobiba.core import game
+
+    rows_learning.learn(game("tactics"), LESSON, teacher, games, output, epochs=epochs, seed=seed, workers=workers)

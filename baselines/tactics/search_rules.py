@@ -46,21 +46,20 @@ WEIGHTS = {
 _DX = np.array([dx for dx, _ in DIRECTIONS], np.int64)
 _DY = np.array([dy for _, dy in DIRECTIONS], np.int64)
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_SETTINGS = record_dtype(
-    [
-        ("attack_share", np.float64),
-        ("choosy", np.float64),
-        ("as_published", np.int64),
-        ("neighbours", np.int64),
-        ("weight", np.float64),
-        ("prior_mean", np.float64),
-        ("lowest", np.int64),
-        ("rules_of_thumb", np.int64),
-        ("bargain", np.float64),
-        ("caution", np.float64),
-        ("vector", np.float32, (FEATURES,)),  # where features are written
-    ]
-)
+SETTINGS: list[tuple] = [
+    ("attack_share", np.float64),
+    ("choosy", np.float64),
+    ("as_published", np.int64),
+    ("neighbours", np.int64),
+    ("weight", np.float64),
+    ("prior_mean", np.float64),
+    ("lowest", np.int64),
+    ("rules_of_thumb", np.int64),
+    ("bargain", np.float64),
+    ("caution", np.float64),
+    ("vector", np.float32, (FEATURES,)),  # where features are written
+]
+"""The fields of what `settings_record` gives."""
 
 
 def settings_record(
@@ -101,7 +100,7 @@ def settings_record(
     ):  # fmt: skip
         if not low <= value <= high:
             raise GameParameterError(f"{name} is from {low} to {high}, not {value!r}")
-    record = np.zeros(1, _SETTINGS)
+    record = np.zeros(1, record_dtype(SETTINGS))
     record["attack_share"], record["choosy"], record["as_published"] = attack_share, choosy, as_published
     record["neighbours"] = neighbours
     record["weight"], record["prior_mean"], record["lowest"] = weight, mean, lowest

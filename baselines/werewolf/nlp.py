@@ -27,12 +27,12 @@ def read_packet(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise ClientError(f"the server sent something that is no JSON: {text[:80]!r}") from None
+        raise ClientError(f"the server sent something that is not JSON: {text[:80]!r}") from None
     if not isinstance(found, dict) or found.get("request") not in REQUESTS:
         raise ClientError(f"the server sent something that is not a request: {text[:80]!r}")
     for key, kind in KEYS.items():
         if found.get(key) is not None and not isinstance(found[key], kind):
-            raise ClientError(f"the server sent a {key} that is no {kind.__name__}: {str(found[key])[:80]!r}")
+            raise ClientError(f"the server sent a {key} that is not a {kind.__name__}: {str(found[key])[:80]!r}")
     return found
 
 

@@ -103,7 +103,7 @@ def check(map_: Map) -> None:
         for x, code in enumerate(row):
             if code not in _CODES:
                 known = ", ".join(f"{k} {name}" for k, name in enumerate(TERRAINS))
-                raise refuse(f"{code!r} at x {x}, y {y} is no terrain; expected {known}")
+                raise refuse(f"{code!r} at x {x}, y {y} is not a terrain; expected {known}")
             if (x in (0, map_.width - 1) or y in (0, map_.height - 1)) and code != "0":
                 raise refuse(f"the outer ring must be no-entry (0); x {x}, y {y} is {TERRAINS[int(code)]}")
     for name, number in (("TURNLIMIT", map_.turn_limit), ("HPTHRESHOLD", map_.hp_threshold)):
@@ -165,7 +165,7 @@ def read_map(text: str, name: str = "map") -> Map:
     for entry in filter(None, (part.strip() for part in flat.split(";"))):
         found = _ENTRY.fullmatch(entry)
         if not found:
-            raise refuse(f"{entry[:40]!r} is no entry; expected KEY[value]; such as SIZEX[8];")
+            raise refuse(f"{entry[:40]!r} is not an entry; expected KEY[value]; such as SIZEX[8];")
         key, value = found[1], found[2].strip()
         if key in _NUMBERS:
             if not _WHOLE.fullmatch(value):
@@ -180,7 +180,7 @@ def read_map(text: str, name: str = "map") -> Map:
         elif key == "MAP":
             rows.append([code.strip() for code in value.split(",")])
         else:
-            raise refuse(f"{key!r} is no key; expected one of {', '.join((*_NUMBERS, *_TEXTS, 'UNIT', 'MAP'))}")
+            raise refuse(f"{key!r} is not a key; expected one of {', '.join((*_NUMBERS, *_TEXTS, 'UNIT', 'MAP'))}")
     missing = [key for key in _NUMBERS if key not in numbers]
     if missing:
         raise refuse(f"it lacks {', '.join(missing)}")
@@ -194,7 +194,7 @@ def read_map(text: str, name: str = "map") -> Map:
             )
         for x, code in enumerate(row):
             if len(code) != 1:
-                raise refuse(f"{code!r} at x {x}, y {y} is no terrain code; expected one digit")
+                raise refuse(f"{code!r} at x {x}, y {y} is not a terrain code; expected one digit")
     for side, key in enumerate(("UNITNUMRED", "UNITNUMBLUE")):
         count = sum(unit.side == side for unit in units)
         if count != numbers[key]:

@@ -88,7 +88,7 @@ def text_to_action(ruleset: Ruleset, state: np.void, text: str) -> int:
         return end_of_turn(ruleset, state) + _FINAL.index(text)
     found = _ACTION.fullmatch(text)
     if not found:
-        raise NotationError(f"{text!r} is no action; {LOOKS_LIKE}")
+        raise NotationError(f"{text!r} is not an action; {LOOKS_LIKE}")
     origin = _cell(ruleset, found[1], found[2], text)
     goal = _cell(ruleset, found[3], found[4], text) if found[3] else origin
     target = _cell(ruleset, found[5], found[6], text) if found[5] else -1
@@ -123,7 +123,7 @@ def _word(ruleset: Ruleset, state: np.void, text: str) -> int:
     found = re.fullmatch(f"(to |hit |){_CELL}", text)
     if not found or found[1] != ("", "to ", "hit ")[phase]:
         now = ("a unit is chosen", "a destination is chosen", "a target is chosen")[phase]
-        raise NotationError(f"{text!r} is no action where {now}; {WORDS_LOOK_LIKE}")
+        raise NotationError(f"{text!r} is not an action where {now}; {WORDS_LOOK_LIKE}")
     cell = _cell(ruleset, found[2], found[3], text)
     if phase == 0:
         _own_unit(ruleset, state, cell, text)
@@ -174,7 +174,7 @@ def text_to_state(ruleset: Ruleset, text: str) -> np.void:
     words = text.split()
     if not 4 <= len(words) <= 4 + in_words(ruleset) or not re.fullmatch("[0-9]{1,9}", words[1]):
         raise NotationError(
-            f"{text!r} is no position: expected MAP TURN RED BLUE, such as duel 0 I10b2,P4c3 I10g7,P4f6"
+            f"{text!r} is not a position: expected MAP TURN RED BLUE, such as duel 0 I10b2,P4c3 I10g7,P4f6"
         )
     names = [map_name(ruleset, k) for k in range(len(layout.maps_of(ruleset)))]
     if words[0] not in names:
@@ -215,7 +215,7 @@ def _place(ruleset: Ruleset, state: np.void, units: list[str], side: int, mover:
         found = _UNIT.fullmatch(unit)
         if not found:
             raise NotationError(
-                f"{unit!r} is no unit: expected type ({', '.join(MARKS)}), hit points and cell, such as I10c4"
+                f"{unit!r} is not a unit: expected type ({', '.join(MARKS)}), hit points and cell, such as I10c4"
             )
         cell = _cell(ruleset, found[3], found[4], unit)
         kind, x, y = MARKS.index(found[1]), cell % size, cell // size

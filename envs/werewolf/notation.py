@@ -56,7 +56,7 @@ def _seats(ruleset: Ruleset) -> int:
 
 def _bad(text: str, why: str) -> NotationError:
     return NotationError(
-        f"{text!r} is no sentence: {why}; sentences look like: COMINGOUT Agent[01] SEER, DIVINED Agent[03] HUMAN, "
+        f"{text!r} is not a sentence: {why}; sentences look like: COMINGOUT Agent[01] SEER, DIVINED Agent[03] HUMAN, "
         "VOTE Agent[05], AGREE TALK day1 ID:2, Over"
     )
 
@@ -133,7 +133,7 @@ def action_to_text(ruleset: Ruleset, state: np.void, action: Any) -> str:
 
 def _one_text(ruleset: Ruleset, state: np.void, player: int, action: int) -> str:
     if not 0 <= action < ruleset.num_actions:
-        raise NotationError(f"{action} is no action of {ruleset}; expected 0 to {ruleset.num_actions - 1}")
+        raise NotationError(f"{action} is not an action of {ruleset}; expected 0 to {ruleset.num_actions - 1}")
     act, target, value = decode(_seats(ruleset), action)
     text = word_text(ruleset, state, player, act, target, value)
     return f"{text} ..." if arity(act) else text
@@ -177,7 +177,7 @@ def parse_sentence(ruleset: Ruleset, state: np.void, speaker: int, text: str) ->
         verb = (token or "").upper()
         act = _VERBS.get(verb)
         if act is None or (act in (OVER, SKIP) and depth > 0):
-            raise _bad(text, f"{token!r} is no verb")
+            raise _bad(text, f"{token!r} is not a verb")
         if arity(act) and (depth > 1 or not int(ruleset.params["operators"][0])):
             raise _bad(text, "operators are nested too deeply, or this game has none")
         target, value = -1, 0
@@ -204,7 +204,7 @@ def parse_sentence(ruleset: Ruleset, state: np.void, speaker: int, text: str) ->
         elif act == DAY:
             day_text = take() or ""
             if not re.fullmatch("[0-9]{1,3}", day_text) or int(day_text) >= days(seats):
-                raise _bad(text, f"{day_text!r} is no day")
+                raise _bad(text, f"{day_text!r} is not a day")
             value = int(day_text)
         elif act not in (OVER, SKIP) and (arity(act) == 0 or act in (REQUEST, INQUIRE)):
             target = agent(take())

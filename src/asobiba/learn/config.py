@@ -132,7 +132,9 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError("opponents is empty; expected at least one agent, for example [random]")
     for text in config["opponents"]:
         if len(names := company(text)) > 1 and {"self", "pool", ""} & set(names):
-            raise ConfigError(f"opponents: {text!r} is no company; expected agents, and neither `self` nor `pool`")
+            raise ConfigError(
+                f"opponents: {text!r} is not a list of agents; expected agents, and neither `self` nor `pool`"
+            )
     return config
 
 

@@ -127,12 +127,12 @@ def read_packet(line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        raise ClientError(f"the server sent something that is no JSON: {line[:80]!r}") from None
+        raise ClientError(f"the server sent something that is not JSON: {line[:80]!r}") from None
     if not isinstance(found, dict) or found.get("request") not in REQUESTS:
         raise ClientError(f"the server sent something that is not a request: {line[:80]!r}")
     for key, kind in (("gameInfo", dict), ("gameSetting", dict), ("talkHistory", list), ("whisperHistory", list)):
         if found.get(key) is not None and not isinstance(found[key], kind):
-            raise ClientError(f"the server sent a {key} that is no {kind.__name__}: {str(found[key])[:80]!r}")
+            raise ClientError(f"the server sent a {key} that is not a {kind.__name__}: {str(found[key])[:80]!r}")
     return found
 
 

@@ -1,0 +1,58 @@
+"""A small network in whole numbers over steps of counts: the form of learned evaluations.
+
+Each count falls into one of `STEPS` steps, and each step of each count has a row of weights. The sum of the rows goes
+through two layers more, whose units are clipped. Additions of whole numbers are exact in any order, so that a value is
+the same on every machine. `rows_fitting.py` fits the weights.
+
+Source of the form (a sum of rows by input, clipped, small integers): Nasu, "Efficiently updatable neural-network-based
+evaluation functions for computer shogi", 2018.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from asobiba.core import kernel
+
+STEPS = 16
+WIDTH, NARROW = 32, 16
+"""Units of the first and of the second layer."""
+SHIFT = 6
+UNIT = 1 << SHIFT
+"""The whole number that stands for 1 in weights and activations."""
+MOST = 8 * UNIT - 1
+"""The greatest activation."""
+
+
+def load_rows(file: Path, inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+    """What `judge` reads: rows `(inputs * STEPS, WIDTH)`, first `(WIDTH,)`, hidden `(NARROW, WIDTH)`, second and last
+    `(NARROW,)`, all int32 multiples of 1 / `UNIT`, and the bias; biases of the last two layers are multiples of
+    1 / `UNIT` ** 2."""
+    with np.load(file) as saved:
+        rows = np.ascontiguousarray(saved["rows"].reshape(inputs * STEPS, WIDTH).astype(np.int32))
+        first, hidden, second, last = (saved[name].astype(np.int32) for name in ("first", "hidden", "second", "last"))
+        return rows, first, hidden, second, last, int(saved["bias"][0])
+
+
+@kernel
+def judge(steps, rows, first, hidden, second, last, bias, sums, narrow):
+    """The logit of a win times `UNIT` ** 2, of the step of each input; `sums` and `narrow` are scratch, `(WIDTH,)` and
+    `(NARROW,)` int32."""
+    for k in range(WIDTH):
+        sums[k] = first[k]
+    for i in range(steps.shape[0]):
+        row = STEPS * i + steps[i]
+        for k in range(WIDTH):
+            sums[k] += rows[row, k]
+    for k in range(WIDTH):
+        sums[k] = min(max(sums[k], np.int32(0)), np.int32(MOST))
+    total = np.int64(bias)
+    for j in range(NARROW):
+        unit = second[j]
+        for k in range(WIDTH):
+            unit += hidden[j, k] * sums[k]
+        narrow[j] = min(max(unit >> SHIFT, np.int32(0)), np.int32(MOST))
+        total += np.int64(last[j]) * np.int64(narrow[j])
+    return total

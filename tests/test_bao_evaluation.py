@@ -1,0 +1,86 @@
+"""Bao's learned evaluation: its inputs beside a plain recount, what it refuses, and the agent that uses it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from asobiba.arena.evaluation import evaluate
+from asobiba.baselines.bao import search_learned
+from asobiba.baselines.bao.evaluation import FILE, HOLES, INPUTS, LEAD, SCALE
+from asobiba.baselines.bao.learning import LESSON, inputs
+from asobiba.baselines.bao.search_endgame import with_database
+from asobiba.baselines.search.alpha_beta import Searcher
+from asobiba.baselines.search.rows import MOST, UNIT
+from asobiba.baselines.search.rows_learning import play_games
+from asobiba.core import GameParameterError, make_agent
+from asobiba.core.states import is_over, legal_actions, new_state, step
+from asobiba.envs.bao import GAME
+
+BAO = GAME.ruleset()
+
+
+@cache
+def positions():
+    """Positions of random games from all their stages."""
+    found, generator = [], np.random.default_rng(0)
+    for seed in range(12):
+        state = new_state(BAO, seed)
+        while not is_over(state):
+            found.append(state)
+            state = step(BAO, state, int(generator.choice(legal_actions(BAO, state))))
+    return found[::3]
+
+
+def test_inputs_are_what_a_recount_of_the_board_gives():
+    for state, found in zip(positions(), inputs(BAO, np.array(positions())), strict=True):
+        me = int(state["to_move"])
+        board = np.ascontiguousarray(state["board"]).view(np.uint8).reshape(2, HOLES)
+        rows = board[me], board[1 - me]
+        lead = int(state["stores"][me]) - int(state["stores"][1 - me])
+        wanted = [
+            *(min(int(seeds), 15) for row in rows for seeds in row),
+            min(max(lead // 2 + 8, 0), 15),
+            *(min(int(row.sum()) // 2, 15) for row in rows),
+            *(int((row > 0).sum()) for row in rows),
+        ]
+        assert found.tolist() == wanted
+    assert len({int(found[LEAD]) for found in inputs(BAO, np.array(positions()))}) > 3
+
+
+def test_whole_numbers_give_what_the_network_gives():
+    searcher, weights = Searcher(with_database(BAO, 4), depth=1, search_module=search_learned), dict(np.load(FILE))
+    states = np.array(positions())
+    sums = weights["rows"][np.arange(INPUTS), inputs(BAO, states)].sum(1) / UNIT + weights["first"] / UNIT
+    units = np.clip(sums, 0, MOST / UNIT) @ weights["hidden"].T / UNIT + weights["second"] / UNIT**2
+    wanted = SCALE * (np.clip(units, 0, MOST / UNIT) @ weights["last"] / UNIT + weights["bias"][0] / UNIT**2)
+    found = np.array([searcher.evaluate(state) for state in states])
+    # Each unit of the second layer is rounded down to 1 / UNIT.
+    assert np.abs(found - wanted).max() <= SCALE * np.abs(weights["last"]).sum() / UNIT**2 + 1
+    assert len(set(found.tolist())) > len(found) // 2
+
+
+def test_it_learns_from_the_usual_board_and_from_random_ones():
+    usual, drawn = (LESSON.ruleset(GAME, chunk) for chunk in (0, 1))
+    assert (usual.parameters["start"], drawn.parameters["start"]) == (BAO.parameters["start"], "random")
+    one, same = (play_games(GAME, LESSON, "alpha_beta:depth=2", range(20, 30), seed=3) for _ in range(2))
+    assert (one.inputs == same.inputs).all()
+    assert (one.results == same.results).all()
+    assert one.inputs.shape[1] == INPUTS
+
+
+def test_other_boards_and_an_empty_database_are_refused():
+    small = GAME.ruleset(holes=6)
+    with pytest.raises(GameParameterError, match="plays on the board of 8x2"):
+        make_agent(GAME, "alpha_beta_learned").begin(small, [0], [0])
+    with pytest.raises(GameParameterError, match="endgame is from 1 to 20, not 0"):
+        make_agent(GAME, "alpha_beta_learned:endgame=0")
+
+
+def test_the_learned_evaluation_beats_the_other_at_equal_depth():
+    learned, counted = ((name, make_agent(GAME, name)) for name in ("alpha_beta_learned:depth=4", "alpha_beta:depth=4"))
+    found = evaluate(BAO, learned, counted, games=100, plies=4)
+    assert found.distinct >= 90
+    assert found.score >= 0.55
