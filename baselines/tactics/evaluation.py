@@ -47,8 +47,8 @@ def count_inputs(s, p, side, counts):
     for k in range(INPUTS):
         counts[k] = 0
     for k in range(2):
-        for kind in range(KINDS):
-            counts[SIDE * k + NEAREST + kind] = _FAR
+        for name in range(KINDS):
+            counts[SIDE * k + NEAREST + name] = _FAR
     mine, theirs = occupied(s, p, side), occupied(s, p, 1 - side)
     for k in range(2):
         owner = side if k == 0 else 1 - side
