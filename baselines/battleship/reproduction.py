@@ -239,7 +239,7 @@ _WHY = {
     "Table 4": "ED1SP gains most, as there; that RSP and ED2SP lose does not come out by any reading",
     "Table 5": "As the text says; its figures are lost",
 }
-"""What to say of each table, beside how many of its figures agree."""
+"""Why figures of each table do not agree."""
 
 
 def _with_verdict(page: str) -> str:

@@ -21,8 +21,8 @@ LEARNT: Mapping[str, tuple[float, float]] = {
     "pitch": (0.0, 0.6),
     "grip": (0.0, 0.6),
 }
-"""What is learnt, and its range: the three times for which a command is tried (s), and the shares by which the pessimistic
-car's rollers lie higher and its fence, landing angle and grip are less."""
+"""The numbers that are learned, and their ranges: the three times for which a command is tried (s), and the shares by which
+the pessimistic car's rollers lie higher and its fence, landing angle and grip are less."""
 
 
 def settings_of(learnt: Mapping[str, float]) -> list[float]:
