@@ -164,7 +164,7 @@ def test_every_pairing_is_probed_first_and_nothing_is_left_out():
             first.append(tuple(sorted(unit.matches[0].seats)))
         work.finished(unit)
     assert sorted(played) == sorted(match.key for match in matches)
-    assert len(set(first[:3])) == 3
+    assert len(set(first[:6])) == 3, "a batch of each seating"
 
 
 def test_every_agent_plays_a_pair_of_games_and_then_every_pairing_before_costs_decide():
@@ -232,7 +232,9 @@ def test_pairings_that_one_of_them_always_wins_tell_little_whoever_that_is(winne
     for _ in range(4):
         unit = work.take()
         pair = tuple(sorted(unit.matches[0].seats))
-        seat = [match.seats.index(pair[winner]) if pair == lopsided else k % 2 for k, match in enumerate(unit.matches)]
+        seat = [
+            match.seats.index(pair[winner]) if pair == lopsided else k // 2 % 2 for k, match in enumerate(unit.matches)
+        ]
         work.finished(unit)
         work.played(unit, [_record(match, k) for match, k in zip(unit.matches, seat)], 0.01 * len(unit.matches))
     known = {pairing.agents: pairing.information for pairing in work._pairings}
@@ -257,6 +259,29 @@ def test_slow_agents_play_fewer_games_when_time_is_short():
             played[name] += len(unit.matches)
     assert played["slow"] < played["random"] / 3
     assert played["slow"] > 40
+
+
+@pytest.mark.parametrize("names", [("random", "bouton", "leftmost"), ("file:a.py", "file:b.py", "file:c.py")])
+def test_a_league_that_is_stopped_has_played_every_deal_from_both_sides(names):
+    """Kernels (in lockstep, a seating at a time) and others: at any moment no side is more than a unit ahead."""
+    work = Workload(round_robin(NIM, names, 400), jobs=2)
+    sides: dict[tuple[str, ...], Counter] = {}
+    for _ in range(40):
+        unit = work.take()
+        if unit is None:
+            break
+        work.finished(unit)
+        if unit.kind == "warm":
+            continue
+        for match in unit.matches:
+            sides.setdefault(tuple(sorted(match.seats)), Counter())[match.seats] += 1
+        work.played(unit, [_record(match, k % 2) for k, match in enumerate(unit.matches)], 0.01 * len(unit.matches))
+        open_batches = {tuple(sorted(waiting.matches[0].seats)) for waiting in work._again}
+        for pair, seats in sides.items():
+            counts = [*seats.values(), 0][:2]
+            if pair not in open_batches:
+                assert abs(counts[0] - counts[1]) <= 1, (pair, seats)
+    assert len(sides) == 3
 
 
 def _record(match, winner):

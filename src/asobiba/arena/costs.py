@@ -78,6 +78,28 @@ class _Pairing:
     """Games between two; of others only the number counts."""
     score: float = 0.0
 
+    def turns(self, size: int) -> tuple[Match, ...]:
+        """The next `size` matches, of all seatings in turn: the same deals with seats swapped."""
+        chosen: list[Match] = []
+        while len(chosen) < size and self.waiting:
+            chosen.append(self._next(max(self.waiting, key=lambda seats: len(self.waiting[seats]))))
+        return tuple(chosen)
+
+    def batches(self, size: int) -> list[Unit]:
+        """The next `size` matches of each seating."""
+        return [
+            Unit(tuple(self._next(seats) for _ in range(min(size, len(self.waiting[seats])))), "batch")
+            for seats in sorted(self.waiting, key=lambda seats: -len(self.waiting[seats]))
+        ]
+
+    def _next(self, seats: tuple[str, ...]) -> Match:
+        waiting = self.waiting[seats]
+        match = waiting.popleft()
+        if not waiting:
+            del self.waiting[seats]
+        self.given += 1
+        return match
+
     @property
     def cost(self) -> float | None:
         """Seconds a game; `None` before the first."""
@@ -244,32 +266,21 @@ class Workload:
         return worth
 
     def _cut(self, pairing: _Pairing) -> Unit:
-        seats, waiting = max(pairing.waiting.items(), key=lambda item: len(item[1]))
         if not pairing.given and not pairing.lockstep:
-            return self._pair(pairing)
+            return Unit(pairing.turns(_PROBE), "single")
+        most = max(map(len, pairing.waiting.values()))
         if pairing.played:
             wanted = min(max(self._spent / (8 * self.jobs), _SECONDS[0]), _SECONDS[1])
             size = max(1, int(wanted * pairing.played / max(pairing.seconds, 1e-9)))
         else:
             size = _PROBE
-        size = min(size, _LOCKSTEP if pairing.lockstep else len(waiting))
-        size = min(size, max(_PROBE, -(-len(waiting) // self.jobs)), len(waiting))
-        chosen = tuple(waiting.popleft() for _ in range(size))
-        if not waiting:
-            del pairing.waiting[seats]
-        pairing.given += size
-        return Unit(chosen, "batch" if pairing.lockstep else "single")
-
-    def _pair(self, pairing: _Pairing) -> Unit:
-        """The first games of a pairing: seats swapped, under one seed."""
-        chosen = []
-        for seats in list(pairing.waiting)[:_PROBE]:
-            waiting = pairing.waiting[seats]
-            chosen.append(waiting.popleft())
-            if not waiting:
-                del pairing.waiting[seats]
-        pairing.given += len(chosen)
-        return Unit(tuple(chosen), "single")
+        size = min(size, max(_PROBE, -(-most // self.jobs)))
+        if not pairing.lockstep:
+            return Unit(pairing.turns(size), "single")
+        # A batch has one seating. Those of the others follow it, so that a league that is stopped has as many of each.
+        batches = pairing.batches(min(size, _LOCKSTEP))
+        self._again.extend(batches[1:])
+        return batches[0]
 
 
 def kernel_name(ruleset: Ruleset, agent: Agent) -> str:
