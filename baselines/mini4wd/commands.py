@@ -64,12 +64,16 @@ def reproduce(
 
 def _given(ctx: typer.Context) -> str:
     """The command line, without the option `keep`."""
-    options = [
-        f"--{name}" if value is True else f"--{name} {shlex.quote(str(value))}"
-        for name, value in ctx.params.items()
-        if name != "keep" and getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
-    ]
-    return " ".join(["asobiba mini4wd", str(ctx.info_name), *options])
+    words = ["asobiba mini4wd", str(ctx.info_name)]
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        if name == "keep" or getattr(ctx.get_parameter_source(name), "name", "") != "COMMANDLINE":
+            continue
+        value = ctx.params[name]
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            option = "" if parameter.param_type_name == "argument" else f"--{name} "
+            words.append(f"--{name}" if one is True else option + shlex.quote(str(one)))
+    return " ".join(words)
 
 
 @app.command()
