@@ -45,7 +45,7 @@ def positions():
 
 
 def damages(state):
-    """What each unit takes from each of the other side by the attacks that are legal, by playing them: {(unit, target): most}."""
+    """The most that each unit takes from each enemy, found by playing every legal attack: (unit, target) -> hit points."""
     side = int(state["to_move"])
     found: dict[tuple[int, int], int] = {}
     for action in legal_actions(TACTICS, state).tolist():

@@ -27,9 +27,12 @@ MOST = 8 * UNIT - 1
 
 
 def load_rows(file: Path, inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
-    """What `judge` reads: rows `(inputs * STEPS, WIDTH)`, first `(WIDTH,)`, hidden `(NARROW, WIDTH)`, second and last
-    `(NARROW,)`, all int32 multiples of 1 / `UNIT`, and the bias; biases of the last two layers are multiples of
-    1 / `UNIT` ** 2."""
+    """The weights for `judge`, as whole numbers.
+
+    Returns:
+        `rows` `(inputs * STEPS, WIDTH)`, `first` `(WIDTH,)`, `hidden` `(NARROW, WIDTH)`, `second` and `last` `(NARROW,)`, int32,
+        and `bias`. `rows`, `first`, `hidden` and `last` are multiples of 1 / `UNIT`, `second` and `bias` of 1 / `UNIT` ** 2.
+    """
     with np.load(file) as saved:
         rows = np.ascontiguousarray(saved["rows"].reshape(inputs * STEPS, WIDTH).astype(np.int32))
         first, hidden, second, last = (saved[name].astype(np.int32) for name in ("first", "hidden", "second", "last"))

@@ -46,7 +46,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What is learned.
+    """A game's part in learning: its games, inputs and scale.
 
     Args:
         ruleset: what the games of a chunk are played with, by the game and the chunk's number.
