@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from arena_tools import result
 
-from asobiba.arena.ratings import ELO, bradley_terry, fit_davidson, mean_return, outcomes, wilson
+from asobiba.arena.ratings import ELO, bradley_terry, fit_davidson, mean_return, outcomes, ranked, wilson
 from asobiba.arena.wwg import (
     points_table,
     simple_degree,
@@ -145,6 +145,12 @@ def test_who_wins_everything_gets_a_finite_rating():
     assert math.isfinite(ratings[0].value)
     assert ratings[0].value > 400
     assert bradley_terry([]) == weighted_winning_degree([]) == mean_return([]) == []
+
+
+def test_the_last_digits_decide_no_rank():
+    """They differ from machine to machine."""
+    nearly = np.array([1500.0, 1500.0 + 1e-9])
+    assert [one.agent for one in ranked(("a", "b"), nearly, nearly, nearly, np.eye(2, dtype=bool))] == ["a", "b"]
 
 
 def test_three_players_count_pairwise():

@@ -191,7 +191,8 @@ def bradley_terry(
 def ranked(
     names: Sequence[str], values: np.ndarray, low: np.ndarray, high: np.ndarray, tied: np.ndarray
 ) -> list[Rating]:
-    order = sorted(range(len(names)), key=lambda k: (-values[k], names[k]))
+    # The last digits differ from machine to machine: agents that they alone tell apart are in the order of their names.
+    order = sorted(range(len(names)), key=lambda k: (-round(float(values[k]), 6), names[k]))
     return [
         Rating(
             names[k], float(values[k]), float(low[k]), float(high[k]), rank,

@@ -196,7 +196,7 @@ def swiss(
 def spread(ratings: Mapping[str, float], count: int) -> list[str]:
     """About `count` agents spread evenly over the ratings: the ones nearest to points at even distances from the lowest
     to the highest, each once."""
-    order = sorted(ratings, key=lambda name: (ratings[name], name))
+    order = sorted(ratings, key=lambda name: (round(ratings[name], 6), name))
     if len(order) <= count:
         return order
     values = np.array([ratings[name] for name in order])
