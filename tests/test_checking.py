@@ -283,23 +283,33 @@ def test_what_is_broken_beside_a_game_breaks_no_other(installed):
         assert "Traceback" not in done.stderr
 
 
-def test_a_check_forgets_the_verdict_on_what_has_been_mended_elsewhere(tmp_path):
-    write(
-        tmp_path,
-        "reaching",
-        {"from asobiba": "from shared import seat\nfrom asobiba", "taken[s.to_move]": "taken[seat(s)]"},
-    )
+SEAT = "from asobiba.core import kernel\n\n\n@kernel\ndef seat(s):\n    return s.to_move"
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong", "right"),
+    [
+        ({"taken[s.to_move]": "taken[shared.seat(s)]"}, f"{SEAT} + 1\n", f"{SEAT}\n"),
+        ({"observation_high=9": "observation_high=shared.HIGH"}, "HIGH = 8\n", "HIGH = 9\n"),
+    ],
+)
+def test_what_is_mended_in_another_file_is_tried_again(tmp_path, changes, wrong, right):
+    write(tmp_path, "reaching", {"from asobiba": "import shared\nfrom asobiba", **changes})
     install(tmp_path, "reaching = reaching:GAME")
     code = "from asobiba import make; make('reaching').reset(seed=1); print('played')"
-    look = "from asobiba import checking; checking.play_plainly('reaching')"
-    head = "from asobiba.core import kernel\n\n\n@kernel\ndef seat(s):\n    return s.to_move"
     kept = {"ASOBIBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    (tmp_path / "shared.py").write_text(head + " + 1\n")
+    (tmp_path / "shared.py").write_text(wrong)
     assert "GameMistake" in python(tmp_path, "-c", code, **kept).stderr
-    (tmp_path / "shared.py").write_text(head + "\n")
-    assert python(tmp_path, "-c", look, NUMBA_DISABLE_JIT="1", **kept).returncode == 0
+    (tmp_path / "shared.py").write_text(right)
     done = python(tmp_path, "-c", code, **kept)
     assert "played" in done.stdout, done.stderr
+
+
+def test_conformance_names_the_file_of_a_missing_kernel(tmp_path):
+    package = write(tmp_path, "lacking", {"def valid": "def valyd"})
+    code = "from asobiba import conformance; from lacking import GAME; conformance.check(GAME)"
+    last = python(tmp_path, "-c", code).stderr.strip().splitlines()[-1]
+    assert last.startswith(f"AssertionError: {package / 'rules.py'}:1: the kernel `valid(s, p)` is missing"), last
 
 
 ENDLESS = """

@@ -126,7 +126,6 @@ def find(target: str) -> list[Game]:
 def play_plainly(target: str) -> None:
     """The first stage, in a process in which nothing is compiled."""
     from asobiba.core import trial
-    from asobiba.core.cache import cache_folder
     from asobiba.core.mistakes import home_of
     from asobiba.core.outside import require_outside_names
 
@@ -139,9 +138,6 @@ def play_plainly(target: str) -> None:
         )
         require_outside_names(declared)
         trial.play(declared, steps=1000)
-        # The verdict of an earlier trial may be about a function in another folder, which has been mended since.
-        for verdict in (cache_folder() / "trials").glob(f"{declared.name}-*.json"):
-            verdict.unlink(missing_ok=True)
 
 
 def _watch(home: Path) -> None:

@@ -25,8 +25,9 @@ from asobiba.api.batch import Batch
 from asobiba.api.render import ansi, svg
 from asobiba.api.seating import Seating
 from asobiba.core import states
-from asobiba.core.errors import IllegalAction, NotationError, PositionError, StateBytesError
+from asobiba.core.errors import GameMistake, IllegalAction, NotationError, PositionError, StateBytesError
 from asobiba.core.game import Game, Ruleset
+from asobiba.core.mistakes import require_sound
 from asobiba.core.record import BY_RULES, EVERYBODY, HEADER, ILLEGAL_ACTION, STEP_LIMIT, culprit
 
 __all__ = [
@@ -85,22 +86,16 @@ def digest_of_play(ruleset: Ruleset, threads: int) -> str:
 
 def declaration(game: Game) -> None:
     """Names, players, kernels and spaces are as declared."""
+    try:
+        require_sound(game)
+    except GameMistake as mistake:
+        raise AssertionError(str(mistake)) from mistake
     ruleset = game.ruleset()
     assert re.fullmatch(r"[a-z][a-z0-9_]*", game.name), f"name {game.name!r} is not lower case with underscores"
     assert game.version >= 0, f"version {game.version} is negative"
     alone = ruleset.num_players == 1
     assert alone == (game.utility == "single_agent"), f"{ruleset.num_players} players, but utility {game.utility!r}"
     assert len(set(ruleset.players)) == ruleset.num_players, f"seats share a name: {ruleset.players}"
-    for kernel in ("hide", "resample"):
-        has = hasattr(game.rules, kernel)
-        assert has == ruleset.hidden, (
-            f"information is {game.information!r}, and rules.{kernel} is {'there' if has else 'missing'}"
-        )
-    assert hasattr(game.rules, "valid"), "rules.valid is missing: it says whether a record from outside is a state"
-    assert hasattr(game.rules, "replacement") == (game.faults == "replace"), (
-        f"faults is {game.faults!r}, so rules.replacement should {'exist' if game.faults == 'replace' else 'not exist'}"
-    )
-    assert hasattr(game.rules, "legal") == ruleset.discrete, "games of discrete actions, and no others, have `legal`"
     assert ruleset.max_steps > 0, f"max_steps is {ruleset.max_steps}"
     json.dumps(ruleset.parameters, default=repr)
     assert ruleset == game.ruleset(), "two rulesets of the same parameters differ"

@@ -10,6 +10,7 @@ counts from the end, in NumPy and in compiled code, and is refused here: where a
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -24,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asobiba.core.errors import AsobibaError, GameMistake
-from asobiba.core.mistakes import home_of, require_sound
+from asobiba.core.identity import identity
+from asobiba.core.mistakes import NEEDED, OPTIONAL, home_of, require_sound
 from asobiba.core.places import function_of, nearest, place_of, told
 
 if TYPE_CHECKING:
@@ -254,8 +256,12 @@ def play(game: Game, games: int = GAMES, steps: int = STEPS) -> None:
 
 
 def digest(game: Game) -> str:
-    """A digest of the game's files."""
+    """A digest of the game's files, and of what its kernels and its layout reach in others."""
     found = hashlib.sha256(Path(__file__).read_bytes())
+    kernels = [getattr(game.rules, name) for name in (*NEEDED, *OPTIONAL) if hasattr(game.rules, name)]
+    for functions in (kernels, [game.layout]):
+        with contextlib.suppress(TypeError):  # they read a value without a digest
+            found.update(identity(functions).encode())
     home = home_of(game)
     for path in sorted(home.rglob("*.py")):
         found.update(str(path.relative_to(home)).encode() + b"\0" + path.read_bytes() + b"\0")
