@@ -71,16 +71,18 @@ def test_it_learns_from_the_usual_board_and_from_random_ones():
     assert one.inputs.shape[1] == INPUTS
 
 
-def test_other_boards_and_an_empty_database_are_refused():
+@pytest.mark.parametrize("text", ["alpha_beta_learned", "alpha_beta_learned:endgame=0"])
+def test_other_boards_are_refused(text):
     small = GAME.ruleset(holes=6)
     with pytest.raises(GameParameterError, match="plays on the board of 8x2"):
-        make_agent(GAME, "alpha_beta_learned").begin(small, [0], [0])
-    with pytest.raises(GameParameterError, match="endgame is from 1 to 20, not 0"):
-        make_agent(GAME, "alpha_beta_learned:endgame=0")
+        make_agent(GAME, text).begin(small, [0], [0])
 
 
-def test_the_learned_evaluation_beats_the_other_at_equal_depth():
-    learned, counted = ((name, make_agent(GAME, name)) for name in ("alpha_beta_learned:depth=4", "alpha_beta:depth=4"))
+@pytest.mark.parametrize("endgame", [0, 10])
+def test_the_learned_evaluation_beats_the_other_at_equal_depth(endgame):
+    settings = f"depth=4,endgame={endgame}"
+    names = f"alpha_beta_learned:{settings}", f"alpha_beta:{settings}"
+    learned, counted = ((name, make_agent(GAME, name)) for name in names)
     found = evaluate(BAO, learned, counted, games=100, plies=4)
     assert found.distinct >= 90
     assert found.score >= 0.55

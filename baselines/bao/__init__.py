@@ -122,6 +122,7 @@ AGENTS = (
         "alpha-beta, transposition table, iterative deepening, endgame database",
         "Donkers and Uiterwijk, Programming Bao, 2002 (alpha-beta for a sowing game with relays)",
         deterministic=True,
+        portable="endgame=0",
     ),
     AgentDeclaration(
         "alpha_beta_learned",
@@ -131,6 +132,7 @@ AGENTS = (
         deterministic=True,
         league=False,
         kind="learned",
+        portable="endgame=0",
     ),
     AgentDeclaration(
         "uct", uct, "UCT with random playouts", "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006"

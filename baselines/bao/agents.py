@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.bao import search_endgame, search_learned
+from asobiba.baselines.bao import search_endgame, search_learned, search_learned_endgame
 from asobiba.baselines.bao.boards import board_rank, play, tables
 from asobiba.baselines.bao.endgame import EMPTY, Database, after, high_of, low_of, stored_database
 from asobiba.baselines.bao.evaluation import HOLES
@@ -229,8 +229,6 @@ class AlphaBetaAgent(SearchAgent):
     def __init__(self, endgame: int = 10, learned: bool = False, **settings: Any):
         if not isinstance(endgame, int) or not 0 <= endgame <= 20:
             raise GameParameterError(f"endgame is the number of seeds of the database, from 0 to 20; got {endgame!r}")
-        if learned and not endgame:
-            raise GameParameterError("alpha_beta_learned needs the endgame database: endgame is from 1 to 20, not 0")
         super().__init__("alpha_beta_learned" if learned else "alpha_beta", **settings)
         self.endgame, self.learned = endgame, learned
         self._plain = dict(self.settings)
@@ -243,8 +241,10 @@ class AlphaBetaAgent(SearchAgent):
                 raise GameParameterError(
                     f"{self.name} plays on the board of 8x2, not {ruleset}; alpha_beta plays on all"
                 )
+            if self.learned:
+                self.settings["search_module"] = search_learned
             if self.endgame and search_endgame.takes_database(ruleset):
-                self.settings["search_module"] = search_learned if self.learned else search_endgame
+                self.settings["search_module"] = search_learned_endgame if self.learned else search_endgame
                 database = stored_database(ruleset.num_actions, self.endgame, ruleset.parameters["endless"])
                 self._endgame_play = EndgamePlay(ruleset, database, self.endgame)
                 ruleset = search_endgame.with_database(ruleset, self.endgame)
@@ -254,7 +254,7 @@ class AlphaBetaAgent(SearchAgent):
         """The compiled function, without the database (`endgame=0`)."""
         if self.endgame or self._plain.get("seconds") is not None:
             return None
-        return Searcher(ruleset, **self._plain).thinking()
+        return Searcher(ruleset, **self._plain, search_module=search_learned if self.learned else None).thinking()
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         if self._endgame_play is not None and self._endgame_play.holds(view):

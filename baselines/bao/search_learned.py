@@ -1,4 +1,4 @@
-"""The search rules of Bao with the endgame database and the learned evaluation; everything else is `search_endgame`'s."""
+"""The search rules of Bao with the learned evaluation; everything else is `search_rules`'."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 
 from asobiba.baselines.bao import search_rules
 from asobiba.baselines.bao.evaluation import INPUTS, count_inputs, score
-from asobiba.baselines.bao.search_endgame import play
-from asobiba.baselines.bao.search_rules import game_keys, generate, load, max_moves, repetition
+from asobiba.baselines.bao.search_rules import game_keys, generate, load, max_moves, play, repetition
 from asobiba.baselines.search.rows import NARROW, WIDTH
 from asobiba.core import kernel
 

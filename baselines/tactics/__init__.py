@@ -124,6 +124,7 @@ def uct_learned(
     caution: float = 0.5,
     mean: float = 0.2,
     turns: int = 2,
+    reuse: bool = True,
 ) -> Agent:
     """`uct_plus` with short playouts and the evaluation in `policies/uct_learned`, made by `asobiba tactics learn`."""
     from asobiba.baselines.tactics.agents import uct_learned as make
@@ -137,6 +138,7 @@ def uct_learned(
         caution=caution,
         mean=mean,
         turns=turns,
+        reuse=reuse,
     )
 
 
@@ -188,6 +190,7 @@ AGENTS = {
             uct_plus,
             "the right sign, attack-first playouts, priors, transpositions, reuse",
             "Okuda, Ikeda and Hashimoto 2022 (attack-first playouts); " + _PAPER,
+            portable="reuse=false",
         ),
         AgentDeclaration(
             "rhea",
@@ -201,6 +204,7 @@ AGENTS = {
             "uct_plus with short playouts and a small network that learned from its games: `asobiba tactics learn`",
             "baselines/tactics/policies/uct_learned",
             kind="learned",
+            portable="reuse=false",
         ),
         AgentDeclaration("ppo", ppo, "the trained policy of tactics_steps", _PPO, deterministic=True, kind="learned"),
     ),

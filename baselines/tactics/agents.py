@@ -160,6 +160,7 @@ def uct_learned(
     caution: float,
     mean: float,
     turns: int,
+    reuse: bool,
 ) -> UctAgent:
     """`uct_plus` whose playouts end after `turns` turns' attacks in the learned evaluation."""
     from asobiba.baselines.tactics import learned_rules
@@ -177,6 +178,6 @@ def uct_learned(
         knowledge=np.zeros((1, 1), np.float32) if weight else None,
         settings={"weight": weight, "mean": mean, "lowest": 1, "turns": turns, "bargain": bargain, "caution": caution},
         transpositions=True,
-        reuse=True,
+        reuse=reuse,
         search_module=learned_rules,
     )

@@ -309,6 +309,7 @@ class AgentDeclaration:
         deterministic: whether equal views give equal actions whatever the seed.
         league: whether a league without a list of agents includes it.
         kind: "classical" (written down), "learned" (from games), or "exact" (looks its moves up in a solved table).
+        portable: parameters with which it plays where there is no Python, if its defaults need it: `endgame=0`.
     """
 
     name: str
@@ -318,6 +319,7 @@ class AgentDeclaration:
     deterministic: bool = False
     league: bool = True
     kind: Literal["classical", "learned", "exact"] = "classical"
+    portable: str = ""
 
 
 @kernel

@@ -26,7 +26,7 @@ from numba.core.errors import NumbaError
 
 from asobiba.arena.match import action_dtype, parameters_text
 from asobiba.arena.trust import make_trusted, trusted
-from asobiba.core import AsobibaError, GameParameterError, Ruleset, agent_declarations
+from asobiba.core import AsobibaError, Game, GameParameterError, Ruleset, agent_declarations
 from asobiba.core.agents import Agent, KernelAgent, Thinking, agent_packages
 from asobiba.core.folders import cache_folder, sweep, touch, write_whole
 from asobiba.core.identity import machine_code_identity
@@ -82,8 +82,7 @@ def kernel_agents(
     """
     found: dict[str, Compilable] = {}
     missing: dict[str, str] = {}
-    declared = agent_declarations(ruleset.game)
-    for text in declared if wanted is None else wanted:
+    for text in _portable(ruleset.game) if wanted is None else wanted:
         if not trusted(ruleset.game, text):
             if wanted is not None:
                 raise GameParameterError(f"{text!r} is the agent of a package that is not trusted to run here")
@@ -103,6 +102,11 @@ def kernel_agents(
         else:
             missing[text] = _why_python(agent)
     return found, missing
+
+
+def _portable(game: Game) -> list[str]:
+    """All agents of a game, with the parameters that let them play without Python."""
+    return [f"{name}:{one.portable}" if one.portable else name for name, one in agent_declarations(game).items()]
 
 
 def _thinking(agent: Agent, ruleset: Ruleset) -> Thinking | None:
