@@ -78,6 +78,7 @@ def observations(policy):
 
 def test_the_driver_does_what_the_network_says(policy, observations):
     driver = make_agent(GAME, "ppo_junior_hill")
+    driver.reset(wide_rules(policy), 0, 0)
     wanted, _ = policy.predict(observations, deterministic=True)
     assert np.abs(np.array([driver.drive(row) for row in observations]) - wanted).max() < 1e-5
 

@@ -69,11 +69,12 @@ def compared(folder: Path, name: str, rulesets: dict[str, Ruleset], count: int) 
         assert answer == random_games(rulesets[label], count, 11), label
 
 
-def same_moves(folder: Path, name: str, ruleset: Ruleset, games: int) -> list[list[str]]:
+def same_moves(folder: Path, name: str, ruleset: Ruleset, games: int, variant: str | None = None) -> list[list[str]]:
     """Games of every agent in a module beside the same ones here; what both played."""
     agents = list(json.loads((folder / "games" / name / "game.json").read_text(encoding="utf-8"))["agents"])
     assert "random" in agents
-    jobs = [{"kind": "agents", "game": name, "agent": agent, "games": games, "seed": 40} for agent in agents]
+    job = {"kind": "agents", "game": name, "games": games, "seed": 40, **({"variant": variant} if variant else {})}
+    jobs = [{**job, "agent": agent} for agent in agents]
     found = in_node(folder, jobs)
     for agent, answer in zip(agents, found, strict=True):
         assert answer == agent_games(ruleset, agent, games, 40), agent
@@ -360,6 +361,17 @@ def test_published_policies_move_as_natively(name, tmp_path):
     write_package(tmp_path)
     write_game(tmp_path / "games" / name, [Variant("default", ruleset, found)], {})
     same_moves(tmp_path, name, ruleset, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mini4wd", "mini4wd_race"])
+def test_the_policy_and_the_controllers_with_a_tachometer_drive_as_natively(name, tmp_path):
+    pytest.importorskip("torch")
+    ruleset = named_variants(game(name))["tachometer"]
+    found, _ = kernel_agents(ruleset, ["random", "ppo_junior_hill", "plan_cem", "predict", "playback"])
+    write_package(tmp_path)
+    write_game(tmp_path / "games" / name, [Variant("tachometer", ruleset, found)], {})
+    same_moves(tmp_path, name, ruleset, 4, "tachometer")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Controllers that know the course as compiled functions, for targets without Python."""
+"""Controllers that know the course, and the policy, as compiled functions, for targets without Python."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from asobiba.baselines.mini4wd import policies
 from asobiba.baselines.mini4wd.controllers import Controller, blank_sensors, nominal
+from asobiba.baselines.mini4wd.learned import LearnedDriver, look, steer
 from asobiba.baselines.mini4wd.learning import Playback
 from asobiba.baselines.mini4wd.predict import REPLICAS
 from asobiba.core import Agent, Ruleset
@@ -27,6 +28,11 @@ def _by_level(views, params, masks, memory, replicas, model, out, actions):
     actions[0] = policies.level_of(out[0], out[1])
 
 
+def _by_policy(views, params, masks, memory, layers, weights, scratch, active, actions):
+    look(views[0], max(np.int64(views[0].to_move), np.int64(0)), memory[0])
+    steer(memory[0], layers, weights, scratch, active, actions[0])
+
+
 def controller(agent: Controller, ruleset: Ruleset) -> Thinking:
     """A controller whose preparation is the same before every run."""
     memory = agent.memory()
@@ -40,7 +46,14 @@ def controller(agent: Controller, ruleset: Ruleset) -> Thinking:
     return Thinking(_by_level if ruleset.discrete else _by_duty, arrays)
 
 
+def learned(agent: LearnedDriver, ruleset: Ruleset) -> Thinking:
+    """The trained policy. Raises `GameParameterError` if it does not fit the rules."""
+    agent.reset(ruleset, 0, 0)
+    return Thinking(_by_policy, agent.arrays)
+
+
 COMPILED: dict[type[Agent], Callable[[Any, Ruleset], Thinking | None]] = {
     Controller: controller,
     Playback: controller,
+    LearnedDriver: learned,
 }

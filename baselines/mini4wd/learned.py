@@ -6,12 +6,114 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy import float32, float64
 
-from asobiba.baselines.mini4wd.memory import RunMemory
-from asobiba.core import Agent, AgentDeclaration, GameParameterError, Ruleset
+from asobiba.baselines.mini4wd.memory import FIELDS, SIZE, places_of, remember
+from asobiba.core import Agent, AgentDeclaration, GameParameterError, Ruleset, compiled, kernel
+from asobiba.core.networks import LINEAR, RELU, NetworkBuilder, forward
+from asobiba.core.record import record_dtype
 from asobiba.envs.mini4wd.layout import control_ms_of
 
 POLICY = Path(__file__).parent / "policies" / "policy.safetensors"
+_CHANNELS = (
+    "imu",
+    "voltage",
+    "duty",
+    "mode",
+    "time",
+    "frame_age",
+    "actions",
+    "wheel_speed",
+    "target",
+    "memory",
+)
+_IMU, _VOLTAGE, _DUTY, _MODE, _CLOCK, _FRAME_AGE, _ACTIONS, _WHEEL_SPEED, _TARGET, _MEMORY = range(len(_CHANNELS))
+
+
+@kernel
+def keep_window(view, k, m):
+    """Takes the samples that are new in the view of car `k` into the window, and the last action into the history."""
+    given = view.imu[k]
+    size, window = given.shape[0], m.window.shape[0]
+    if m.begun == 0:
+        m.begun = 1
+        # Before the run the car stood: what is missing of the window was like its oldest sample.
+        for n in range(window):
+            for j in range(6):
+                m.window[n, j] = given[max(n + size - window, 0), j]
+    else:
+        new = size
+        for shift in range(size - 1, -1, -1):
+            equal = True
+            for n in range(size - shift):
+                for j in range(6):
+                    equal &= m.given[n + shift, j] == given[n, j]
+            if equal:
+                new = shift
+        for n in range(window):
+            for j in range(6):
+                source = n + new
+                m.window[n, j] = m.window[source, j] if source < window else given[source - window + size - new, j]
+        for n in range(m.past.shape[0] - 1, 0, -1):
+            for j in range(2):
+                m.past[n, j] = m.past[n - 1, j]
+        for j in range(2):
+            m.past[0, j] = view.actions[k, 0, j]
+    for n in range(size):
+        for j in range(6):
+            m.given[n, j] = given[n, j]
+
+
+@kernel
+def put(m, channel, value):
+    """Writes a number into the network's input, where it has this channel."""
+    if m.starts[channel] >= 0:
+        m.row[m.starts[channel]] = value
+
+
+@kernel
+def look(view, k, m):
+    """Writes the network's input for car `k`, `m.row`."""
+    keep_window(view, k, m)
+    for n in range(m.window.shape[0]):
+        for j in range(6):
+            m.row[m.starts[_IMU] + 6 * n + j] = m.window[n, j]
+    for n in range(m.past.shape[0]):
+        for j in range(2):
+            m.row[m.starts[_ACTIONS] + 2 * n + j] = m.past[n, j]
+    put(m, _VOLTAGE, view.voltage[k])
+    put(m, _DUTY, m.past[0, 0])
+    put(m, _MODE, m.past[0, 1])
+    put(m, _CLOCK, view.clock[k])
+    put(m, _FRAME_AGE, view.frame_age[k])
+    put(m, _WHEEL_SPEED, view.wheel_speed[k])
+    put(m, _TARGET, view.target[k])
+    if m.starts[_MEMORY] >= 0:
+        remember(m.fields, m.rest, m.row, m.places, m.lap, m.told)
+        for n in range(SIZE):
+            m.row[m.starts[_MEMORY] + n] = m.told[n]
+
+
+@kernel
+def steer(m, layers, weights, scratch, active, out):
+    """The mean of the policy's distribution for the input `m.row`: duty and mode, written to `out`."""
+    for n in range(m.row.shape[0]):
+        scaled = (m.row[n] - m.offsets[n]) * m.factors[n]
+        scratch[n] = min(max(scaled, float32(-4.0)), float32(4.0))
+    forward(layers, weights, scratch, active)
+    for j in range(2):
+        out[j] = min(max(scratch[m.head + j], float32(-1.0)), float32(1.0))
+
+
+@compiled()
+def _act(views, k, memory, layers, weights, scratch, active, out):
+    look(views[0], k, memory[0])
+    steer(memory[0], layers, weights, scratch, active, out)
+
+
+@compiled()
+def _steer(memory, layers, weights, scratch, active, out):
+    steer(memory[0], layers, weights, scratch, active, out)
 
 
 class LearnedDriver(Agent):
@@ -23,21 +125,25 @@ class LearnedDriver(Agent):
     Args:
         policy: the `CarPolicy`.
         name: its name in tables.
-
-    Attributes:
-        observed: the network's last input, `(size,)` float32.
     """
 
     def __init__(self, policy: Any, name: str = "ppo_junior_hill"):
         from asobiba.baselines.mini4wd.export import actor_layers
 
         self.name = name
-        self._layers = [(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in actor_layers(policy)]
+        layers = actor_layers(policy)
+        builder = NetworkBuilder(layers[0][0].shape[1])
+        kinds = [RELU] * (len(layers) - 1) + [LINEAR]
+        self._head = builder.chain(0, [(*layer, kind) for layer, kind in zip(layers, kinds, strict=True)])
+        self._network = builder.build(self._head, 2, self._head)
         scaled = policy.pi_features_extractor
         self._offsets, self._factors = scaled.offsets.numpy(), scaled.factors.numpy()
-        self._channels = {name: shape for name, shape in policy.channels.items() if name != "memory"}
-        self._remembers = "memory" in policy.channels
-        self._window, self._history = self._channels["imu"][0], self._channels["actions"][0]
+        self._channels = dict(policy.channels)
+
+    @property
+    def observed(self) -> np.ndarray:
+        """The network's last input, `(size,)` float32."""
+        return np.array(self.arrays["memory"]["row"][0])
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if "wheel_speed" in self._channels and not ruleset.parameters.get("tachometer"):
@@ -49,51 +155,48 @@ class LearnedDriver(Agent):
                 f"steps of {periods[0]} ms, samples every {periods[1]} ms and {ruleset.action_space}"
             )
         self._seat = seat
-        self._imu: np.ndarray | None = None
-        self._actions = np.zeros((self._history, 2), np.float32)
-        self._memory = RunMemory(ruleset, 1, self._channels) if self._remembers else None
-        self.observed = np.zeros(0, np.float32)
+        self._view = ruleset.zeros()
+        self.arrays = self._fresh(ruleset)
+        """The arguments of the compiled functions by name, in their order."""
+
+    def _fresh(self, ruleset: Ruleset) -> dict[str, np.ndarray]:
+        size = len(self._offsets)
+        fields = [
+            ("begun", np.int64), ("head", np.int64), ("lap", float64), ("fields", float64, (len(FIELDS),)), ("rest", float64, (3,)),
+            ("starts", np.int64, (len(_CHANNELS),)), ("places", np.int64, (4,)),
+            ("given", float32, ruleset.dtype["imu"].shape[1:]), ("window", float32, self._channels["imu"]),
+            ("past", float32, self._channels["actions"]), ("row", float32, (size,)), ("told", float32, (SIZE,)),
+            ("offsets", float32, (size,)), ("factors", float32, (size,)),
+        ]  # fmt: skip
+        memory = np.zeros(1, record_dtype(fields))
+        ends = np.cumsum([int(np.prod(shape)) for shape in self._channels.values()])
+        starts = {name: end - int(np.prod(shape)) for (name, shape), end in zip(self._channels.items(), ends)}
+        memory["starts"] = [starts.get(name, -1) for name in _CHANNELS]
+        memory["head"], memory["lap"] = self._head, ruleset.params["lap_length"]
+        memory["offsets"], memory["factors"] = self._offsets, self._factors
+        if "memory" in self._channels:
+            memory["places"] = places_of(self._channels)
+        network = self._network
+        return {
+            "memory": memory,
+            "layers": network.layers,
+            "weights": network.weights,
+            "scratch": np.zeros(network.size, float32),
+            "active": np.zeros(size, np.int64),
+        }
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
-        self._keep_window(view)
-        self.observed = self._observation(view)
-        if self._memory is not None:
-            self.observed = self._memory.look(self.observed[None])[0]
-        return self.drive(self.observed)
-
-    def _keep_window(self, view: np.void) -> None:
-        given = view["imu"][self._seat]
-        if self._imu is None:
-            # Before the run the car stood: what is missing of the window was like its oldest sample.
-            self._imu = np.concatenate([np.repeat(given[:1], self._window, axis=0), given])[-self._window :].copy()
-            self._seen = given.copy()
-            return
-        size = len(given)
-        new = next((k for k in range(size) if np.array_equal(self._seen[k:], given[: size - k])), size)
-        if new:
-            self._imu = np.concatenate([self._imu, given[size - new :]])[-self._window :]
-        self._seen = given.copy()
-        self._actions[1:] = self._actions[:-1].copy()
-        self._actions[0] = view["actions"][self._seat, 0]
-
-    def _observation(self, view: np.void) -> np.ndarray:
-        k = self._seat
-        assert self._imu is not None
-        parts = {
-            "imu": self._imu, "voltage": view["voltage"][k], "duty": self._actions[0, 0], "mode": self._actions[0, 1],
-            "time": view["clock"][k], "frame_age": view["frame_age"][k], "actions": self._actions,
-            "wheel_speed": view["wheel_speed"][k], "target": view["target"][k],
-        }  # fmt: skip
-        return np.concatenate([np.ravel(np.asarray(parts[name], np.float32)) for name in self._channels])
+        self._view[0] = view
+        out = np.zeros(2, float32)
+        _act(self._view, self._seat, *self.arrays.values(), out)
+        return out
 
     def drive(self, observation: np.ndarray) -> np.ndarray:
         """Observation `(size,)` to action `(2,)`: the mean of the policy's distribution."""
-        values = np.clip((observation - self._offsets) * self._factors, -4.0, 4.0)
-        for number, (weight, bias) in enumerate(self._layers, 1):
-            values = weight @ values + bias
-            if number < len(self._layers):
-                values = np.maximum(values, 0.0)
-        return np.clip(values, -1.0, 1.0).astype(np.float32)
+        self.arrays["memory"]["row"] = observation
+        out = np.zeros(2, float32)
+        _steer(*self.arrays.values(), out)
+        return out
 
 
 def ppo_junior_hill(path: str | None = None) -> LearnedDriver:

@@ -166,7 +166,10 @@ GAME = Game(
     chance=True,
     utility="single_agent",
     reward_range=(-20.0, 20.0),
-    variants={name: {"course": name} for name in _COURSES},
+    variants={
+        **{name: {"course": name} for name in _COURSES},
+        "tachometer": {"course": "junior_hill", "car": "dash", "tachometer": True},
+    },
     notation="asobiba.envs.mini4wd.notation",
     draw="asobiba.envs.mini4wd.draw",
     evidence="published lap times, deceleration, jump lengths and corner speeds",
