@@ -81,7 +81,7 @@ def test_information_states_tell_no_more_than_views():
     assert all(len(found) == 1 for found in strings.values())
 
 
-def test_battleship_is_learnt_by_counterfactual_regret_minimisation(small):
+def test_battleship_is_learned_by_counterfactual_regret_minimisation(small):
     solver = cfr.CFRSolver(small)
     before = exploitability.exploitability(small, solver.average_policy())
     assert before > 0.05

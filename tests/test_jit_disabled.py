@@ -24,7 +24,7 @@ from asobiba import game_names
 GOLDEN = Path(__file__).parent / "golden"
 AGENTS = GOLDEN / "agents"
 RECORDS = 150
-SHARE = 0.4
+SHARE = 0.25
 """The share of the recorded games that all test runs play."""
 LONG = {"localise"}
 """Agents that think for ten seconds before the first move; the slow tests play them."""

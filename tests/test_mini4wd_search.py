@@ -1,4 +1,4 @@
-"""The planner whose numbers are learnt, and the search for them over courses."""
+"""The planner whose numbers are learned, and the search for them over courses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from asobiba.baselines.mini4wd import predict
 from asobiba.baselines.mini4wd.calibration import prior_draws
 from asobiba.baselines.mini4wd.hidden import settings as calibration_settings
-from asobiba.baselines.mini4wd.planner import FILE, FOLDER, LEARNT, plan_cem, settings_of
+from asobiba.baselines.mini4wd.planner import FILE, FOLDER, LEARNED, plan_cem, settings_of
 from asobiba.baselines.mini4wd.search import Field, Search, load_settings, names_of, search
 from asobiba.baselines.mini4wd.unseen import held_out
 from asobiba.core import GameParameterError
@@ -47,16 +47,16 @@ def test_more_caution_is_slower(settings):
     which, seeds = np.repeat([0, 1], 4), 32_000 + np.arange(8)
     times = []
     for share in (0.0, 0.6):
-        learnt = json.loads((FOLDER / FILE).read_text()) | dict.fromkeys(("rollers", "fence", "pitch", "grip"), share)
+        learned = json.loads((FOLDER / FILE).read_text()) | dict.fromkeys(("rollers", "fence", "pitch", "grip"), share)
         agent = plan_cem()
-        agent.settings = settings_of(learnt)
+        agent.settings = settings_of(learned)
         times.append(field.drive(agent, which, seeds))
     both = np.isfinite(times[0]) & np.isfinite(times[1])
     assert both.any()
     assert np.log(times[1][both] / times[0][both]).mean() > 0.02
 
 
-def test_nothing_is_learnt_or_validated_on_the_held_out_courses():
+def test_nothing_is_learned_or_validated_on_the_held_out_courses():
     settings = load_settings()
     used = [set(names_of(about["courses"])) for about in (settings, settings["validation"])]
     assert not used[0] & used[1]
@@ -90,18 +90,18 @@ def test_a_search_that_was_broken_off_ends_as_one_that_was_not(settings, tmp_pat
     record = json.loads((tmp_path / "parts" / "run.json").read_text())
     assert record["steps"] > 2 * 3 * 4 * 100
     assert [row["driver"] for row in record["validation"]] == ["predict", "start", "found"]
-    learnt = json.loads((tmp_path / "whole" / FILE).read_text())
-    assert all(low <= learnt[name] <= high for name, (low, high) in LEARNT.items())
+    learned = json.loads((tmp_path / "whole" / FILE).read_text())
+    assert all(low <= learned[name] <= high for name, (low, high) in LEARNED.items())
     with pytest.raises(GameParameterError, match="finished or has other settings"):
         Search(settings, tmp_path / "whole")
 
 
 def test_numbers_that_are_missing_or_out_of_range_are_refused(tmp_path):
-    path = tmp_path / "learnt.json"
+    path = tmp_path / "learned.json"
     path.write_text('{"shortest": 0.06}')
     with pytest.raises(GameParameterError, match="must be shortest, longer"):
         plan_cem(str(path))
-    path.write_text(json.dumps({name: high + 1 for name, (_, high) in LEARNT.items()}))
+    path.write_text(json.dumps({name: high + 1 for name, (_, high) in LEARNED.items()}))
     with pytest.raises(GameParameterError, match=r"shortest is 1\.3"):
         plan_cem(str(path))
     with pytest.raises(GameParameterError, match="cannot be read"):

@@ -401,7 +401,7 @@ def learn(
 @app.command()
 def search(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option(help="Folder of the search: learnt.json, config.yml, curve.csv, run.json.")],
+    out: Annotated[Path, typer.Option(help="Folder of the search: learned.json, config.yml, curve.csv, run.json.")],
     generations: Annotated[int | None, typer.Option(min=1, help="By default as in search.yml.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Of each candidate; by default as in search.yml.")] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,

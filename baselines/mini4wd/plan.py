@@ -1,4 +1,4 @@
-"""Predictive control that looks for a way past what lies ahead, with caution that was learnt. Kernels.
+"""Predictive control that looks for a way past what lies ahead, with caution that was learned. Kernels.
 
 `predict` tries a command for a while and then brakes. On a ramp and in the air braking itself upsets the car, so this rules
 out what a car survives that holds its speed. Here a command is tried for three lengths of time. And where no command

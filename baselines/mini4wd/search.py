@@ -1,4 +1,4 @@
-"""Search for the planner's numbers (`planner.LEARNT`) over generated courses and drawn cars: the cross-entropy method.
+"""Search for the planner's numbers (`planner.LEARNED`) over generated courses and drawn cars: the cross-entropy method.
 
 R. Y. Rubinstein, "The Cross-Entropy Method for Combinatorial and Continuous Optimization", Methodology and Computing in
 Applied Probability 1, 1999. In every generation all candidates drive the same courses, cars and seeds, which are drawn anew
@@ -20,7 +20,7 @@ import yaml
 
 from asobiba.baselines.mini4wd.compare import interval
 from asobiba.baselines.mini4wd.controllers import Controller, blank_sensors, run_many
-from asobiba.baselines.mini4wd.planner import FILE, LEARNT, settings_of
+from asobiba.baselines.mini4wd.planner import FILE, LEARNED, settings_of
 from asobiba.baselines.mini4wd.policies import PLAN
 from asobiba.baselines.mini4wd.sides import wilson
 from asobiba.core import GameParameterError, Ruleset, make_agent
@@ -29,7 +29,7 @@ from asobiba.envs.mini4wd.hardware.calibrate import Posterior
 
 SETTINGS = Path(__file__).parent / "search.yml"
 STATE = "state.json"
-CURVE = ("generation", "seconds", "loss", "left", *LEARNT, *(f"{name}_spread" for name in LEARNT))
+CURVE = ("generation", "seconds", "loss", "left", *LEARNED, *(f"{name}_spread" for name in LEARNED))
 
 
 def names_of(courses: dict[str, int]) -> list[str]:
@@ -85,8 +85,8 @@ class Field:
 
 
 def planner_of(values: np.ndarray) -> Controller:
-    """The planner with numbers in the order of `LEARNT`, `(7,)`."""
-    return Controller(PLAN, settings_of(dict(zip(LEARNT, values.tolist(), strict=True))), "plan_cem")
+    """The planner with numbers in the order of `LEARNED`, `(7,)`."""
+    return Controller(PLAN, settings_of(dict(zip(LEARNED, values.tolist(), strict=True))), "plan_cem")
 
 
 def load_settings(path: Path = SETTINGS, **changes: Any) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Search:
 
     Args:
         settings: see `search.yml`.
-        folder: receives `config.yml`, `curve.csv`, `learnt.json`, `run.json`, and until the end `state.json`.
+        folder: receives `config.yml`, `curve.csv`, `learned.json`, `run.json`, and until the end `state.json`.
         posterior: of a calibration (`envs.mini4wd.hardware.calibrate`): the cars are its own.
 
     Raises:
@@ -133,12 +133,12 @@ class Search:
         config.write_text(text, encoding="utf-8")
         self.settings, self.folder, self._posterior = settings, folder, posterior
         self.field = self._field_of(settings["courses"])
-        limits = np.array(list(LEARNT.values()))
+        limits = np.array(list(LEARNED.values()))
         self._low, self._width = limits[:, 0], limits[:, 1] - limits[:, 0]
-        start = np.array([settings["start"][name] for name in LEARNT])
+        start = np.array([settings["start"][name] for name in LEARNED])
         self.generation, self.seconds = 0, 0.0
         self.mean = (start - self._low) / self._width
-        self.spread = np.full(len(LEARNT), float(settings["spread"]))
+        self.spread = np.full(len(LEARNED), float(settings["spread"]))
         if (folder / STATE).exists():
             kept = json.loads((folder / STATE).read_text(encoding="utf-8"))
             self.generation, self.seconds = kept["generation"], kept["seconds"]
@@ -161,7 +161,7 @@ class Search:
         draw = np.random.Generator(np.random.Philox([about["seed"], self.generation]))
         which = draw.integers(0, len(self.field.params), about["runs"])
         seeds = draw.integers(0, 2**62, about["runs"])
-        places = self.mean + self.spread * draw.standard_normal((about["candidates"], len(LEARNT)))
+        places = self.mean + self.spread * draw.standard_normal((about["candidates"], len(LEARNED)))
         places[0] = self.mean
         places = np.clip(places, 0.0, 1.0)
         driven = [self.field.drive(planner_of(self.values(place)), which, seeds) for place in places]
@@ -196,7 +196,7 @@ class Search:
         field = self._field_of(about["courses"])
         which = np.arange(about["runs"]) % len(field.params)
         seeds = about["seed"] + np.arange(about["runs"])
-        start = np.array([self.settings["start"][name] for name in LEARNT])
+        start = np.array([self.settings["start"][name] for name in LEARNED])
         predict = make_agent(GAME, "predict")
         assert isinstance(predict, Controller)
         drivers = {"predict": predict, "start": planner_of(start), "found": planner_of(self.values(self.mean))}
@@ -220,12 +220,12 @@ class Search:
         from asobiba.learn.training import versions
 
         values = self.values(self.mean)
-        learnt = {name: round(float(value), 4) for name, value in zip(LEARNT, values, strict=True)}
-        (self.folder / FILE).write_text(json.dumps(learnt, indent=1) + "\n", encoding="utf-8")
+        learned = {name: round(float(value), 4) for name, value in zip(LEARNED, values, strict=True)}
+        (self.folder / FILE).write_text(json.dumps(learned, indent=1) + "\n", encoding="utf-8")
         about = self.settings
         record = {
             "command": command, "seed": about["seed"], "steps": self.field.decisions, "core_hours": round(self.seconds / 3600, 3),
-            "parameters": len(LEARNT), "versions": versions(), "validation": self.validate(say),
+            "parameters": len(LEARNED), "versions": versions(), "validation": self.validate(say),
         }  # fmt: skip
         (self.folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         (self.folder / STATE).unlink(missing_ok=True)
@@ -251,6 +251,6 @@ def search(
         row = found.step()
         say(
             f"generation {row['generation']}: loss of the mean {row['loss']:+.4f}, {row['left']:.1%} left the course; "
-            + ", ".join(f"{name} {row[name]:.3g}" for name in LEARNT)
+            + ", ".join(f"{name} {row[name]:.3g}" for name in LEARNED)
         )
     return found.finish(command, say)

@@ -42,7 +42,7 @@ MOST_ALIKE = 0.95
 
 
 class CalibrationError(AsobibaError, ValueError):
-    """Raised for runs from which nothing can be learnt, and for files that hold no posterior."""
+    """Raised for runs from which nothing can be learned, and for files that hold no posterior."""
 
 
 @dataclass(frozen=True)

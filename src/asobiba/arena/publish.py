@@ -57,7 +57,7 @@ def _readme(table: Standings, different: int, records: str) -> str:
     if different < table.games:
         repeated = (
             f" Only {different} of the games differ: where both agents are deterministic and the start is fixed, every "
-            "further game repeats the first, and the intervals are narrower than what was learnt."
+            "further game repeats the first, and the intervals are narrower than what was learned."
         )
     plies = table.ruleset.opening_plies
     opened = (
