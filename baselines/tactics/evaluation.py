@@ -66,7 +66,7 @@ def count_inputs(s, p, side, counts):
             ready = k == 0 and s.moved[unit] == 0
             if ready:
                 counts[READY + kind] += hp
-            stops = own if INDIRECT[kind] != 0 else reach(s, p, owner, unit, own, enemy)
+            stops, known = own, INDIRECT[kind] != 0
             best = np.int64(0)
             for target in range(s.hp.shape[1]):
                 left = np.int64(s.hp[1 - owner, target])
@@ -76,7 +76,11 @@ def count_inputs(s, p, side, counts):
                 there = np.int64(s.cell[1 - owner, target])
                 apart = distance(p, cell, there)
                 counts[at + NEAREST + kind] = min(counts[at + NEAREST + kind], apart)
-                if apart > max(FURTHEST_SHOT, MOVEMENT[kind] + 1) or not may_hit(s, p, 1 - owner, unit, stops, there):
+                if apart > max(FURTHEST_SHOT, MOVEMENT[kind] + 1):
+                    continue
+                if not known:  # most of the time it takes goes here
+                    stops, known = reach(s, p, owner, unit, own, enemy), True
+                if not may_hit(s, p, 1 - owner, unit, stops, there):
                     continue
                 stars = stars_of(p, s.board, there, struck)
                 done = np.int64(damage(POWER[kind, struck], hp, stars, left))
