@@ -224,6 +224,12 @@ def test_publish_writes_stale_pages_the_cheapest_first_and_goes_on(repository):
         publishing.stale_pages(repository, ["nothing"])
 
 
+def test_a_page_that_was_never_timed_is_told_by_its_author(repository, monkeypatch):
+    page = Page("slow.md", COMMANDS[0], MODULES, expected=5400.0)
+    monkeypatch.setattr(publishing, "all_pages", lambda root: [page])
+    assert [job.estimate for job in publishing.stale_pages(repository)] == ["about 1.5 h"]
+
+
 def test_a_page_whose_probe_gives_the_same_is_stamped_and_not_written_again(repository, monkeypatch):
     page = Page("cheap.md", COMMANDS[0], MODULES, probe=lambda: 1)
     (repository / page.path).write_text(pages.stamped("# Old", "0" * 16, page.digest()))

@@ -128,6 +128,7 @@ class Page:
         whole: the text that the command would write, without its stamp, where that is quick; given the root.
         probe: a small run of the code behind it, as JSON-ready values.
         league: whether it is a league, which brings its stamp from its store.
+        expected: seconds that it takes about on two cores, where it has not been timed (`docs/durations.json`).
     """
 
     path: str
@@ -136,6 +137,7 @@ class Page:
     whole: Callable[[Path], str] | None = None
     probe: Callable[[], Any] | None = None
     league: bool = False
+    expected: float | None = None
 
     @property
     def commands(self) -> list[str]:

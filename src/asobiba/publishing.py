@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from asobiba.core.errors import AsobibaError
 from asobiba.pages import Page, all_pages
@@ -37,13 +38,13 @@ class Job:
         page: the page to write.
         why: the reason why it is stale.
         seconds: that it is expected to take by the clock on this machine's like, or `None` if nobody knows.
-        measured: whether that is how long it took when it was last written; otherwise it is what its agents thought.
+        basis: what says so: "timed" when it was last written, what its agents thought ("thinking"), or a "guess".
     """
 
     page: Page
     why: str
     seconds: float | None
-    measured: bool = True
+    basis: Literal["timed", "thinking", "guess"] = "timed"
 
     @property
     def estimate(self) -> str:
@@ -51,7 +52,7 @@ class Job:
         if self.seconds is None:
             return "nobody knows how long"
         hours = f"{self.seconds / 3600:.1f} h" if self.seconds >= 3600 else f"{max(self.seconds / 60, 1):.0f} min"
-        return hours if self.measured else f"{hours} of thinking"
+        return {"timed": hours, "thinking": f"{hours} of thinking", "guess": f"about {hours}"}[self.basis]
 
 
 def stale_pages(root: Path, only: Sequence[str] = ()) -> list[Job]:
@@ -75,9 +76,12 @@ def stale_pages(root: Path, only: Sequence[str] = ()) -> list[Job]:
     for page in pages:
         why = page.stale(root)
         if why is not None:
-            took = known.get(page.path)
-            thought = _thinking(root / page.path) if took is None and page.league else None
-            found.append(Job(page, why, took if took is not None else thought, took is not None))
+            if page.path in known:
+                found.append(Job(page, why, known[page.path]))
+            elif page.league:
+                found.append(Job(page, why, _thinking(root / page.path), "thinking"))
+            else:
+                found.append(Job(page, why, page.expected, "guess"))
     return sorted(found, key=lambda job: (job.seconds is None, job.seconds or 0.0, job.page.path))
 
 
