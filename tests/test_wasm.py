@@ -346,21 +346,24 @@ def test_the_other_tiny_games_too(name, tmp_path):
     assert answer["digest"] == match["digest"]
 
 
-DRAWS = {"werewolf"}
-"""Games whose policy draws its actions with NumPy's generator."""
-LEARNED = [one.name for one in games() if "ppo" in agent_declarations(one) and one.name not in DRAWS]
+PLAYS_IN = {"werewolf": "village_5_0.6"}
+"""The variant that a policy plays, where it is not the default."""
+LEARNED = [one.name for one in games() if "ppo" in agent_declarations(one)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNED)
 def test_published_policies_move_as_natively(name, tmp_path):
     pytest.importorskip("torch")
-    ruleset = game(name).ruleset()
-    found, _ = kernel_agents(ruleset, ["random", "ppo"])
-    assert "ppo" in found
+    variant = PLAYS_IN.get(name, "default")
+    ruleset = {"default": game(name).ruleset(), **named_variants(game(name))}[variant]
+    portable = agent_declarations(game(name))["ppo"].portable
+    text = f"ppo:{portable}" if portable else "ppo"
+    found, _ = kernel_agents(ruleset, ["random", text])
+    assert text in found
     write_package(tmp_path)
-    write_game(tmp_path / "games" / name, [Variant("default", ruleset, found)], {})
-    same_moves(tmp_path, name, ruleset, 4)
+    write_game(tmp_path / "games" / name, [Variant(variant, ruleset, found)], {})
+    same_moves(tmp_path, name, ruleset, 4, variant)
 
 
 @pytest.mark.slow

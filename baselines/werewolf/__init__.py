@@ -26,16 +26,16 @@ def basic(theory: str = "basic", village: str = "") -> KernelAgent:
     return basic_agent(theory, **choices)
 
 
-def ppo() -> Agent:
+def ppo(deterministic: bool = False) -> Agent:
     """The policy in `policies/`, trained by `asobiba train werewolf` in the village of five: it plays with
-    `players=5, seats=5, rules="0.6"` only. It draws from its distribution: always taking the likeliest action would
-    reveal the role, and actions of lower probability would never be taken. Needs the extra `sb3`."""
+    `players=5, seats=5, rules="0.6"` only. It draws from its distribution: always taking the likeliest action
+    (`deterministic`) reveals the role, and actions of lower probability are never taken. Needs the extra `sb3`."""
     from pathlib import Path
 
     from asobiba.learn.agent import PolicyAgent, load_policy
 
     return PolicyAgent(
-        load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo", deterministic=False
+        load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo", deterministic
     )
 
 
@@ -57,6 +57,7 @@ AGENTS = (
         "baselines/werewolf/policies",
         league=False,
         kind="learned",
+        portable="deterministic=true",
     ),
 )
 

@@ -157,6 +157,7 @@ GAME = Game(
         "village_5": {"players": 5},
         "village_11": {"players": 11},
         "0.6": {"rules": "0.6"},
+        "village_5_0.6": {"players": 5, "seats": 5, "rules": "0.6"},
         "in_turn": {"talk": "turn"},
     },
     notation="asobiba.envs.werewolf.notation",
