@@ -34,9 +34,7 @@ def ppo(deterministic: bool = False) -> Agent:
 
     from asobiba.learn.agent import PolicyAgent, load_policy
 
-    return PolicyAgent(
-        load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo", deterministic
-    )
+    return PolicyAgent(load_policy(Path(__file__).parent / "policies" / "policy.safetensors"), "ppo", deterministic)
 
 
 AGENTS = (

@@ -20,7 +20,7 @@ def agent_table() -> str:
         found, missing = kernel_agents(game.ruleset())
         by_reason: dict[str, list[str]] = {}
         for name, why in missing.items():
-            by_reason.setdefault(why.partition(":")[0], []).append(name)
+            by_reason.setdefault(why.partition(": ")[0], []).append(name)
         left_out = "; ".join(f"{', '.join(names)}: {why}" for why, names in by_reason.items())
         lines.append(f"| {game.name} | {', '.join(found)} | {left_out} |")
     return _HEAD + "\n".join(lines) + "\n"
