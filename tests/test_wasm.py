@@ -71,7 +71,8 @@ def compared(folder: Path, name: str, rulesets: dict[str, Ruleset], count: int) 
 
 def same_moves(folder: Path, name: str, ruleset: Ruleset, games: int, variant: str | None = None) -> list[list[str]]:
     """Games of every agent in a module beside the same ones here; what both played."""
-    agents = list(json.loads((folder / "games" / name / "game.json").read_text(encoding="utf-8"))["agents"])
+    about = json.loads((folder / "games" / name / "game.json").read_text(encoding="utf-8"))
+    (agents,) = (list(one["agents"]) for one in about["rulesets"] if one["name"] == (variant or "default"))
     assert "random" in agents
     job = {"kind": "agents", "game": name, "games": games, "seed": 40, **({"variant": variant} if variant else {})}
     jobs = [{**job, "agent": agent} for agent in agents]
