@@ -519,7 +519,16 @@ def test_every_game_is_played_to_its_end(name, variant, browser):
         visitor.close()
 
 
-SENSING = ["constant", "sequence:on=0.5,off=0.1", "slope", "pseudo_speed", "gyro_pitch", "shape"]
+CONTROLLERS = [
+    "constant",
+    "sequence:on=0.5,off=0.1",
+    "slope",
+    "playback",
+    "pseudo_speed",
+    "gyro_pitch",
+    "shape",
+    "predict",
+]
 
 
 @pytest.mark.slow
@@ -527,9 +536,9 @@ SENSING = ["constant", "sequence:on=0.5,off=0.1", "slope", "pseudo_speed", "gyro
 def test_controllers_drive_in_the_page(name, browser, tmp_path):
     """Each is chosen and drives to the end, and its actions are Python's."""
     ruleset = game(name).ruleset()
-    write_site(tmp_path, [name], agents=["random", *SENSING], variants=False)
+    write_site(tmp_path, [name], agents=["random", *CONTROLLERS], variants=False)
     with served(tmp_path) as url:
-        for text in SENSING:
+        for text in CONTROLLERS:
             visitor = Visitor(browser, url)
             visitor.open(game=name, seat="watch", agent=text, seed=5)
             visitor.page.wait_for_selector("body[data-state='over']", timeout=120_000)
