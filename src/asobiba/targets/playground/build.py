@@ -118,24 +118,36 @@ def _write_one(
     where = folder / "asobiba" / "games" / chosen[0].ruleset.game.name
     manifest = write_game(where, chosen, missing, report, pictures=True)
     _split(where, manifest)
-    module = manifest["rulesets"][0]["module"]
-    return sum((where / each).stat().st_size for each in ("game.json", module))
+    first = manifest["rulesets"][0]
+    return sum((where / each).stat().st_size for each in ("game.json", first["module"], *first["files"].values()))
 
 
 def _split(folder: Path, manifest: dict[str, Any]) -> None:
-    """Moves what agents bring, such as weights, from `game.json` to files, of which equal ones are one."""
+    """Moves what only one parameter set or agent needs (tables, weights) from `game.json` to files, of which equal ones
+    are one."""
     kept = set()
+
+    def moved(content: bytes, kind: str) -> str:
+        name = f"{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
+        (folder / name).write_bytes(content)
+        kept.add(name)
+        return name
+
     for ruleset in manifest["rulesets"]:
+        ruleset["files"] = {}
+        if len(ruleset["params"]) > _LARGE:
+            ruleset["files"]["params"] = moved(b64decode(ruleset.pop("params")), "bin")
+        picture = json.dumps(ruleset["picture"], separators=(",", ":")).encode()
+        if len(picture) > _LARGE:
+            ruleset["files"]["picture"] = moved(picture, "json")
+            del ruleset["picture"]
         for agent in ruleset["agents"].values():
             for part in agent.get("arrays", [agent]):
                 key = "content" if "content" in part else "memory"
                 if len(part[key]) > _LARGE:
-                    content = b64decode(part.pop(key))
-                    part["file"] = f"{hashlib.sha256(content).hexdigest()[:16]}.bin"
-                    (folder / part["file"]).write_bytes(content)
-                    kept.add(part["file"])
-    for old in folder.glob("*.bin"):
-        if old.name not in kept:
+                    part["file"] = moved(b64decode(part.pop(key)), "bin")
+    for old in [*folder.glob("*.bin"), *folder.glob("*.json")]:
+        if old.name not in kept and old.name != "game.json":
             old.unlink()
     (folder / "game.json").write_text(json.dumps(manifest, separators=(",", ":")) + "\n", encoding="utf-8")
 

@@ -102,8 +102,18 @@ export class Game {
 
   async make(parameters = {}) {
     const wanted = this.#find(parameters);
+    await this.#complete(wanted);
     const module = await this.#module(wanted.module);
     return new Ruleset(this, wanted, this.manifest.modules[wanted.module], await WebAssembly.instantiate(module, {}));
+  }
+
+  /** Reads the parts of a parameter set that lie in files of their own (pages have them, so that little is fetched). */
+  async #complete(spec) {
+    for (const [part, file] of Object.entries(spec.files ?? {})) {
+      const bytes = await this.#load(file);
+      spec[part] = file.endsWith(".json") ? JSON.parse(new TextDecoder().decode(bytes)) : bytes;
+      delete spec.files[part];
+    }
   }
 
   #find(parameters) {
@@ -304,7 +314,7 @@ export class State {
 export class Ruleset {
   constructor(game, spec, about, instance) {
     const heap = new Heap(instance);
-    const params = fromBase64(spec.params);
+    const params = typeof spec.params === "string" ? fromBase64(spec.params) : spec.params;
     const at = heap.reserve(params.length);
     heap.bytes(at, params.length).set(params);
     const blank = heap.reserve(about.state.size);
