@@ -7,9 +7,10 @@ from pathlib import Path
 from asobiba.pages import Page, reproduction_modules
 
 
-def _page(name: str, *modules: str) -> Page:
+def _page(name: str, module: str, expected: float | None = None) -> Page:
     path = f"docs/reproductions/mini4wd-{name}.md"
-    return Page(path, f"asobiba mini4wd {name} --output {path}", reproduction_modules("mini4wd", *modules))
+    command = f"asobiba mini4wd {name} --output {path}"
+    return Page(path, command, reproduction_modules("mini4wd", module), expected=expected)
 
 
 def _learning(root: Path) -> str:
@@ -30,8 +31,8 @@ PAGES = (
         "asobiba reproduce mini4wd --output docs/reproductions/mini4wd.md",
         ("asobiba.envs.mini4wd", "asobiba.baselines.mini4wd.published"),
     ),
-    _page("controllers", "report"),
-    _page("ranges", "ranges"),
+    _page("controllers", "report", expected=2400.0),
+    _page("ranges", "ranges", expected=900.0),
     _page("sides", "sides"),
     Page(
         _CALIBRATION,
