@@ -76,6 +76,8 @@ def test_other_boards_are_refused(text):
     small = GAME.ruleset(holes=6)
     with pytest.raises(GameParameterError, match="plays on the board of 8x2"):
         make_agent(GAME, text).begin(small, [0], [0])
+    with pytest.raises(GameParameterError, match="plays on the board of 8x2"):
+        make_agent(GAME, text).thinking(small)
 
 
 @pytest.mark.parametrize("endgame", [0, 10])

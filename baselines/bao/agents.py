@@ -237,10 +237,7 @@ class AlphaBetaAgent(SearchAgent):
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         if self._searcher is None or self._searcher.ruleset != ruleset:
             self._endgame_play, self.settings = None, dict(self._plain)
-            if self.learned and (ruleset.num_actions != HOLES or not search_endgame.takes_database(ruleset)):
-                raise GameParameterError(
-                    f"{self.name} plays on the board of 8x2, not {ruleset}; alpha_beta plays on all"
-                )
+            self._require_board(ruleset)
             if self.learned:
                 self.settings["search_module"] = search_learned
             if self.endgame and search_endgame.takes_database(ruleset):
@@ -250,8 +247,13 @@ class AlphaBetaAgent(SearchAgent):
                 ruleset = search_endgame.with_database(ruleset, self.endgame)
         super().reset(ruleset, seat, seed)
 
+    def _require_board(self, ruleset: Ruleset) -> None:
+        if self.learned and (ruleset.num_actions != HOLES or not search_endgame.takes_database(ruleset)):
+            raise GameParameterError(f"{self.name} plays on the board of 8x2, not {ruleset}; alpha_beta plays on all")
+
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
         """The compiled function, without the database (`endgame=0`)."""
+        self._require_board(ruleset)
         if self.endgame or self._plain.get("seconds") is not None:
             return None
         return Searcher(ruleset, **self._plain, search_module=search_learned if self.learned else None).thinking()

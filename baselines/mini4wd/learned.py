@@ -182,7 +182,7 @@ class LearnedDriver(Agent):
             "layers": network.layers,
             "weights": network.weights,
             "scratch": np.zeros(network.size, float32),
-            "active": np.zeros(size, np.int64),
+            "active": np.zeros(int(network.layers["inputs"].max()), np.int64),
         }
 
     def act(self, view: np.void, legal: np.ndarray) -> Any:
