@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asobiba.baselines.curling.imitation import Imitation, prior_of
-from asobiba.baselines.curling.jiritsu import Jiritsu
+from asobiba.baselines.curling.jiritsu import Jiritsu, JiritsuLearned
 from asobiba.baselines.curling.learned import ppo, ppo_continuous
 from asobiba.baselines.curling.player import Clock
 from asobiba.baselines.curling.regression import KernelRegression
@@ -66,6 +66,12 @@ def jiritsu_depth1(grid: int = 1) -> Jiritsu:
     return Jiritsu(1, grid)
 
 
+def jiritsu_learned(depth: int = 1, grid: int = 1, stride: int = 4) -> JiritsuLearned:
+    """`jiritsu` with a learned evaluation. Shots on every `grid`-th point; with `depth=2` the replies to each of them on
+    every `stride`-th, which takes as long as `jiritsu` with the same strides."""
+    return JiritsuLearned(depth, grid, stride)
+
+
 def dis(path: str = "") -> Imitation:
     """The published network; `path`: another file of its kind."""
     return Imitation("mean", path)
@@ -109,6 +115,15 @@ PLAYERS = (
         "expectimax over 3328 targets, without replies",
         f"{_GAT}: Kato, Iizuka, Yamamoto",
         deterministic=True,
+    ),
+    AgentDeclaration(
+        "jiritsu_learned",
+        jiritsu_learned,
+        "expectimax over 3328 targets, learned evaluation: `asobiba curling learn`",
+        f"search: {_GAT}: Kato, Iizuka, Yamamoto",
+        deterministic=True,
+        league=False,
+        kind="learned",
     ),
     AgentDeclaration(
         "dis", dis, "Deep Imitation System", f"{_GAT}: DIS", deterministic=True, league=False, kind="learned"

@@ -195,6 +195,47 @@ def fit(
     typer.echo(f"against the first guess {gain:+.2f} ± {half:.2f} points an end; wrote {weights_path()}")
 
 
+@app.command()
+def learn(
+    simulator: Annotated[str, typer.Option(help="cs2 or fcv1.")] = "cs2",
+    generations: Annotated[int, typer.Option(min=1, help="After the first one, which playouts play.")] = 20,
+    ends: Annotated[int, typer.Option(min=100, help="Of a generation.")] = 6000,
+    grid: Annotated[int, typer.Option(min=1, help="The search takes every GRID-th target.")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, help="Of the learning, in each generation.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Of the ends and of the learning.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that play; they do not change the result.")] = 2,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder to write; none: runs/curling-evaluation-SIMULATOR."),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="Weights to begin with, instead of playouts: an evaluation.npz."
+        ),
+    ] = None,
+) -> None:
+    """Learn the evaluation of jiritsu_learned from ends of its search against itself.
+
+    A stopped run resumes; with more generations, a finished one goes on.
+    """
+    from asobiba.baselines.curling import learning
+
+    if simulator not in ("cs2", "fcv1"):
+        raise typer.BadParameter(f"{simulator!r} is not a simulator; there are cs2 and fcv1", param_hint="--simulator")
+    words = f"--simulator {simulator} --generations {generations} --ends {ends} --grid {grid} --epochs {epochs}"
+    words += f" --seed {seed}" + (f" --start {start}" if start else "")
+    folder = output or Path("runs") / f"curling-evaluation-{simulator}"
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("ends", total=(generations + 1) * ends)
+        record = learning.learn(
+            {"simulator": simulator}, folder, generations=generations, ends=ends, grid=grid, epochs=epochs, seed=seed,
+            workers=workers, start=start, command=f"asobiba curling learn {words}",
+            played=lambda count: bar.advance(task, count),
+        )  # fmt: skip
+    typer.echo(f"loss {record['loss']['tested']:.4f} in testing; written to {folder}")
+
+
 @app.command("train-dis")
 def train_dis(
     teacher: Annotated[str, typer.Option(help="Whose shots are learned.")] = "gccs:simulations=1000",

@@ -27,6 +27,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asobiba.baselines.curling.evaluation import (
+    NONE,
+    SCORES,
+    Net,
+    NetScratch,
+    foretell,
+    new_net_scratch,
+    published,
+    win_table_of,
+)
 from asobiba.baselines.curling.masks import ALL, PATHS, load, longest_run, mask_at
 from asobiba.baselines.curling.player import Clock, CurlingPlayer, end_values, whole
 from asobiba.baselines.curling.self_play import completed_table
@@ -120,9 +130,7 @@ def stone_worth(stones, in_play, i, w, front, back):
 
 @kernel
 def evaluate(p, stones, in_play, shot, values, w, front, back):
-    """e(s) after shot number `shot` for the team that threw first in the end."""
-    if shot == STONES - 1:
-        return values[end_score(p, stones, in_play) + 8]
+    """e(s) after shot number `shot`, not the last one, for the team that threw first in the end."""
     swapped = -1
     if shot % 2 == 0:
         # The other side will throw after this one: the first side's nearest stone will not stay.
@@ -185,12 +193,14 @@ def cell_count(stride):
 
 
 class Judge(NamedTuple):
-    """The inputs of `evaluate`: the `(17,)` worth of the end's scores to the team that threw first, its weights, and the masks."""
+    """The inputs of `worth`: the `(17,)` worth of the end's scores to the team that threw first, the weights of the paper's
+    evaluation, the masks, and a learned evaluation or `evaluation.NONE`."""
 
     values: np.ndarray
     weights: np.ndarray
     front: np.ndarray
     back: np.ndarray
+    net: Net
 
 
 class Grids(NamedTuple):
@@ -221,11 +231,45 @@ class Scratch(NamedTuple):
     worths: np.ndarray
     chance: np.ndarray
     trace: np.ndarray
+    net: NetScratch
+    scores: np.ndarray
+    told: np.ndarray
+
+
+def new_scratch(replies: int, told: int = 0) -> Scratch:
+    """Working arrays for one thread.
+
+    Args:
+        replies: cells of the grid of replies. told: cells of which the probabilities of the scores are kept.
+    """
+    return Scratch(
+        np.zeros((STONES, 2)), np.zeros(STONES, np.uint8), np.zeros((STONES, 2)), np.zeros(STONES, np.uint8),
+        np.zeros((STONES, 2)), np.zeros(STONES, np.uint8), np.zeros((2, replies)), np.zeros((2, 3, TAKE_OUTS)),
+        np.zeros((0, 10)), new_net_scratch(), np.zeros(SCORES), np.zeros((told, SCORES)),
+    )  # fmt: skip
+
+
+@kernel
+def worth(p, stones, in_play, shot, judge, scratch):
+    """The worth of the position after shot number `shot` for the team that threw first in the end.
+
+    `scratch.scores` receives the probabilities of the scores, where the evaluation foretells them.
+    """
+    if shot == STONES - 1:
+        points = end_score(p, stones, in_play)
+        for k in range(SCORES):
+            scratch.scores[k] = 1.0 if k == points + 8 else 0.0
+        return judge.values[points + 8]
+    if judge.net.layers.shape[0] > 0:
+        masks = (judge.front, judge.back)
+        return foretell(p, stones, in_play, shot, judge.values, masks, judge.net, scratch.net, scratch.scores)
+    return evaluate(p, stones, in_play, shot, judge.values, judge.weights, judge.front, judge.back)
 
 
 @kernel
 def sweep(p, stones, in_play, shot, stride, judge, scratch, out):
-    """Evaluates every cell's noise-free shot into `out`."""
+    """Evaluates every cell's noise-free shot into `out`, and the probabilities of the scores into `scratch.told`, if that has
+    rows."""
     board, here = scratch.board, scratch.here
     for cell in range(cell_count(stride)):
         x, y, spin = target_of(p, cell, stride)
@@ -233,7 +277,10 @@ def sweep(p, stones, in_play, shot, stride, judge, scratch, out):
         for k in range(STONES):
             board[k, 0], board[k, 1], here[k] = stones[k, 0], stones[k, 1], in_play[k]
         throw(p, board, here, scratch.before, scratch.before_in, shot, (vx, vy, spin), scratch.trace)
-        out[cell] = evaluate(p, board, here, shot, judge.values, judge.weights, judge.front, judge.back)
+        out[cell] = worth(p, board, here, shot, judge, scratch)
+        if scratch.told.shape[0] > 0:
+            for k in range(SCORES):
+                scratch.told[cell, k] = scratch.scores[k]
 
 
 @kernel
@@ -260,34 +307,39 @@ def chances(stride, sx, sy, far, out):
 
 
 @kernel
-def expected(raw, stride, chance, out):
-    """The mean of `raw` over the cells that each cell's noise reaches, into `out`. `chance`: as of `chances`."""
+def mean_at(raw, stride, chance, cell):
+    """The mean of `raw` over the cells that a cell's noise reaches. `chance`: as of `chances`."""
     takes = (TAKE_OUTS + stride - 1) // stride
     rows, columns = (ROWS + stride - 1) // stride, (COLUMNS + stride - 1) // stride
-    for turn in range(2):
-        for a in range(takes):
-            total, value = 0.0, 0.0
-            for b in range(takes):
-                weight = chance[2, abs(b - a)]
-                if weight >= LEAST or a == b:
-                    total += weight
-                    value += weight * raw[2 * b + turn]
-            out[2 * a + turn] = value / max(total, 1e-12)
-        for column in range(columns):
-            for row in range(rows):
-                total, value = 0.0, 0.0
-                for dc in range(-REACH, REACH + 1):
-                    wx = chance[0, dc + REACH]
-                    if wx < LEAST and dc != 0:
-                        continue
-                    for dr in range(-REACH, REACH + 1):
-                        weight = wx * chance[1, dr + REACH]
-                        if weight < LEAST and (dc != 0 or dr != 0):
-                            continue
-                        c, r = min(max(column + dc, 0), columns - 1), min(max(row + dr, 0), rows - 1)
-                        total += weight
-                        value += weight * raw[2 * (takes + c * rows + r) + turn]
-                out[2 * (takes + column * rows + row) + turn] = value / max(total, 1e-12)
+    turn, place = cell % 2, cell // 2
+    total, value = 0.0, 0.0
+    if place < takes:
+        for b in range(takes):
+            weight = chance[2, abs(b - place)]
+            if weight >= LEAST or place == b:
+                total += weight
+                value += weight * raw[2 * b + turn]
+        return value / max(total, 1e-12)
+    column, row = (place - takes) // rows, (place - takes) % rows
+    for dc in range(-REACH, REACH + 1):
+        wx = chance[0, dc + REACH]
+        if wx < LEAST and dc != 0:
+            continue
+        for dr in range(-REACH, REACH + 1):
+            weight = wx * chance[1, dr + REACH]
+            if weight < LEAST and (dc != 0 or dr != 0):
+                continue
+            c, r = min(max(column + dc, 0), columns - 1), min(max(row + dr, 0), rows - 1)
+            total += weight
+            value += weight * raw[2 * (takes + c * rows + r) + turn]
+    return value / max(total, 1e-12)
+
+
+@kernel
+def expected(raw, stride, chance, out):
+    """`mean_at` of every cell, into `out`."""
+    for cell in range(cell_count(stride)):
+        out[cell] = mean_at(raw, stride, chance, cell)
 
 
 @kernel
@@ -332,37 +384,34 @@ def sweep_with_replies(p, stones, in_play, shot, grids, judge, scratch, out):
     return work
 
 
-@compiled()
-def choose_cell(params, stones, in_play, shot, judge, grids, work):
-    """The best cell. `work`: `(2,)` int64, counts throws."""
-    p = params[0]
-    cells, replies = cell_count(grids.shots), cell_count(grids.replies)
-    raw, mean = np.zeros(cells), np.zeros(cells)
-    scratch = Scratch(
-        np.zeros((STONES, 2)),
-        np.zeros(STONES, np.uint8),
-        np.zeros((STONES, 2)),
-        np.zeros(STONES, np.uint8),
-        np.zeros((STONES, 2)),
-        np.zeros(STONES, np.uint8),
-        np.zeros((2, replies)),
-        np.zeros((2, 3, TAKE_OUTS)),
-        np.zeros((0, 10)),
-    )
+@kernel
+def best_cell(p, stones, in_play, shot, judge, grids, scratch, raw, mean):
+    """The best cell, and the number of throws. `raw` and `mean` receive the worth of each cell without and with noise."""
     sx, sy, far = grids.deviations[0], grids.deviations[1], grids.deviations[2]
     chances(grids.shots, sx, sy, far, scratch.chance[0])
     chances(grids.replies, sx, sy, far, scratch.chance[1])
+    cells = cell_count(grids.shots)
+    work = np.int64(cells)
     if grids.depth == 1 or shot == STONES - 1:
         sweep(p, stones, in_play, shot, grids.shots, judge, scratch, raw)
-        work[0] += cells
     else:
-        work[0] += sweep_with_replies(p, stones, in_play, shot, grids, judge, scratch, raw)
+        work = sweep_with_replies(p, stones, in_play, shot, grids, judge, scratch, raw)
     expected(raw, grids.shots, scratch.chance[0], mean)
     sign = 1.0 if shot % 2 == 0 else -1.0
     best = 0
     for cell in range(cells):
         if sign * mean[cell] > sign * mean[best]:
             best = cell
+    return best, work
+
+
+@compiled()
+def choose_cell(params, stones, in_play, shot, judge, grids, scratch, work):
+    """The best cell. `work`: `(2,)` int64, counts throws."""
+    cells = cell_count(grids.shots)
+    raw, mean = np.zeros(cells), np.zeros(cells)
+    best, done = best_cell(params[0], stones, in_play, shot, judge, grids, scratch, raw, mean)
+    work[0] += done
     return best
 
 
@@ -383,6 +432,8 @@ class Jiritsu(CurlingPlayer):
         weights: of the evaluation; `None`: the fitted ones.
     """
 
+    net = NONE
+
     def __init__(self, depth: int = 2, grid: int = 3, stride: int = 4, weights: Weights | None = None):
         self.depth, self.stride = whole("depth", depth, 1, 2), whole("stride", stride, 1, 40)
         self.grid = whole("grid", grid, 1, 40)
@@ -400,6 +451,7 @@ class Jiritsu(CurlingPlayer):
             far = float(p["noise_second"]) * (float(p["release"]) + FAR_FCV1)
         self.deviations = np.array([sx, sy, far])
         self.work = np.zeros(2, np.int64)
+        self.scratch = new_scratch(cell_count(self.stride))
         self.spent, self.told = 0.0, Clock(1, game=True)
         self.told.begin_game(ruleset)
         self.told.unlimited = True
@@ -408,19 +460,45 @@ class Jiritsu(CurlingPlayer):
         """Takes the time left from a host; a shot whose replies would exceed its share is chosen without them."""
         self.told.left, self.told.unlimited = seconds, seconds == 0.0
 
+    def worths_table(self) -> np.ndarray:
+        """The win table that it goes by, as of `win_table`."""
+        return completed_table() if self.table is None else self.table
+
     def choose(self, view: np.void) -> tuple[float, float, float]:
-        values = end_values(self.ruleset, view, completed_table() if self.table is None else self.table)
+        values = end_values(self.ruleset, view, self.worths_table())
         begin = time.monotonic()
         short = not self.told.unlimited and self.told.shot_seconds(view) < 1.5 * self.spent
         depth = 1 if short else self.depth
         cell = choose_cell(
             self.ruleset.params, view["stones"].copy(), view["in_play"].copy(), int(view["shot"]),
-            Judge(values, self.weights, self.front, self.back),
-            Grids(self.deviations, depth, self.grid, self.stride), self.work,
+            Judge(values, self.weights, self.front, self.back, self.net),
+            Grids(self.deviations, depth, self.grid, self.stride), self.scratch, self.work,
         )  # fmt: skip
         if depth == self.depth:
             self.spent = time.monotonic() - begin
         return delivery_of(self.ruleset.params, cell, self.grid)
 
 
-__all__ = ["PATHS", "Jiritsu", "Weights"]
+class JiritsuLearned(Jiritsu):
+    """Jiritsu-kun's search with a learned evaluation (`evaluation.py`), and the win table that follows from it.
+
+    Args:
+        net: the evaluation; `None`: the published one of the simulator. The others as in `Jiritsu`.
+    """
+
+    def __init__(self, depth: int = 2, grid: int = 3, stride: int = 4, net: Net | None = None):
+        super().__init__(depth, grid, stride)
+        self.name, self._given = "jiritsu_learned", net
+
+    def begin_game(self) -> None:
+        super().begin_game()
+        p, given = self.ruleset.params[0], self._given
+        self.net = published("cs2" if is_cs2(self.ruleset) else "fcv1") if given is None else given
+        extra = int(p["extra_ends"]) > 0
+        self.own = win_table_of(self.ruleset.params, (self.front, self.back), self.net, int(p["ends"]), extra)
+
+    def worths_table(self) -> np.ndarray:
+        return self.own if self.table is None else self.table
+
+
+__all__ = ["PATHS", "Jiritsu", "JiritsuLearned", "Weights"]

@@ -42,25 +42,37 @@ def end_values(ruleset: Ruleset, view: np.void, table: np.ndarray | None = None)
     Args:
         table: win probabilities as of `win_table`; `None`: the ruleset's.
     """
-    p = ruleset.params[0]
-    table = p["win_table"] if table is None else table
-    first = 1 - int(view["hammer"])
-    lead = int(view["total"][first] - view["total"][1 - first])
-    points = np.arange(-8, 9)
-    if int(p["reward_kind"]) == rules.SCORE:
-        return (points + 8) / 16.0
-    after = np.clip(lead + points, -LEAD, LEAD)
-    played = int(view["end"]) + 1
-    left = max(int(p["ends"]) - played, 0)
-    if left == 0:
-        tied = 0.5
-        if int(p["extra_ends"]) > played - int(p["ends"]):
-            # The scorer throws first in the extra end; who scored 0 or more here is first there.
-            tied = np.where(points >= 0, table[0, LEAD], 1.0 - table[0, LEAD])
-        return np.where(after > 0, 1.0, np.where(after < 0, 0.0, tied))
-    if played >= int(p["last_end"]) and int(p["reward_kind"]) == rules.WIN:
-        return np.where(after > 0, 1.0, np.where(after < 0, 0.0, 0.5))
-    return np.where(points >= 0, table[left, after + LEAD], 1.0 - table[left, -after + LEAD])
+    table = ruleset.params[0]["win_table"] if table is None else table
+    values = np.zeros(17)
+    _end_values(np.array([view]), ruleset.params, table, values)
+    return values
+
+
+@compiled()
+def _end_values(views, params, table, values):
+    write_end_values(views[0], params[0], table, values)
+
+
+@kernel
+def write_end_values(s, p, table, values):
+    """`end_values` for kernels: into `values`, `(17,)`."""
+    first = 1 - s.hammer
+    lead = int(np.int64(s.total[first]) - np.int64(s.total[1 - first]))
+    played = int(np.int64(s.end) + 1)
+    left = max(int(np.int64(p.ends)) - played, 0)
+    last = played >= int(np.int64(p.last_end)) and p.reward_kind == rules.WIN
+    for k in range(17):
+        points = k - 8
+        after = min(max(lead + points, -LEAD), LEAD)
+        if p.reward_kind == rules.SCORE:
+            values[k] = (points + 8) / 16.0
+        elif left == 0 or last:
+            values[k] = 1.0 if after > 0 else 0.0 if after < 0 else 0.5
+            if left == 0 and after == 0 and int(np.int64(p.extra_ends)) > played - int(np.int64(p.ends)):
+                # The scorer throws first in the extra end; who scored 0 or more here is first there.
+                values[k] = table[0, LEAD] if points >= 0 else 1.0 - table[0, LEAD]
+        else:
+            values[k] = table[left, after + LEAD] if points >= 0 else 1.0 - table[left, -after + LEAD]
 
 
 def free_stop(ruleset: Ruleset, vx: float, vy: float, spin: float) -> tuple[float, float]:
