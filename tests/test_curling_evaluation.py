@@ -171,17 +171,28 @@ def test_it_plays_better_than_simple_players():
 
 
 def test_weights_follow_from_the_seed_alone(tmp_path):
-    """Two generations, by one process and by two: the same bytes, and the second one starts from the first."""
-    settings = {"generations": 1, "ends": 200, "grid": 8, "epochs": 2, "seed": 5}
-    lines: list[str] = []
-    for workers in (1, 2):
-        learn({"ends": 2}, tmp_path / str(workers), workers=workers, told=lines.append, **settings)
-    one, two = (dict(np.load(tmp_path / name / "evaluation.npz")) for name in "12")
-    assert one.keys() == two.keys()
-    assert all((one[name] == two[name]).all() for name in one)
-    assert lines[:2] == lines[2:]
-    assert float(lines[1].split(",")[2]) < np.log(17)
-    other = JiritsuLearned(1, 8, 8, e.net_of(one))
-    ruleset = game("curling").ruleset(ends=2)
-    other.begin(ruleset, (0,), (0,))
-    assert ((other.own >= 0) & (other.own <= 1)).all()
+    """By one process, by two, and by a run that stopped after its first generation: the same bytes."""
+    settings = {"ends": 100, "grid": 12, "epochs": 2, "seed": 5}
+    parameters = {"ends": 2}
+    one = learn(parameters, tmp_path / "one", generations=2, workers=1, **settings)
+    two = learn(parameters, tmp_path / "two", generations=2, workers=2, **settings)
+    learn(parameters, tmp_path / "stopped", generations=1, workers=1, **settings)
+    resumed = learn(parameters, tmp_path / "stopped", generations=2, workers=1, **settings)
+    found = [dict(np.load(tmp_path / name / "evaluation.npz")) for name in ("one", "two", "stopped")]
+    for other in found[1:]:
+        assert found[0].keys() == other.keys()
+        assert all((found[0][name] == other[name]).all() for name in other)
+    assert one["loss"] == two["loss"] == resumed["loss"]
+    assert one["ends"] == 300
+    assert one["loss"]["tested"] < np.log(17)
+    player = JiritsuLearned(1, 8, 8, e.net_of(found[0]))
+    player.begin(game("curling").ruleset(**parameters), (0,), (0,))
+    assert ((player.own >= 0) & (player.own <= 1)).all()
+
+
+def test_learning_may_begin_with_weights_of_another_simulator(tmp_path):
+    start = e.FOLDER / "cs2" / "evaluation.npz"
+    settings = {"generations": 1, "ends": 100, "grid": 8, "epochs": 1, "seed": 1, "workers": 1}
+    begun = learn({"simulator": "fcv1"}, tmp_path / "begun", start=start, **settings)
+    fresh = learn({"simulator": "fcv1"}, tmp_path / "fresh", **settings)
+    assert begun["loss"]["tested"] < fresh["loss"]["tested"]
