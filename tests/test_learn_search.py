@@ -14,10 +14,11 @@ import pytest
 from asobiba_toys.labyrinth import GAME as LABYRINTH
 
 from asobiba.api.batch import Batch
-from asobiba.core import GameParameterError, registry, states
+from asobiba.core import GameParameterError, make_agent, registry, states
 from asobiba.core.kernels import compiled
 from asobiba.core.networks import LINEAR, RELU, TANH, Network, NetworkBuilder, forward
 from asobiba.learn.kernels import load_network, network_of
+from asobiba.learn.network_agent import NetworkAgent
 from asobiba.learn.policy_file import PolicyFileError
 from asobiba.learn.search import NetSearch, SelfPlay, visits_considered
 
@@ -151,6 +152,35 @@ print("torch" in sys.modules, *together)
     agent.reset(ruleset, 0, 0)
     going = batch.masks.any(1)
     assert agent.act_batch(batch.states[going], batch.masks[going]).tolist() == [int(word) for word in told[1:]]
+
+
+def test_an_evaluation_counts_what_would_be_illegal_without_the_mask(tmp_path):
+    torch = pytest.importorskip("torch")
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+    from asobiba.arena.evaluation import play_groups
+    from asobiba.learn.agent import PolicyAgent
+    from asobiba.learn.policy_file import save_policy
+
+    torch.manual_seed(7)
+    ruleset, path = registry.game("toy_nim").ruleset(), tmp_path / "policy.safetensors"
+    policy = MaskableActorCriticPolicy(ruleset.observation_space, ruleset.action_space, lambda _: 0.0, net_arch=[16])
+    for weights in policy.parameters():
+        torch.nn.init.normal_(weights)  # no two actions alike, and no action always the best
+    save_policy(policy, path)
+    dense, opponent = make_agent(ruleset.game, f"sb3:{path}"), make_agent(ruleset.game, "random")
+    assert isinstance(dense, NetworkAgent)
+    found, wanted = (
+        [game for group in play_groups(ruleset, one, opponent, 60, 3, record=True) for game in group]
+        for one in (dense, PolicyAgent(policy))
+    )
+    for game, other in zip(found, wanted, strict=True):
+        assert (game.identity, game.gain, game.checked, game.illegal) == (
+            other.identity, other.gain, other.checked, other.illegal
+        )  # fmt: skip
+        np.testing.assert_array_equal(game.actions, other.actions)
+    assert 0 < sum(game.illegal for game in found) < sum(game.checked for game in found)
+    assert all(game.checked == game.decisions for game in found)
 
 
 def test_weights_that_do_not_fit_together_are_refused():
