@@ -28,7 +28,7 @@ def draw_curve(folder: str | Path) -> Path:
     folder = Path(folder)
     scores, by_search = _read(folder / "curve.csv"), (folder / "learning.csv").exists()
     unit, label = ("round", "rounds") if by_search else ("steps", "decisions")
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    figure = Figure(figsize=(11 if by_search else 9, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     if by_search:
         _draw_losses(left, _read(folder / "learning.csv"))
@@ -45,7 +45,9 @@ def draw_curve(folder: str | Path) -> Path:
         )
     right.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
     right.set(title="evaluation, best action", xlabel=label, ylabel="score")
-    if right.get_legend_handles_labels()[1]:
+    if by_search:  # two lines or more for each opponent: beside the picture
+        figure.legend(*right.get_legend_handles_labels(), loc="outside right center")
+    elif right.get_legend_handles_labels()[1]:
         right.legend(loc="lower right")
     path = folder / "curve.svg"
     # Without the date and with fixed ids, the same run gives the same file.
