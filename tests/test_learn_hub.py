@@ -43,6 +43,15 @@ told["enjoyed"] = call("enjoy", folder)
 policy = f"sb3:{{folder / 'policy.safetensors'}}"
 call("evaluate", "toy_nim", policy, "-a", "random", "-n", 10)
 call("match", "toy_nim", policy, "random", "-n", 4)
+small = ["rounds=2", "games=8", "simulations=4", "length=20", "width=16", "threads=1", "evaluation.games=4"]
+settings = [word for text in small for word in ("--set", text)]
+call("train", "toy_nim", "--algo", "gumbel_az", "-o", "searched", *settings)
+call("hub", "push", "searched", "tester/searched")
+call("hub", "pull", "tester/searched")
+folder = Path("runs/hub/tester-searched")
+told["by search"] = sorted(file.name for file in folder.iterdir())
+told["same"] &= all((folder / name).read_bytes() == (Path("searched") / name).read_bytes() for name in told["by search"])
+call("enjoy", folder)
 hub_stub.REPOSITORIES["tester/pickled"] = {{"model.zip": b"PK", "README.md": b"a model of SB3"}}
 hub_stub.REPOSITORIES["tester/nim"]["checkpoint.zip"] = b"PK"  # beside a policy: left where it is
 told["errors"] = []
@@ -72,6 +81,7 @@ def test_a_run_is_sent_and_fetched_and_plays(tmp_path):
         run_in(python, "-c", script, cwd=tmp_path, HF_HOME=str(tmp_path / "home"), HF_HUB_DISABLE_XET="1")
     )
     assert set(hub.NEEDED) < set(told["files"]) <= set(hub.FILES)
+    assert {*hub.NEEDED, "curve.csv", "learning.csv", "curve.svg"} == set(told["by search"])
     assert "checkpoint.zip" not in told["again"]
     assert told["same"]
     assert told["again"] == told["files"]

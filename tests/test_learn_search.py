@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import subprocess
@@ -14,10 +15,11 @@ import pytest
 from asobiba_toys.labyrinth import GAME as LABYRINTH
 
 from asobiba.api.batch import Batch
-from asobiba.core import GameParameterError, registry, states
+from asobiba.core import GameParameterError, make_agent, registry, states
 from asobiba.core.kernels import compiled
 from asobiba.core.networks import LINEAR, RELU, TANH, Network, NetworkBuilder, forward
 from asobiba.learn.kernels import load_network, network_of
+from asobiba.learn.network_agent import NetworkAgent
 from asobiba.learn.policy_file import PolicyFileError
 from asobiba.learn.search import NetSearch, SelfPlay, visits_considered
 
@@ -151,6 +153,89 @@ print("torch" in sys.modules, *together)
     agent.reset(ruleset, 0, 0)
     going = batch.masks.any(1)
     assert agent.act_batch(batch.states[going], batch.masks[going]).tolist() == [int(word) for word in told[1:]]
+
+
+def dense_policies() -> list[tuple[str, Path]]:
+    """The published policies of dense layers, by their games."""
+    found = []
+    for path in sorted((Path(__file__).parent.parent / "baselines").glob("*/policies/**/policy.safetensors")):
+        with contextlib.suppress(PolicyFileError):
+            load_network(path)
+            found.append((path.relative_to(Path(__file__).parent.parent).parts[1], path))
+    return found
+
+
+def positions_met(ruleset, agent: NetworkAgent, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Observations and masks of so many different positions: of random games, and of the agent's own with a random move in
+    ten."""
+    batch, generator = Batch(ruleset, 256, threads=1), np.random.default_rng(2)
+    batch.reset(seed=1)
+    found: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    while len(found) < count:
+        going = np.flatnonzero(batch.masks.any(1))
+        for row in going:
+            found[batch.observations[row].tobytes()] = batch.observations[row].copy(), batch.masks[row].copy()
+        actions = batch.sample_actions().copy()
+        own = going[(going % 2 == 0) & (generator.random(len(going)) < 0.9)]
+        actions[own] = agent.choose(batch.observations[own], batch.masks[own])
+        batch.step(actions)
+    observations, masks = zip(*list(found.values())[:count], strict=True)
+    return np.array(observations), np.array(masks)
+
+
+@pytest.mark.parametrize("count", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "path"), dense_policies(), ids=lambda value: value if isinstance(value, str) else "")
+def test_published_networks_play_in_compiled_code_what_pytorch_plays(name, path, count):
+    torch = pytest.importorskip("torch")
+    from asobiba.learn.agent import PolicyAgent, load_policy
+
+    agent = make_agent(registry.game(name), f"sb3:{path}")
+    assert isinstance(agent, NetworkAgent)
+    observations, masks = positions_met(registry.game(name).ruleset(), agent, count)
+    played, policy, close = agent.choose(observations, masks), PolicyAgent(load_policy(path)), 0
+    for first in range(0, count, 1000):
+        rows = slice(first, first + 1000)
+        with torch.no_grad():
+            logits = policy.logits(torch.from_numpy(observations[rows]).float(), None).numpy()
+        scores = np.where(masks[rows] != 0, logits, -np.inf)
+        best = np.sort(scores, 1)[:, -2:]
+        clear = best[:, 1] - best[:, 0] > 1e-5
+        np.testing.assert_array_equal(played[rows][clear], scores.argmax(1)[clear])
+        close += int((~clear).sum())
+    assert close < count / 1000
+
+
+def test_there_are_published_networks_of_dense_layers():
+    assert {"animal_shogi", "bao"} <= {name for name, _ in dense_policies()}
+
+
+def test_an_evaluation_counts_what_would_be_illegal_without_the_mask(tmp_path):
+    torch = pytest.importorskip("torch")
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+    from asobiba.arena.evaluation import play_groups
+    from asobiba.learn.agent import PolicyAgent
+    from asobiba.learn.policy_file import save_policy
+
+    torch.manual_seed(7)
+    ruleset, path = registry.game("toy_nim").ruleset(), tmp_path / "policy.safetensors"
+    policy = MaskableActorCriticPolicy(ruleset.observation_space, ruleset.action_space, lambda _: 0.0, net_arch=[16])
+    for weights in policy.parameters():
+        torch.nn.init.normal_(weights)  # no two actions alike, and no action always the best
+    save_policy(policy, path)
+    dense, opponent = make_agent(ruleset.game, f"sb3:{path}"), make_agent(ruleset.game, "random")
+    assert isinstance(dense, NetworkAgent)
+    found, wanted = (
+        [game for group in play_groups(ruleset, one, opponent, 60, 3, record=True) for game in group]
+        for one in (dense, PolicyAgent(policy))
+    )
+    for game, other in zip(found, wanted, strict=True):
+        assert (game.identity, game.gain, game.checked, game.illegal) == (
+            other.identity, other.gain, other.checked, other.illegal
+        )  # fmt: skip
+        np.testing.assert_array_equal(game.actions, other.actions)
+    assert 0 < sum(game.illegal for game in found) < sum(game.checked for game in found)
+    assert all(game.checked == game.decisions for game in found)
 
 
 def test_weights_that_do_not_fit_together_are_refused():

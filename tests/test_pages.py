@@ -79,13 +79,13 @@ def test_a_game_with_one_league_has_no_table_of_several():
 
 
 def test_the_best_of_each_kind_are_compared(tmp_path):
-    lines = [("perfect", 900, 0), ("alpha_beta", 300, 30), ("ppo", 220, 40), ("minimax", 10, 20)]
+    lines = [("perfect", 900, 0, 1), ("alpha_beta", 300, 30, 0.25), ("ppo", 220, 40, 0.5), ("minimax", 10, 20, 1)]
     results = {
         "game": "asobiba/animal_shogi-v0",
         "parameters": {"max_steps": 99},
         "standings": [
-            {"agent": name, "rating": rating, "low": rating - half, "high": rating + half, "milliseconds": 0.5}
-            for name, rating, half in lines
+            {"agent": name, "rating": rating, "low": rating - half, "high": rating + half, "milliseconds": ms}
+            for name, rating, half, ms in lines
         ],
         "pairings": [{"agent": "ppo", "opponent": "alpha_beta", "games": 60, "score": 0.4, "low": 0.3, "high": 0.5}],
     }
@@ -98,13 +98,30 @@ def test_the_best_of_each_kind_are_compared(tmp_path):
     assert learned.table(tmp_path).rows == [
         (
             "[Animal shogi (max_steps=99)](leaderboards/animal_shogi/README.md)",
-            "ppo (0.5 ms)",
-            "alpha_beta (0.5 ms)",
+            "ppo",
+            "alpha_beta",
+            "0.5 : 0.25 ms = 2",
             "-80 ± 50",
             "40.0 % (30.0 to 50.0)",
             "1.3 M, 0.2 h",
         )
     ]
+    assert "in 0 of 1 pairs the times differ by less than 1.25 times" in learned.page(tmp_path)
+
+
+def test_what_a_training_cost_is_found_where_its_record_lies(tmp_path):
+    def cost(game, agent):
+        return learned._training(tmp_path, game, agent)
+
+    policies = tmp_path / "baselines" / "mini4wd" / "policies"
+    (policies / "plan_cem").mkdir(parents=True)
+    assert cost("mini4wd_race", "plan_cem") == "not recorded"
+    own = policies / "plan_cem" / "run.json"
+    own.write_text(json.dumps({"steps": 2_000_000, "core_hours": 0.5, "before": {"steps": 10**6, "core_hours": 0.25}}))
+    assert cost("mini4wd", "plan_cem") == cost("mini4wd_race", "plan_cem") == "3 M, 0.75 h"
+    (policies / "shots.json").write_text(json.dumps({"steps": 10_000, "learned shots": 20_000}))
+    own.write_text(json.dumps({"record": "../shots.json"}))
+    assert cost("mini4wd", "plan_cem") == "0.02 M, hours not recorded"
 
 
 PLAY = """def f(n):

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asobiba.core.agents import agent_declarations
+from asobiba.core.agents import agent_declarations, agent_packages
 from asobiba.core.registry import game
 from asobiba.pages import TextTable
 
 PAGE = Path("docs") / "learned.md"
 _BEGIN, _END = "<!-- learned against classical: written by `asobiba league learned` -->", "<!-- end -->"
+_EQUAL = 1.25
+"""Two times that differ by less than this factor count as equal."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Comparison:
         title: of the game, with the parameters that are not its usual ones.
         learned, classical: their lines in the league's results (see `asobiba.arena.standings.Standing`).
         pairing: their games against each other, seen from the learned one, or `None`.
-        training: decisions or positions that the learned one was trained on, and core hours, as far as its run.json has them.
+        training: decisions, positions or shots that the learned one was trained on, and core hours, as far as its record has
+            them.
         alone: whether the game has one player; ratings are then mean returns.
     """
 
@@ -45,6 +48,11 @@ class Comparison:
         """
         halves = [(line["high"] - line["low"]) / 2 for line in (self.learned, self.classical)]
         return self.learned["rating"] - self.classical["rating"], math.hypot(*halves)
+
+    @property
+    def ratio(self) -> float:
+        """The learned agent's time of a move, in times of the classical one's."""
+        return float(self.learned["milliseconds"] / self.classical["milliseconds"])
 
 
 def comparisons(root: Path) -> Iterator[Comparison]:
@@ -78,16 +86,26 @@ def comparisons(root: Path) -> Iterator[Comparison]:
 
 
 def _training(root: Path, name: str, agent: str) -> str:
-    policies = root / "baselines" / name / "policies"
-    own = [policies / "run.json"] if agent.startswith("ppo") else []  # that of `asobiba train` lies at the top
-    for file in (policies / agent / "run.json", *own):
-        if file.is_file():
-            run = json.loads(file.read_text(encoding="utf-8"))
-            before = run.get("before", {})  # the run whose network this one began with
-            steps = sum(each.get("positions", each.get("steps", 0)) for each in (run, before)) / 1e6
-            hours = sum(each.get("core_hours", 0) for each in (run, before))
-            return f"{steps:.2g} M" + (f", {hours:g} h" if hours else "")
-    return ""
+    record = next((file for file in _records(root, name, agent) if file.is_file()), None)
+    if record is None:
+        return "not recorded"
+    run = json.loads(record.read_text(encoding="utf-8"))
+    if "record" in run:  # of a network that several agents share
+        run = json.loads((record.parent / run["record"]).read_text(encoding="utf-8"))
+    runs = run, run.get("before", {})  # the run whose network this one began with
+    counts = ("positions", "steps") if "learned shots" not in run else ("learned shots",)
+    steps = sum(next((each[name] for name in counts if name in each), 0) for each in runs) / 1e6
+    hours = sum(each.get("core_hours", 0) for each in runs)
+    return f"{steps:.2g} M, " + (f"{hours:g} h" if hours else "hours not recorded")
+
+
+def _records(root: Path, name: str, agent: str) -> Iterator[Path]:
+    # A variant of a game has its agents from the same package.
+    for package in agent_packages(name):
+        policies = root / "baselines" / package.rpartition(".")[2] / "policies"
+        yield policies / agent / "run.json"
+        if agent.startswith("ppo"):  # that of `asobiba train` lies at the top
+            yield policies / "run.json"
 
 
 def table(root: Path, up: str = "") -> TextTable:
@@ -100,7 +118,8 @@ def table(root: Path, up: str = "") -> TextTable:
         rows.append(
             (
                 f"[{found.title}]({up}{found.folder}/README.md)",
-                *(f"{line['agent']} ({line['milliseconds']:.3g} ms)" for line in (found.learned, found.classical)),
+                *(line["agent"] for line in (found.learned, found.classical)),
+                f"{found.learned['milliseconds']:.3g} : {found.classical['milliseconds']:.3g} ms = {found.ratio:.2g}",
                 f"{difference:+.{digits}f} ± {half:.{digits}f}" + (" return" if found.alone else ""),
                 ""
                 if met is None
@@ -110,8 +129,9 @@ def table(root: Path, up: str = "") -> TextTable:
         )
     columns = (
         "game",
-        "best learned (time a move)",
-        "best classical (time a move)",
+        "best learned",
+        "best classical",
+        "time a move",
         "Elo difference",
         "their games",
         "training",
@@ -121,16 +141,22 @@ def table(root: Path, up: str = "") -> TextTable:
 
 def page(root: Path) -> str:
     """The page `docs/learned.md`."""
+    ratios = [found.ratio for found in comparisons(root)]
+    equal = sum(1 / _EQUAL < ratio < _EQUAL for ratio in ratios)
     return (
         "# Learned against classical\n\n"
-        "The best learned and the best classical agent of every published league. The difference is that of their ratings in "
+        "The best learned and the best classical agent of every published league. *Time a move* is the mean time of the "
+        "learned agent's and of the classical agent's decisions in the league, and their ratio. The leagues set no equal "
+        f"time: in {equal} of {len(ratios)} pairs the times differ by less than {_EQUAL:g} times; the others are no "
+        "comparisons at equal time. The difference is that of their ratings in "
         "the whole league, with the interval that two independent ratings would have. *Their games* is the score of the "
         "learned agent in the games of the two against each other, with its 95 % interval. Agents that look answers up in a "
-        "solved table are left out. *Training* is the number of decisions (of positions, for `gumbel_az`) that the learned agent "
-        "was trained on, and the core hours where they were measured. Werewolf's ratings are those of a village in which every seat is drawn.\n\n"
+        "solved table are left out. *Training* is what the learned agent was trained on (decisions; positions, where a search "
+        "or an evaluation was learned; a teacher's shots in curling), and the core hours where they were recorded. "
+        "Werewolf's ratings are those of a village in which every seat is drawn.\n\n"
         f"{table(root, '../').markdown()}\n\n"
-        "Written by `asobiba league learned --write` from the results of the leagues. How each policy was trained, with its "
-        "configuration, curves and cost, stands beside it: `baselines/GAME/policies`.\n"
+        "Written by `asobiba league learned --write` from the results of the leagues. How each policy was trained stands "
+        "beside it in `baselines/GAME/policies`, with what was recorded of its settings, curves and cost.\n"
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from asobiba.learn.curve import pairing
+
 
 def write_card(folder: str | Path) -> Path:
     """Writes `README.md` from the `run.json` and `config.yml` of a run folder.
@@ -47,21 +49,32 @@ def _metadata(record: dict[str, Any]) -> str:
 def _metric(row: dict[str, Any]) -> dict[str, Any]:
     if row["opponent"] == "-":
         return {"type": "mean_reward", "name": "mean return", "value": round(row["mean_return"], 4)}
-    return {"type": "score", "name": f"score against {row['opponent']}", "value": round(row["score"], 4)}
+    return {"type": "score", "name": f"score against {pairing(row)}", "value": round(row["score"], 4)}
 
 
 def _text(record: dict[str, Any], config: dict[str, Any]) -> str:
     name = record["game"].removeprefix("asobiba/").rpartition("-v")[0]
     parameters = ", ".join(f"{key}={value}" for key, value in config["parameters"].items()) or "as usual"
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    by_search = config["algorithm"] == "gumbel_az"
+    if by_search:
+        trainer = "asobiba.learn.expert.train"
+        spent = f"{record['rounds']:,} rounds of self-play, {record['positions']:,} positions"
+        searched = max(row["simulations"] for row in record["evaluation"]) or config["simulations"]
+        search = f"\n    asobiba evaluate {name} net_uct:policy=policy.safetensors,simulations={searched} -a random"
+        begun = f", beginning with the weights `{config['start']}`" if config["start"] else ""
+        taught = f"It learned from games against itself alone{begun}."
+    else:
+        trainer, spent, search = "asobiba.learn.training.train", f"{record['steps']:,} decisions", ""
+        taught = f"The opponents of the training were {', '.join(config['opponents'])}."
     return f"""# A policy for {record["game"]}
 
-Trained by `{record["command"] or "asobiba.learn.training.train"}`: {config["algorithm"]}, {record["steps"]:,} decisions,
+Trained by `{record["command"] or trainer}`: {config["algorithm"]}, {spent},
 seed {record["seed"]}, {record["parameters_of_the_network"]:,} numbers in the network. Parameters of the game:
 {parameters}.
 
     asobiba enjoy policy.safetensors --game {name}
-    asobiba evaluate {name} sb3:policy.safetensors -a random
+    asobiba evaluate {name} sb3:policy.safetensors -a random{search}
     asobiba train {name} --config config.yml -o FOLDER    # trains it again
 
 ## Evaluation
@@ -69,7 +82,7 @@ seed {record["seed"]}, {record["parameters_of_the_network"]:,} numbers in the ne
 {_table(record)}
 
 Every deal is played from every seat; intervals (95 %) count distinct games only. Games begin with
-{record["opening_plies"]} random plies. The opponents of the training were {", ".join(config["opponents"])}. Strength
+{record["opening_plies"]} random plies. {taught} Strength
 against others, or from other openings, was not measured here.
 
 ## Versions
@@ -87,6 +100,9 @@ def _table(record: dict[str, Any]) -> str:
     for row in record["evaluation"]:
         counts = [str(row["games"]), str(row["distinct"])]
         score = [f"{row['score']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
-        returns = [f"{row['mean_return']:.3f} ± {row['return_half_width']:.3f}"]
-        lines.append("| " + " | ".join([*counts, *returns] if alone else [row["opponent"], *counts, *score]) + " |")
+        if alone:
+            told = [*counts, f"{row['mean_return']:.3f} ± {row['return_half_width']:.3f}"]
+        else:
+            told = [pairing(row), *counts, *score]
+        lines.append(f"| {' | '.join(told)} |")
     return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,26 +80,29 @@ def train(
         import asobiba.learn.training  # noqa: F401
     except ImportError as error:
         raise MissingExtra("stable-baselines3 with sb3-contrib", "sb3") from error
-    from asobiba.learn.config import ConfigError, load_config, read_settings
+    from asobiba.learn.config import ConfigError, algorithm_of, load_config, read_settings
 
     declared = registry.game(game)
-    given: dict[str, Any] = {"rounds" if algorithm == "gumbel_az" else "total_steps": steps, "seed": seed}
-    given["device"] = device
+    by_search = algorithm_of(algorithm, config) == "gumbel_az"
+    if by_search and track:
+        raise ConfigError("--track gets what the logger of Stable-Baselines3 writes; gumbel_az has none")
+    if by_search and device not in (None, "cpu"):
+        raise ConfigError(f"--device {device}: gumbel_az learns on the processor")
+    given: dict[str, Any] = {"rounds": steps} if by_search else {"total_steps": steps, "device": device}
+    given["seed"] = seed
     changed = {**read_settings(settings or ()), **{name: value for name, value in given.items() if value is not None}}
     hyperparameters = load_config(declared, config, algorithm=algorithm, **changed)
     console = Console()
-    if algorithm == "gumbel_az":
-        if track:
-            raise ConfigError("--track gets what the logger of Stable-Baselines3 writes; gumbel_az has none")
-        folder = output or Path("runs") / "train" / f"{declared.name}-gumbel_az-{hyperparameters['seed']}"
-        _train_by_search(declared, hyperparameters, folder, console)
-        return
     folder = output or _folder(declared, hyperparameters)
-    console.print(f"Training {declared.title} for {hyperparameters['total_steps']:,} steps in {folder}")
+    spent = f"{hyperparameters['rounds']:,} rounds" if by_search else f"{hyperparameters['total_steps']:,} steps"
+    console.print(f"Training {declared.title}{' by search' if by_search else ''} for {spent} in {folder}")
+    options: dict[str, Any] = {"resume": resume, "trust": trust, "track": track or ()}
     if seeds > 1:
-        _train_seeds(declared, hyperparameters, folder, seeds, trust, track or ())
-        return
-    _train_once(declared, hyperparameters, folder, console, {"resume": resume, "trust": trust, "track": track or ()})
+        _train_seeds(declared, hyperparameters, folder, seeds, options)
+    elif by_search:
+        _train_by_search(declared, hyperparameters, folder, console, options)
+    else:
+        _train_once(declared, hyperparameters, folder, console, options)
 
 
 def _train_once(game: Game, hyperparameters: dict, folder: Path, console: Console, settings: dict[str, Any]) -> None:
@@ -123,26 +125,27 @@ def _folder(game: Game, hyperparameters: dict) -> Path:
     return Path("runs") / "train" / f"{label}-{hyperparameters['seed']}"
 
 
-def _train_seeds(
-    game: Game, hyperparameters: dict, folder: Path, seeds: int, trust: bool, track: Sequence[str]
-) -> None:
+def _train_seeds(game: Game, hyperparameters: dict, folder: Path, seeds: int, options: dict[str, Any]) -> None:
     from asobiba.learn.seeds import draw_seeds, train_seeds
     from asobiba.learn.training import command_line
 
-    written = [train_seeds(game, hyperparameters, folder, seeds, command_line(), print, trust, track)]
+    written = [train_seeds(game, hyperparameters, folder, seeds, command_line(), print, **options)]
     with contextlib.suppress(MissingExtra):
         written.append(draw_seeds(folder))
     print(f"Written: {', '.join(map(str, written))}")
 
 
-def _train_by_search(game: Game, hyperparameters: dict, folder: Path, console: Console) -> None:
+def _train_by_search(
+    game: Game, hyperparameters: dict, folder: Path, console: Console, options: dict[str, Any]
+) -> None:
     from asobiba.learn import expert
     from asobiba.learn.reporting import Interrupted
     from asobiba.learn.training import command_line
+    from asobiba.protocols.sandbox import consent
 
-    console.print(f"Training {game.title} by search for {hyperparameters['rounds']:,} rounds in {folder}")
     try:
-        policy = expert.train(game, hyperparameters, folder, command=command_line())
+        with consent(options["trust"]):
+            policy = expert.train(game, hyperparameters, folder, resume=options["resume"], command=command_line())
     except Interrupted:
         console.print("The same command goes on from there.")
         raise typer.Exit(130) from None

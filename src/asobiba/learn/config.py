@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -50,8 +51,7 @@ def load_config(
             not have.
         FileNotFoundError: if `path` does not exist.
     """
-    given = {} if path is None else _read(Path(path).read_text(encoding="utf-8"), str(path))
-    algorithm = _named(algorithm or given.get("algorithm", "maskable_ppo"))
+    algorithm = algorithm_of(algorithm, path)
     defaults, names = _FILES[algorithm]
     config: dict[str, Any] = {}
     for file in defaults:
@@ -73,6 +73,17 @@ def load_config(
         _merge(config, given, str(path))
     _merge(config, {k: v for k, v in overrides.items() if v is not None}, "the command line")
     return _check_search(config) if algorithm == "gumbel_az" else _check_learner(game, config)
+
+
+def algorithm_of(algorithm: str | None = None, path: str | Path | None = None) -> str:
+    """The algorithm that is asked for, or else the one that the file under `path` names; without both `maskable_ppo`.
+
+    Raises:
+        ConfigError: for an algorithm that does not exist, and a file that is not a YAML mapping.
+        FileNotFoundError: if `path` does not exist.
+    """
+    given = {} if path is None else _read(Path(path).read_text(encoding="utf-8"), str(path))
+    return _named(algorithm or given.get("algorithm", "maskable_ppo"))
 
 
 def company(text: str) -> list[str]:
@@ -97,8 +108,19 @@ def _check_search(config: dict[str, Any]) -> dict[str, Any]:
     rates = config["learning_rate"]
     if not (isinstance(rates, list) and len(rates) == 2 and all(isinstance(r, (int, float)) and r > 0 for r in rates)):
         raise ConfigError(f"learning_rate is {rates}; expected [from, to], both above 0")
-    if not 0 <= config["result_share"] <= 1:
-        raise ConfigError(f"result_share is {config['result_share']}; expected 0 to 1")
+    for name, most in (("reuse", math.inf), ("weight_decay", math.inf), ("result_share", 1)):
+        value = config[name]
+        if not (isinstance(value, (int, float)) and 0 <= value <= most):
+            raise ConfigError(f"{name} is {value!r}; expected a number from 0{'' if most > 1 else ' to 1'}")
+    settings = config["evaluation"]
+    for name, bound in (("games", 1), ("every", 1), ("openings", 0)):
+        if settings[name] < bound:
+            raise ConfigError(f"evaluation.{name} is {settings[name]}; expected at least {bound}")
+    against, simulations = settings["against"], settings["simulations"]
+    if not (isinstance(against, list) and against and all(isinstance(name, str) for name in against)):
+        raise ConfigError(f"evaluation.against is {against!r}; expected a list of agents, for example [random]")
+    if not (isinstance(simulations, list) and simulations and all(isinstance(n, int) and n >= 0 for n in simulations)):
+        raise ConfigError(f"evaluation.simulations is {simulations!r}; expected a list of whole numbers from 0")
     return config
 
 

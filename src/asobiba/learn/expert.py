@@ -11,6 +11,7 @@ Go without human knowledge", Nature 550, 2017.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -26,15 +27,18 @@ import torch
 
 from asobiba.arena.evaluation import evaluate
 from asobiba.core.agents import make_agent
+from asobiba.core.errors import MissingExtra
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
-from asobiba.learn.config import start_file
+from asobiba.learn.card import write_card
+from asobiba.learn.config import ConfigError, start_file
 from asobiba.learn.counts import CountsPolicy
+from asobiba.learn.curve import draw_curve
 from asobiba.learn.kernels import network_of
 from asobiba.learn.networks import DensePolicy
 from asobiba.learn.policy_file import load_policy, save_policy
 from asobiba.learn.reporting import Interrupted
-from asobiba.learn.search import GamesPlayed, SelfPlay
+from asobiba.learn.search import GamesPlayed, SelfPlay, require_searchable
 from asobiba.learn.search_agent import NetAgent
 from asobiba.learn.turning import Turns
 
@@ -94,10 +98,12 @@ class Expert:
 
     Raises:
         GameParameterError: for another kind of game.
+        ConfigError: for a `start` of another network.
     """
 
     def __init__(self, game: Game, config: dict[str, Any]):
         self.ruleset, self.config = game.ruleset(**config["parameters"]), config
+        require_searchable(self.ruleset)
         torch.manual_seed(config["seed"])
         channels = dict(self.ruleset.layout.observation)
         kind: type[DensePolicy] = DensePolicy
@@ -108,7 +114,7 @@ class Expert:
             self.ruleset.observation_space, self.ruleset.action_space, lambda _: 0.0, channels=channels, **sizes
         )
         if config["start"]:
-            self.policy.load_state_dict(load_policy(start_file(game, config["start"])).state_dict())
+            self._begin_with(config["start"])
         self.optimizer = torch.optim.Adam(
             self.policy.parameters(), lr=self._rate(0), weight_decay=config["weight_decay"]
         )
@@ -121,6 +127,13 @@ class Expert:
             threads=config["threads"], length=min(config["length"], self.ruleset.max_steps),
             openings=config["openings"], considered=config["considered"], together=config["together"],
         )  # fmt: skip
+
+    def _begin_with(self, start: str) -> None:
+        weights, own = load_policy(start_file(self.ruleset.game, start)).state_dict(), self.policy.state_dict()
+        shapes, wanted = ({name: tuple(w.shape) for name, w in each.items()} for each in (weights, own))
+        if shapes != wanted:
+            raise ConfigError(f"start: the policy {start} is another network than width, depth and steps describe")
+        self.policy.load_state_dict(weights)
 
     def _rate(self, done: int) -> float:
         first, last = self.config["learning_rate"]
@@ -213,21 +226,24 @@ def train(
     config: dict[str, Any],
     folder: str | Path,
     *,
+    resume: bool = True,
     command: str = "",
     say: Callable[[str], None] | None = None,
 ) -> Path:
     """Trains a policy by search and leaves everything about the run in `folder`.
 
     The folder then holds `policy.safetensors` (agents: `net_uct:policy=FILE`, and `sb3:FILE` without a search),
-    `config.yml`, `run.json`, `curve.csv` (scores) and `learning.csv` (one line per round). Where it begins with the weights
-    of an earlier run, `run.json` tells that run's cost too, if its own `run.json` lies beside them under their name. A stopped run resumes from
-    its last checkpoint and ends as if it had never stopped. Ctrl-C raises `Interrupted`; rounds since the last checkpoint are
-    played again.
+    `config.yml`, `run.json`, `README.md` (its model card), `curve.csv` (scores, those after the last round at the end),
+    `learning.csv` (one line per round) and their picture `curve.svg` (if matplotlib is installed). Where it begins with
+    the weights of an earlier run, `run.json` tells that run's cost too, if its own `run.json` lies beside them under their
+    name. A stopped run resumes from its last checkpoint and ends as if it had never stopped. Ctrl-C raises `Interrupted`;
+    rounds since the last checkpoint are played again.
 
     Args:
         game: the game to train on.
         config: as `asobiba.learn.config.load_config(..., defaults="gumbel_az")` returns it.
         folder: the run folder; created if need be.
+        resume: continue from the folder's checkpoint (it holds no pickles); otherwise a folder with a run in it is refused.
         command: the command line, for the record.
         say: shows a line; by default on standard error.
 
@@ -235,19 +251,23 @@ def train(
         The path of the policy.
 
     Raises:
-        RunFolderError: if the folder holds a run of another configuration.
+        GameParameterError: for a game that such a search does not fit.
+        RunFolderError: if the folder holds a run of another configuration, or any run while `resume` is off.
         Interrupted: after Ctrl-C.
     """
-    from asobiba.learn.training import _claim, _numbers_fixed, versions
+    from asobiba.learn.training import _claim, _numbers_fixed, _require_free, versions
 
     say = say or (lambda line: print(line, file=sys.stderr, flush=True))
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    _claim(folder, game, config, True)
+    _require_free(folder, game, config, resume)
     torch.set_num_threads(config["threads"])
     checkpoint = folder / CHECKPOINT
     with _numbers_fixed(config["seed"]):
+        # All that can be wrong in the configuration is found before the folder is touched.
         expert = Expert(game, config)
+        for opponent in config["evaluation"]["against"]:
+            make_agent(game, opponent).close()
+        _claim(folder, game, config, resume)
         if checkpoint.exists():
             expert.load(checkpoint)
             say(f"Going on from round {expert.round} of {config['rounds']} in {folder}")
@@ -261,10 +281,14 @@ def train(
     save_policy(expert.policy, policy)
     settings = config["evaluation"]
     results = _evaluate(expert, settings, settings["games"])
+    _cut(folder / "curve.csv", expert.round - 1)  # the same scores, where a finished run ends once more
+    _append(folder / "curve.csv", [{"round": expert.round, **row} for row in results])
     record = {
         "game": game.id,
         "command": command,
         "algorithm": "gumbel_az",
+        "seed": config["seed"],
+        "opening_plies": settings["openings"],
         "rounds": expert.round,
         "positions": expert.window.added,
         "core_hours": round(expert.seconds * config["threads"] / 3600, 3),
@@ -274,6 +298,9 @@ def train(
         "evaluation": results,
     }
     (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_card(folder)
+    with contextlib.suppress(MissingExtra):
+        draw_curve(folder)
     return policy
 
 

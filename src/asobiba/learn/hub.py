@@ -16,7 +16,7 @@ from asobiba.core.errors import AsobibaError, MissingExtra
 POLICY = "policy.safetensors"
 NEEDED = (POLICY, "README.md", "config.yml", "run.json")
 FILES = (
-    *NEEDED, "curve.csv", "practice.csv", "pool.csv", "imitation.csv", "curve.svg", "payoff.svg",
+    *NEEDED, "curve.csv", "practice.csv", "learning.csv", "pool.csv", "imitation.csv", "curve.svg", "payoff.svg",
 )  # fmt: skip
 """The files of a run on the hub."""
 _PICKLES = {".zip", ".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib", ".npy", ".npz"}

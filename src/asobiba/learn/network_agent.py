@@ -54,15 +54,35 @@ class NetworkAgent(Agent):
             raise RuntimeError("reset(ruleset, seat, seed) comes before act")
         return self.choose(observe(self._ruleset, views), legal)
 
+    def begin_rows(self, ruleset: Ruleset, count: int, seed: int) -> None:
+        """Begins `count` games that are played side by side, each from one seat; `act_rows` then answers for some of them."""
+        self.reset(ruleset, 0, seed)
+
+    def act_rows(
+        self, views: np.ndarray, legal: np.ndarray, seats: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Actions `(k,)` in the games `rows` `(k,)`, and the actions `(k,)` that it would choose without the mask.
+
+        Args:
+            views: records `(k,)`; `legal`: masks `(k, num_actions)`; `seats`: its seats `(k,)`.
+        """
+        if self._ruleset is None:
+            raise RuntimeError("begin_rows(ruleset, count, seed) comes before act_rows")
+        return self._answers(observe(self._ruleset, views, seats), legal)
+
     def choose(self, observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """Actions `(n,)` int64 for observations `(n, size)` and masks `(n, num_actions)`."""
-        actions = np.zeros(len(observations), np.int64)
+        return self._answers(observations, legal)[0]
+
+    def _answers(self, observations: np.ndarray, legal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The choices with the masks and without them, `(n,)` int64 each."""
+        actions, unmasked = np.zeros((2, len(observations)), np.int64)
         network = self.network
         _choose(
             network.layers, network.weights, network.policy, np.ascontiguousarray(observations, np.float32),
-            np.ascontiguousarray(legal, np.int8), self._scratch, self._active, actions,
+            np.ascontiguousarray(legal, np.int8), self._scratch, self._active, actions, unmasked,
         )  # fmt: skip
-        return actions
+        return actions, unmasked
 
     def thinking(self, ruleset: Ruleset) -> Thinking:
         """The compiled form, for targets without Python."""
@@ -71,14 +91,17 @@ class NetworkAgent(Agent):
 
 
 @compiled()
-def _choose(layers, weights, policy, observations, masks, scratch, active, actions):
-    """The legal action with the greatest logit for each row."""
+def _choose(layers, weights, policy, observations, masks, scratch, active, actions, unmasked):
+    """The legal action with the greatest logit for each row, and the action with the greatest of all."""
     inputs = observations.shape[1]
     for n in range(len(actions)):
         scratch[:inputs] = observations[n]
         forward(layers, weights, scratch, active)
         best = -1
+        greatest = 0
         for action in range(masks.shape[1]):
+            if scratch[policy + action] > scratch[policy + greatest]:
+                greatest = action
             if masks[n, action] != 0 and (best < 0 or scratch[policy + action] > scratch[policy + best]):
                 best = action
-        actions[n] = best
+        actions[n], unmasked[n] = best, greatest
