@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from asobiba.learn.run_evaluation import explained
+
 
 def write_card(folder: str | Path) -> Path:
     """Writes `README.md` from the `run.json` and `config.yml` of a run folder.
@@ -66,10 +68,9 @@ seed {record["seed"]}, {record["parameters_of_the_network"]:,} numbers in the ne
 
 ## Evaluation
 
-{_table(record)}
+{table(record)}
 
-Every deal is played from every seat; intervals (95 %) count distinct games only. Games begin with
-{record["opening_plies"]} random plies. The opponents of the training were {", ".join(config["opponents"])}. Strength
+{explained(record)} The opponents of the training were {", ".join(config["opponents"])}. Strength
 against others, or from other openings, was not measured here.
 
 ## Versions
@@ -78,15 +79,18 @@ against others, or from other openings, was not measured here.
 """
 
 
-def _table(record: dict[str, Any]) -> str:
-    alone = all(row["opponent"] == "-" for row in record["evaluation"])
-    head = (
-        ["games", "distinct", "mean return"] if alone else ["opponent", "games", "distinct", "score", "95 % interval"]
-    )
+def table(record: dict[str, Any]) -> str:
+    """The evaluation of a `run.json` as a table: a line for each opponent, with the score from each of two seats."""
+    rows = record["evaluation"]
+    alone = all(row["opponent"] == "-" for row in rows)
+    seats = [] if alone or len(rows[0]["seats"]) != 2 else [seat["seat"] for seat in rows[0]["seats"]]
+    scores = ["score", "95 % interval", *(f"as {seat}" for seat in seats)]
+    head = ["games", "distinct", "mean return"] if alone else ["opponent", "games", "distinct", *scores]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in record["evaluation"]:
+    for row in rows:
         counts = [str(row["games"]), str(row["distinct"])]
         score = [f"{row['score']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
+        score += [f"{seat['score']:.3f}" for seat in row["seats"]] if seats else []
         returns = [f"{row['mean_return']:.3f} ± {row['return_half_width']:.3f}"]
         lines.append("| " + " | ".join([*counts, *returns] if alone else [row["opponent"], *counts, *score]) + " |")
     return "\n".join(lines)
