@@ -67,6 +67,15 @@ def test_readme(folder, language, text):
         run(text, folder, answers="quit\n" if " play " in text else "")
 
 
+def test_the_walk_to_a_published_policy(tmp_path):
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    (block,) = fences(page, "console")
+    for line in block.splitlines():
+        printed = run(line.partition("  #")[0], tmp_path)
+    assert "0 do not agree" in printed
+    assert "sb3:policy.safetensors" in (tmp_path / "published" / "README.md").read_text(encoding="utf-8")
+
+
 def test_make_demo_prints_the_table_and_the_report(tmp_path):
     printed = run(["make", "demo", "DEMO=--minutes 0.2", f"VENV={Path(sys.prefix)}"], ROOT, XDG_DATA_HOME=str(tmp_path))
     for agent in ("mp_exact", "mp", "cb", "rnb", "random"):

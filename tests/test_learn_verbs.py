@@ -22,6 +22,7 @@ from asobiba.learn.config import load_config
 from asobiba.learn.exploiting import exploit
 from asobiba.learn.export import export_onnx, export_zip
 from asobiba.learn.policy_file import PolicyFileError
+from asobiba.learn.run_evaluation import BEGIN, END
 from asobiba.learn.seeds import interquartile_mean, train_seeds
 from asobiba.learn.tuning import tune
 
@@ -99,6 +100,46 @@ def test_a_run_has_a_model_card_and_is_exported_by_command(tmp_path):
         assert (tmp_path / f"policy{ending}").stat().st_size > 1000
     refused = CliRunner().invoke(cli.app, ["export", str(run), str(tmp_path / "policy.txt")])
     assert "expected one of .safetensors, .zip, .onnx" in str(refused.exception)
+
+
+def test_a_run_is_evaluated_again_and_its_record_and_page_follow(tmp_path):
+    nim, run = game("toy_nim"), tmp_path / "run"
+    training.train(nim, config_of("ppo", nim), run, progress=False, command="asobiba train toy_nim")
+    before = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    output = tmp_path / "found.json"
+
+    def evaluate(*words):
+        return CliRunner().invoke(cli.app, ["evaluate", *map(str, words)])
+
+    done = evaluate(run, "-n", 60, "--seed", 5, "--write", "-o", output)
+    assert done.exit_code == 0, done.output
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    found = json.loads(output.read_text(encoding="utf-8"))
+    assert [row["opponent"] for row in found] == [row["opponent"] for row in before["evaluation"]] == ["random"]
+    assert record["evaluation"] == [{**row, "agent": "sb3:policy.safetensors"} for row in found]
+    assert (record["evaluation"][0]["games"], record["evaluated"]["seed"]) == (60, 5)
+    assert {name: record[name] for name in ("command", "steps", "versions")} == {
+        name: before[name] for name in ("command", "steps", "versions")
+    }
+    page = run / "README.md"
+    card = page.read_text(encoding="utf-8")
+    assert card.startswith("---\nlibrary_name: asobiba\n")
+    assert f"| random | 60 | {found[0]['distinct']} | {found[0]['score']:.3f} |" in card
+    # A page by hand keeps its text; with two opponents, a line for each.
+    page.write_text("\n".join(["# A page", BEGIN, "an old table", END, "Said by hand."]), encoding="utf-8")
+    done = evaluate(run, "-n", 8, "-a", "bouton", "-a", "random", "--write")
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# A page\n")
+    assert text.endswith("\nSaid by hand.")
+    assert "an old table" not in text
+    assert text.index("| bouton | 8 |") < text.index("| random | 8 |")
+    for words, told in (
+        ((run, "-p", "heaps=3"), "its own parameters"),
+        (("toy_nim", "bouton", "--write"), "run folder alone"),
+        ((tmp_path,), "no run folder"),
+    ):
+        assert told in str(evaluate(*words).exception)
 
 
 def test_the_interquartile_mean_leaves_out_the_best_and_the_worst_quarter():

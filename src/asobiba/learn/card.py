@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from asobiba.learn.curve import pairing
+from asobiba.learn.run_evaluation import explained
 
 
 def write_card(folder: str | Path) -> Path:
@@ -79,10 +80,9 @@ seed {record["seed"]}, {record["parameters_of_the_network"]:,} numbers in the ne
 
 ## Evaluation
 
-{_table(record)}
+{table(record)}
 
-Every deal is played from every seat; intervals (95 %) count distinct games only. Games begin with
-{record["opening_plies"]} random plies. {taught} Strength
+{explained(record)} {taught} Strength
 against others, or from other openings, was not measured here.
 
 ## Versions
@@ -91,15 +91,19 @@ against others, or from other openings, was not measured here.
 """
 
 
-def _table(record: dict[str, Any]) -> str:
-    alone = all(row["opponent"] == "-" for row in record["evaluation"])
-    head = (
-        ["games", "distinct", "mean return"] if alone else ["opponent", "games", "distinct", "score", "95 % interval"]
-    )
+def table(record: dict[str, Any]) -> str:
+    """The evaluation of a `run.json` as a table: a line for each opponent, with the score from each of two seats."""
+    rows = record["evaluation"]
+    alone = all(row["opponent"] == "-" for row in rows)
+    seats = [seat["seat"] for seat in rows[0].get("seats", ())]  # learning by search tells none
+    seats = [] if alone or len(seats) != 2 else seats
+    scores = ["score", "95 % interval", *(f"as {seat}" for seat in seats)]
+    head = ["games", "distinct", "mean return"] if alone else ["opponent", "games", "distinct", *scores]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in record["evaluation"]:
+    for row in rows:
         counts = [str(row["games"]), str(row["distinct"])]
         score = [f"{row['score']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
+        score += [f"{seat['score']:.3f}" for seat in row["seats"]] if seats else []
         if alone:
             told = [*counts, f"{row['mean_return']:.3f} ± {row['return_half_width']:.3f}"]
         else:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from asobiba.core import Ruleset
 
 
 def enjoy(
@@ -32,9 +29,10 @@ def enjoy(
     from asobiba.arena.playing import play_match
     from asobiba.arena.show import headline, replay_text, save_film
     from asobiba.arena.trust import Trust, make_player
+    from asobiba.learn.run_evaluation import POLICY, rules_of
 
-    file = policy / "policy.safetensors" if policy.is_dir() else policy
-    ruleset = _rules(file, game)
+    file = policy / POLICY if policy.is_dir() else policy
+    ruleset = rules_of(file, game)
     name = f"sb3:{file}"
     players = [
         make_player(ruleset.game, text, Trust.of(trust)) for text in [name, *[against] * (ruleset.num_players - 1)]
@@ -53,19 +51,3 @@ def enjoy(
     if output is not None:
         save_film(output, record)
         print(f"Written: {output}")
-
-
-def _rules(file: Path, name: str | None) -> Ruleset:
-    """The game that a policy was trained for, with its parameters, as config.yml beside it says."""
-    from asobiba.core import AsobibaError
-    from asobiba.core import game as find
-    from asobiba.core.yaml_text import read_yaml
-
-    config = file.parent / "config.yml"
-    known = read_yaml(config.read_text(encoding="utf-8")) if config.is_file() else {}
-    if name is None and "game" not in known:
-        raise AsobibaError(f"there is no {config} that names the game of {file.name}: give --game")
-    found = find(name or known["game"].removeprefix("asobiba/").rpartition("-v")[0])
-    ruleset = found.ruleset(**known.get("parameters", {}))
-    openings = known.get("openings")
-    return ruleset.opened(openings["plies"] if isinstance(openings, dict) else None)

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    game: Annotated[str, typer.Argument(help="The game, as `asobiba games` lists it.")],
-    agents: Annotated[list[str], typer.Argument(help="One agent, or several, which then all meet each other.")],
+    game: Annotated[
+        str, typer.Argument(metavar="GAME_OR_RUN", help="The game, as `asobiba games` lists it, or a run folder.")
+    ],
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(help="One agent, or several, which then all meet each other; none for a run: its policy plays."),
+    ] = None,
     against: Annotated[
         list[str] | None, typer.Option("--against", "-a", help="Opponent of a single agent; may be given again.")
     ] = None,
@@ -47,11 +52,15 @@ def evaluate(
     record: Annotated[
         str | None, typer.Option(metavar="NAME", help="Write the games as Minari's data sets NAME-N/SEAT-v0.")
     ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the results into the run's run.json and README.md.")
+    ] = False,
     trust: Trusted = None,
 ) -> None:
     """Measures agents against each other in games that differ, every opening from both sides.
 
     The table tells how many of the games were different ones; intervals come from those.
+    A run of asobiba train is evaluated in its own game, against the opponents of its configuration or those of -a.
     Example: asobiba evaluate GAME random -a random -n 100
     """
     from rich.console import Console
@@ -61,17 +70,29 @@ def evaluate(
     from asobiba.arena.league import league_agents
     from asobiba.arena.trust import Trust, make_player
     from asobiba.core import AsobibaError
+    from asobiba.learn.run_evaluation import Run, is_run
     from asobiba.progress import progress_bar
 
-    ruleset = ruleset_of(game, param)
+    run = None if agents or not is_run(game) else Run(Path(game))
+    if run is None and not agents:
+        raise AsobibaError(f"name an agent; {game} is no run folder, whose policy would play")
+    if run is None and write:
+        raise AsobibaError("--write is for a run folder alone: asobiba evaluate RUN --write")
+    if run is not None:
+        if param:
+            raise AsobibaError("a run is evaluated with its own parameters; name the game and the agent for others")
+        agents = [f"sb3:{run.policy}"]
+    ruleset = ruleset_of(game, param) if run is None else run.ruleset
     plies = ruleset.opened(openings).opening_plies
     alone = ruleset.num_players == 1
-    names = list(dict.fromkeys(agents))
+    names = list(dict.fromkeys(agents or ()))
     single = len(names) == 1
     if alone and against:
         raise AsobibaError(f"{ruleset.game.name} is played alone: it has no opponents")
     if against and not single:
         raise AsobibaError("--against is for one agent; several agents meet each other")
+    if run is not None and not alone:
+        against = against or run.opponents
     single = single and not alone
     others = (against or [name for name in league_agents(ruleset.game) if name != names[0]]) if single else []
     built = {name: make_player(ruleset.game, name, Trust.of(trust)) for name in dict.fromkeys([*names, *others])}
@@ -106,6 +127,11 @@ def evaluate(
     if output is not None:
         _write(output, ruleset, shown, results if output.suffix not in (".json", ".csv") else results + exploited)
         console.print(f"Written to {output}")
+    if run is not None and write:
+        from asobiba.learn.training import command_line
+
+        written = run.write([result.as_dict() for result in results], plies, seed, command_line())
+        console.print(f"Written: {', '.join(map(str, written))}")
 
 
 def _tables(title: str, ruleset: Ruleset, results: list[Evaluation]) -> Iterator[Table]:
