@@ -45,7 +45,7 @@ def reproduce(
     with progress_bar() as bar:
         task = bar.add_task("running", total=35)
         for f in figures():
-            cells = [f.name, f.kind, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
+            cells = [f.name, f.kind, f.unit, f.published, f.range, f"{f.ours:.3g}"]
             cells += ["yes" if f.agrees else "NO", f.source]
             table.add_row(*cells)
             lines.append(f"| {' | '.join(cells)} |")
