@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from asobiba.baselines.mini4wd.calibration import predicted_times, prior_draws, spread
-from asobiba.baselines.mini4wd.calibration_page import page, try_car
+from asobiba.baselines.mini4wd.calibration import Calibrated, predicted_times, prior_draws, spread
+from asobiba.baselines.mini4wd.calibration_page import Trial, Tried, page, try_car
 from asobiba.baselines.mini4wd.calibration_report import lap_times
 from asobiba.baselines.mini4wd.hidden import hidden_car, settings
 from asobiba.cli import app
@@ -197,6 +197,38 @@ def test_what_cannot_be_calibrated_is_named(tmp_path):
         (tmp_path / "other.yaml").write_text(yaml.safe_dump(data | change))
         with pytest.raises(CalibrationError, match=words):
             load_posterior(tmp_path / "other.yaml")
+
+
+def tried_car(name, course, driven, after, laps):
+    """A hidden car of one trial, predicted at 2 s before, with `predict`'s laps by file, small margin, and both again calibrated."""
+    posterior = prior_draws(Prior.of("dash", "atmega328p", settings()["prior"]), 5)
+    trial = Trial(name, course, "shape", np.array(driven), np.array([2.0, 2.0]), np.array(after))
+    helped = [(text, 5, lap) for text, lap in zip("abcd", laps, strict=True)]
+    found = Calibrated(None, posterior.prior, posterior, (), 0.7)
+    return Tried(name, found, hidden_car(name), [trial], [(0.4, 5, 3.0), (1.0, 5, 2.0)], helped)
+
+
+def test_the_page_says_what_is_left_out_and_which_car_is_predicted_how_well():
+    nan = math.nan
+    cars = [
+        tried_car("warm", "junior", [3.0, nan], [3.1, 3.1], [3.0, 2.9, 2.7, 2.6]),
+        tried_car("worn", "junior_hill", [4.0, 4.0], [3.5, 3.5], [3.0, 2.9, 2.7, 2.6]),
+        tried_car("fresh", "junior_hill", [nan, nan], [nan, nan], [3.0, 2.9, 2.7, 2.6]),
+    ]
+    text = page(cars, "laps.svg", "a command")
+    for line in (
+        "lap: 1.50 s before, 0.30 s after (2 pairs",
+        "`warm`: 1.00 s before, 0.10 s after",
+        "`worn`: 2.00 s before, 0.50 s after",
+        "1 of the pairs are on `junior`, the calibration's own course: 1.00 s before, 0.10 s after; the other 1: 2.00 s",
+        "Left out, of 3 pairs: 1, of which no run came round",
+        "In 1 of them no calibrated car",
+        "the calibration gains `predict` no less than a smaller margin",
+    ):
+        assert line in text
+    slower = [tried_car(each.name, "junior", [3.0], [3.1, 3.1], [3.0, 2.8, 3.1, 2.8]) for each in cars]
+    assert "gains -0.100 s (-0.10, -0.10, -0.10) a lap" in page(slower, "laps.svg", "a command")
+    assert "a smaller margin gains `predict` more than" in page(slower, "laps.svg", "a command")
 
 
 @pytest.mark.slow
