@@ -24,7 +24,7 @@ from asobiba.envs.mini4wd.draw import frames, plan_of
 from asobiba.envs.mini4wd.fields import shipped
 from asobiba.envs.mini4wd.layout import LEVELS, parameter_records
 from asobiba.envs.mini4wd.physics import CAUSES, total_energy
-from asobiba.envs.mini4wd.profile import imus
+from asobiba.envs.mini4wd.profile import BATTERY_LOW, imus
 from asobiba.envs.mini4wd.rules import reset, run_on
 from asobiba.envs.mini4wd.simulate import SELECTORS, lap_run, simulate
 
@@ -133,6 +133,17 @@ def test_a_car_passes_every_lane_once_in_three_laps():
     log = lap_run("stock", "junior", lane=1)
     assert sorted(set(log["lane"].tolist())) == [0, 1, 2]
     assert log["progress"][-1] >= 3 * load_course("junior").lap_length
+
+
+def test_wide_ranges_include_cells_that_the_cars_program_takes_for_flat():
+    """At full duty the battery's limit brakes some cars on alkaline cells at the start; at half duty none, nor with other cells."""
+
+    def braked(car, duty):
+        logs = [simulate(car, "junior", np.full(200, duty), seed=seed, randomise="wide") for seed in range(40)]
+        return sum(float(log["low"].max()) >= BATTERY_LOW for log in logs)
+
+    assert braked("alkaline", 1.0) > 4
+    assert braked("alkaline", 0.5) == braked("dash", 1.0) == 0
 
 
 # Energy
