@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from mini4wd_rig import build_firmware
 from typer.testing import CliRunner
 
 from asobiba.baselines.mini4wd.calibration import Calibrated, predicted_times, prior_draws, spread
@@ -101,6 +103,18 @@ def calibrated(tmp_path_factory):
     return folder, result.output
 
 
+def narrowed_around(name, folder):
+    """The posterior in a folder, whose intervals of what the runs reveal must be narrow and near the hidden car's values."""
+    posterior, hidden = load_posterior(folder / "posterior.yaml"), hidden_car(name)
+    for unknown in ("torque_constant", "no_load_current", "battery_resistance", "voltage"):
+        low, high = posterior.interval(unknown)
+        before = np.diff(posterior.prior.bounds[unknown])[0]
+        assert high - low < 0.6 * before, unknown  # a uniform prior's 90 % are 0.9 of it
+        margin = 0.5 * (high - low)
+        assert low - margin <= hidden.value(unknown) <= high + margin, unknown
+    return posterior
+
+
 def test_the_wizard_goes_from_the_table_to_the_posterior(calibrated):
     folder, output = calibrated
     for words in (
@@ -109,14 +123,8 @@ def test_the_wizard_goes_from_the_table_to_the_posterior(calibrated):
         "Put the car on the start of junior, in lane 1",
     ):
         assert words in output
-    posterior, hidden = load_posterior(folder / "posterior.yaml"), hidden_car("warm")
+    posterior = narrowed_around("warm", folder)
     assert len(posterior) == 40
-    for name in ("torque_constant", "no_load_current", "battery_resistance", "voltage"):
-        low, high = posterior.interval(name)
-        before = np.diff(posterior.prior.bounds[name])[0]
-        assert high - low < 0.6 * before, name  # a uniform prior's 90 % are 0.9 of it
-        margin = 0.5 * (high - low)
-        assert low - margin <= hidden.value(name) <= high + margin, name
     # Domain randomisation takes the ranges, and holds every draw; others than the unknowns keep theirs.
     data = yaml.safe_load((folder / "ranges.yaml").read_text())
     assert data["fence_clearance"] == [0.85, 1.15]
@@ -132,6 +140,25 @@ def test_the_wizard_goes_from_the_table_to_the_posterior(calibrated):
     low, high = data["torque_constant"]
     assert low * car.values["torque_constant"] == pytest.approx(posterior.column("torque_constant").min(), rel=1e-5)
     assert high > 1 > low
+
+
+@pytest.mark.slow
+def test_the_wizard_calibrates_a_car_that_the_emulated_chip_drives(calibrated, tmp_path):
+    """The compiled program on the chip gives what its twin in Python gives: intervals that meet, of every unknown."""
+    firmware, _ = build_firmware(tmp_path / "build")
+    out = tmp_path / "out"
+    result = run(
+        "calibrate", "chip", "--build", firmware.parent, "--out", out, "--hidden", "warm", "--members", 40, "--drivers",
+        "constant:duty=0.6", "--yes",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "lost 0.0% of" in result.output
+    mine, twin = narrowed_around("warm", out), load_posterior(calibrated[0] / "posterior.yaml")
+    assert mine.prior.names == twin.prior.names
+    for name in mine.prior.names:
+        (low, high), (from_, to) = mine.interval(name), twin.interval(name)
+        assert low <= to, name
+        assert high >= from_, name
 
 
 def test_a_calibrated_car_predicts_laps_better(calibrated):
@@ -204,7 +231,8 @@ def tried_car(name, course, driven, after, laps):
     posterior = prior_draws(Prior.of("dash", "atmega328p", settings()["prior"]), 5)
     trial = Trial(name, course, "shape", np.array(driven), np.array([2.0, 2.0]), np.array(after))
     helped = [(text, 5, lap) for text, lap in zip("abcd", laps, strict=True)]
-    found = Calibrated(None, posterior.prior, posterior, (), 0.7)
+    link: Any = None  # the page does not show it
+    found = Calibrated(link, posterior.prior, posterior, (), 0.7)
     return Tried(name, found, hidden_car(name), [trial], [(0.4, 5, 3.0), (1.0, 5, 2.0)], helped)
 
 
