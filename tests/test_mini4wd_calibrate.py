@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from mini4wd_rig import build_firmware
 from typer.testing import CliRunner
 
-from asobiba.baselines.mini4wd.calibration import predicted_times, prior_draws, spread
-from asobiba.baselines.mini4wd.calibration_page import page, try_car
+from asobiba.baselines.mini4wd.calibration import Calibrated, predicted_times, prior_draws, spread
+from asobiba.baselines.mini4wd.calibration_page import Trial, Tried, page, try_car
 from asobiba.baselines.mini4wd.calibration_report import lap_times
 from asobiba.baselines.mini4wd.hidden import hidden_car, settings
 from asobiba.cli import app
@@ -101,6 +103,18 @@ def calibrated(tmp_path_factory):
     return folder, result.output
 
 
+def narrowed_around(name, folder):
+    """The posterior in a folder, whose intervals of what the runs reveal must be narrow and near the hidden car's values."""
+    posterior, hidden = load_posterior(folder / "posterior.yaml"), hidden_car(name)
+    for unknown in ("torque_constant", "no_load_current", "battery_resistance", "voltage"):
+        low, high = posterior.interval(unknown)
+        before = np.diff(posterior.prior.bounds[unknown])[0]
+        assert high - low < 0.6 * before, unknown  # a uniform prior's 90 % are 0.9 of it
+        margin = 0.5 * (high - low)
+        assert low - margin <= hidden.value(unknown) <= high + margin, unknown
+    return posterior
+
+
 def test_the_wizard_goes_from_the_table_to_the_posterior(calibrated):
     folder, output = calibrated
     for words in (
@@ -109,14 +123,8 @@ def test_the_wizard_goes_from_the_table_to_the_posterior(calibrated):
         "Put the car on the start of junior, in lane 1",
     ):
         assert words in output
-    posterior, hidden = load_posterior(folder / "posterior.yaml"), hidden_car("warm")
+    posterior = narrowed_around("warm", folder)
     assert len(posterior) == 40
-    for name in ("torque_constant", "no_load_current", "battery_resistance", "voltage"):
-        low, high = posterior.interval(name)
-        before = np.diff(posterior.prior.bounds[name])[0]
-        assert high - low < 0.6 * before, name  # a uniform prior's 90 % are 0.9 of it
-        margin = 0.5 * (high - low)
-        assert low - margin <= hidden.value(name) <= high + margin, name
     # Domain randomisation takes the ranges, and holds every draw; others than the unknowns keep theirs.
     data = yaml.safe_load((folder / "ranges.yaml").read_text())
     assert data["fence_clearance"] == [0.85, 1.15]
@@ -132,6 +140,25 @@ def test_the_wizard_goes_from_the_table_to_the_posterior(calibrated):
     low, high = data["torque_constant"]
     assert low * car.values["torque_constant"] == pytest.approx(posterior.column("torque_constant").min(), rel=1e-5)
     assert high > 1 > low
+
+
+@pytest.mark.slow
+def test_the_wizard_calibrates_a_car_that_the_emulated_chip_drives(calibrated, tmp_path):
+    """The compiled program on the chip gives what its twin in Python gives: intervals that meet, of every unknown."""
+    firmware, _ = build_firmware(tmp_path / "build")
+    out = tmp_path / "out"
+    result = run(
+        "calibrate", "chip", "--build", firmware.parent, "--out", out, "--hidden", "warm", "--members", 40, "--drivers",
+        "constant:duty=0.6", "--yes",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "lost 0.0% of" in result.output
+    mine, twin = narrowed_around("warm", out), load_posterior(calibrated[0] / "posterior.yaml")
+    assert mine.prior.names == twin.prior.names
+    for name in mine.prior.names:
+        (low, high), (from_, to) = mine.interval(name), twin.interval(name)
+        assert low <= to, name
+        assert high >= from_, name
 
 
 def test_a_calibrated_car_predicts_laps_better(calibrated):
@@ -197,6 +224,39 @@ def test_what_cannot_be_calibrated_is_named(tmp_path):
         (tmp_path / "other.yaml").write_text(yaml.safe_dump(data | change))
         with pytest.raises(CalibrationError, match=words):
             load_posterior(tmp_path / "other.yaml")
+
+
+def tried_car(name, course, driven, after, laps):
+    """A hidden car of one trial, predicted at 2 s before, with `predict`'s laps by file, small margin, and both again calibrated."""
+    posterior = prior_draws(Prior.of("dash", "atmega328p", settings()["prior"]), 5)
+    trial = Trial(name, course, "shape", np.array(driven), np.array([2.0, 2.0]), np.array(after))
+    helped = [(text, 5, lap) for text, lap in zip("abcd", laps, strict=True)]
+    link: Any = None  # the page does not show it
+    found = Calibrated(link, posterior.prior, posterior, (), 0.7)
+    return Tried(name, found, hidden_car(name), [trial], [(0.4, 5, 3.0), (1.0, 5, 2.0)], helped)
+
+
+def test_the_page_says_what_is_left_out_and_which_car_is_predicted_how_well():
+    nan = math.nan
+    cars = [
+        tried_car("warm", "junior", [3.0, nan], [3.1, 3.1], [3.0, 2.9, 2.7, 2.6]),
+        tried_car("worn", "junior_hill", [4.0, 4.0], [3.5, 3.5], [3.0, 2.9, 2.7, 2.6]),
+        tried_car("fresh", "junior_hill", [nan, nan], [nan, nan], [3.0, 2.9, 2.7, 2.6]),
+    ]
+    text = page(cars, "laps.svg", "a command")
+    for line in (
+        "lap: 1.50 s before, 0.30 s after (2 pairs",
+        "`warm`: 1.00 s before, 0.10 s after",
+        "`worn`: 2.00 s before, 0.50 s after",
+        "1 of the pairs are on `junior`, the calibration's own course: 1.00 s before, 0.10 s after; the other 1: 2.00 s",
+        "Left out, of 3 pairs: 1, of which no run came round",
+        "In 1 of them no calibrated car",
+        "the calibration gains `predict` no less than a smaller margin",
+    ):
+        assert line in text
+    slower = [tried_car(each.name, "junior", [3.0], [3.1, 3.1], [3.0, 2.8, 3.1, 2.8]) for each in cars]
+    assert "gains -0.100 s (-0.10, -0.10, -0.10) a lap" in page(slower, "laps.svg", "a command")
+    assert "a smaller margin gains `predict` more than" in page(slower, "laps.svg", "a command")
 
 
 @pytest.mark.slow

@@ -8,10 +8,13 @@ import struct
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from asobiba.envs.mini4wd.car import batteries, load_car, motors
-from asobiba.envs.mini4wd.profile import load_profile
+from asobiba.api import Batch
+from asobiba.envs.mini4wd import GAME
+from asobiba.envs.mini4wd.car import BATTERY_R, MOTOR_R, VOLTAGE, WIRING_R, batteries, load_car, motors
+from asobiba.envs.mini4wd.profile import BRIDGE_R, load_profile
 from asobiba.envs.mini4wd.simulate import lap_run
 
 ROOT = Path(__file__).parents[1]
@@ -137,6 +140,13 @@ def test_the_leagues_car_is_the_one_of_the_guide():
         f"centre is {1000 * car['cg_height']:.0f} mm high",
     ):
         assert text in re.sub(r"\s+", " ", guide)
+    ohms = car["voltage"] / stall
+    volts = car["torque_constant"] * car["gear_ratio"] / (car["tyre_diameter"] / 2)  # a m/s
+    for text in (
+        f"4 m/s draws {(car['voltage'] + 4 * volts) / ohms:.1f} A",
+        f"from {(4 * ohms - car['voltage']) / volts:.2f} m/s on",
+    ):
+        assert text in re.sub(r"\s+", " ", guide)
     tips = math.degrees(math.atan(car["tread"] / 2 / car["cg_height"]))
     assert 60 <= tips < 61
     assert math.degrees(math.atan(car["tread"] / 2 / 0.022)) == pytest.approx(55, abs=1)
@@ -148,6 +158,15 @@ def test_the_leagues_car_is_the_one_of_the_guide():
         )
     ]
     assert three_laps == pytest.approx([12.3, 9.5], abs=0.06)
+
+
+def test_the_guide_says_how_many_cars_start_with_more_than_the_bridge_can_carry():
+    batch = Batch(GAME.ruleset(course="junior_hill", car="dash"), 20_000)
+    batch.reset(seed=1)
+    car, electronics = batch.states["car"][:, 0], batch.states["sensor"][:, 0]
+    ohms = car[:, MOTOR_R] + car[:, BATTERY_R] + car[:, WIRING_R] + electronics[:, BRIDGE_R]
+    share = float(np.mean(car[:, VOLTAGE] / ohms > 4.0))
+    assert f"draw around this one, {share:.1%} start with more".replace("%", " %") in sections("build.md")[2]
 
 
 def test_the_wiring_is_the_programs():

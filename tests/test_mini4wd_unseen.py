@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from asobiba.baselines.mini4wd.generalise import Task
-from asobiba.baselines.mini4wd.unseen import SET, Measured, by_course, held_out, page, summary
+from asobiba.baselines.mini4wd.unseen import SET, Measured, by_course, held_out, page, summary, with_section
 from asobiba.core import GameParameterError
 from asobiba.envs.mini4wd.course_source import load_course
 
@@ -49,6 +49,14 @@ def test_results_are_given_by_course_kept_and_taken_up_again(small, tmp_path):
     assert [row[0] for row in by_course(measured, agents, "simulator")] == ["junior", "random:50000"]
     text = page(measured, agents, ["simulator"], "a command")
     assert text.count("\n| junior |") == text.count("\n| random:50000 |") == 1
+    longer = with_section(text, measured, agents, ["simulator"], "another command")
+    assert longer.startswith(text)
+    assert longer.count("\n| junior |") == 2
+    told = [
+        sum(np.isfinite(measured.of(agent, "simulator", course)).all() for course in small.names) for agent in agents
+    ]
+    assert f"all 4 runs finish (simulator): `{agents[0]}` {told[0]}, `{agents[1]}` {told[1]}." in longer
+    assert with_section(longer, measured, agents, ["simulator"], "another command") == longer
     # A car that comes round at less duty is faster with more; at too little it does not come round.
     assert not np.any(measured.of(agents[0], "simulator") >= measured.of(agents[1], "simulator"))
 

@@ -32,6 +32,8 @@ from asobiba.envs.mini4wd.hardware.transport import VirtualClock
 from asobiba.envs.mini4wd.profile import load_profile
 
 SEED = 80_000
+CALIBRATED_ON = Setup.course
+"""The course of the calibration's laps."""
 
 
 class _Obedient:
@@ -158,10 +160,48 @@ def _told(predicted: np.ndarray) -> str:
     return f"{middle:.2f} ({low:.2f} to {high:.2f}{rest})"
 
 
+def _mean_errors(trials: list[Trial]) -> str:
+    if not trials:
+        return "no pair came round"
+    before, after = ([t.error(getattr(t, name)) for t in trials] for name in ("before", "after"))
+    return f"{np.nanmean(before):.2f} s before, {np.nanmean(after):.2f} s after"
+
+
+def _errors(tried: list[Tried], trials: list[Trial]) -> list[str]:
+    """Mean errors: of all pairs that came round, of each car, and on the calibration's own course; and the pairs left out."""
+    out = [t for each in tried for t in each.trials if math.isnan(t.true)]
+    alike = sum(np.isfinite(t.after).sum() < 2 for t in out)
+    own, other = ([t for t in trials if (t.course == CALIBRATED_ON) is same] for same in (True, False))
+    return [
+        f"* Mean error of the predicted lap: {_mean_errors(trials)} ({len(trials)} pairs of car and driver).",
+        *(f"  * `{each.name}`: {_mean_errors([t for t in trials if t.car == each.name])}." for each in tried),
+        f"  * {len(own)} of the pairs are on `{CALIBRATED_ON}`, the calibration's own course: {_mean_errors(own)}; the other "
+        f"{len(other)}: {_mean_errors(other)}.",
+        f"* Left out, of {len(out) + len(trials)} pairs: {len(out)}, of which no run came round, so that there is no lap to predict. In "
+        f"{alike} of them no calibrated car was predicted to come round either.",
+    ]
+
+
+def _worth(tried: list[Tried]) -> list[str]:
+    """Whether `predict` gains by knowing the calibrated car, and by a smaller margin; on the average of the cars."""
+    # In this order: with the car's file, its small margin, the calibrated car, its small margin.
+    laps = np.array([[lap for _, _, lap in each.helped] for each in tried])
+    calibrating, margin = laps[:, 0] - laps[:, 2], laps[:, 0] - laps[:, 1]
+    gains = [f"{np.mean(each):+.3f} s ({', '.join(f'{x:+.2f}' for x in each)})" for each in (calibrating, margin)]
+    verdict = (
+        "So a smaller margin gains `predict` more than the calibration does"
+        if np.mean(margin) > np.mean(calibrating)
+        else "So the calibration gains `predict` no less than a smaller margin does"
+    )
+    return [
+        f"By knowing the calibrated car instead of its file `predict` gains {gains[0]} a lap, by the smaller margin {gains[1]}: mean, and "
+        f"{', '.join(each.name for each in tried)}. {verdict}; what a calibration tells is which constant duty will do, and what laps to expect."
+    ]
+
+
 def page(tried: list[Tried], picture: str, command: str) -> str:
     """The page as Markdown."""
     trials = [trial for each in tried for trial in each.trials if not math.isnan(trial.true)]
-    errors = [[t.error(t.before) for t in trials], [t.error(t.after) for t in trials]]
     held = [sum(interval_holds(getattr(t, name), t.true) for t in trials) for name in ("before", "after")]
     inside = total = 0
     for each in tried:
@@ -174,13 +214,13 @@ def page(tried: list[Tried], picture: str, command: str) -> str:
     lines = [
         "# Mini 4WD: calibration, predicted against driven", "", f"Written by `{command}`.", "",
         f"{len(tried)} simulated cars that their owner does not know, calibrated by `asobiba hil calibrate` (at rest, on a stand, two laps of "
-        "`junior`), then driven through the link by controllers that were not in the calibration, on courses most of which were not either. "
-        "Besides other values of motor, battery, bridge, friction and delays, each has what the model lacks: a winding whose resistance "
-        f"grows as it warms, and tyres that creep under load (`baselines/mini4wd/calibration.yml`). {about['trials']['runs']} runs of "
+        f"`{CALIBRATED_ON}`), then driven through the link by controllers that were not in the calibration, on that course and on others. "
+        "Each has other values of motor, bridge and friction than its file, some also of battery or delays "
+        "(`baselines/mini4wd/calibration.yml`); and each has what the model lacks: a winding whose resistance "
+        f"grows as it warms, and tyres that creep under load. {about['trials']['runs']} runs of "
         f"{about['trials']['laps']} laps each; predicted: {about['trials']['members']} cars drawn before (from the prior) and after (from the "
         "posterior), in any lane; median and 5 to 95 %.", "",
-        f"* Mean error of the predicted lap: {np.nanmean(errors[0]):.2f} s before, {np.nanmean(errors[1]):.2f} s after "
-        f"({len(trials)} pairs of car and driver).",
+        *_errors(tried, trials),
         f"* Driven laps within the predicted 5 to 95 %: {held[0]} of {len(trials)} before, {held[1]} of {len(trials)} after.",
         f"* True values within their 90 % interval: {inside} of {total}.", "", f"![predicted and driven laps]({picture})", "",
         "## Laps", "", "| car | course | driver | driven, s | predicted before, s | predicted after, s | within |", "|---|---|---|--:|--:|--:|---|",
@@ -205,7 +245,8 @@ def page(tried: list[Tried], picture: str, command: str) -> str:
                 f"| {each.name} | constant duty {duty:g}, chosen from the cars {when} | {done} of {tune['runs']} | {lap:.2f} |"
             )
         lines += [f"| {each.name} | {text} | {done} of {tune['runs']} | {lap:.2f} |" for text, done, lap in each.helped]
-    lines += ["", "## Unknowns", "", "| car | unknown | before | after (90 %) | true |", "|---|---|--:|--:|--:|"]
+    lines += ["", *_worth(tried), "", "## Unknowns", ""]
+    lines += ["| car | unknown | before | after (90 %) | true |", "|---|---|--:|--:|--:|"]
     for each in tried:
         for name, (low, high) in each.found.prior.bounds.items():
             after = " to ".join(f"{x:.4g}" for x in each.found.posterior.interval(name))

@@ -45,7 +45,7 @@ def reproduce(
     with progress_bar() as bar:
         task = bar.add_task("running", total=35)
         for f in figures():
-            cells = [f.name, f.kind, f.unit, f.published, f"{f.low:.3g}-{f.high:.3g}", f"{f.ours:.3g}"]
+            cells = [f.name, f.kind, f.unit, f.published, f.range, f"{f.ours:.3g}"]
             cells += ["yes" if f.agrees else "NO", f.source]
             table.add_row(*cells)
             lines.append(f"| {' | '.join(cells)} |")
@@ -351,13 +351,20 @@ def unseen(
     keep: Annotated[
         Path | None, typer.Option(help="Where finished courses are kept; a run that was broken off goes on from there.")
     ] = None,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add a section to the file of --output, which must be there.")
+    ] = False,
 ) -> None:
     """Agents on the held-out courses and cars, course by course, each compared with the last one."""
     from rich.console import Console
     from rich.table import Table
 
-    from asobiba.baselines.mini4wd.unseen import SET, SIDES, SUMMARY, measure, page, runs_of, summary
+    from asobiba.baselines.mini4wd.unseen import SET, SIDES, SUMMARY, measure, page, runs_of, summary, with_section
     from asobiba.envs.mini4wd.fields import choice
+    from asobiba.pages import unstamped
+
+    if add and (output is None or not output.is_file()):
+        raise typer.BadParameter("there must be a file --output to add to", param_hint="--add")
 
     sides = [choice(name, SIDES, "side", "mini4wd unseen") for name in side or SIDES]
     path = held or SET
@@ -374,7 +381,11 @@ def unseen(
         table.add_row(*cells)
     Console(width=140).print(table)
     if output is not None:
-        output.write_text(page(measured, agents, sides, _given(ctx)), encoding="utf-8")
+        if add:
+            text = with_section(unstamped(output.read_text(encoding="utf-8")), measured, agents, sides, _given(ctx))
+        else:
+            text = page(measured, agents, sides, _given(ctx))
+        output.write_text(text, encoding="utf-8")
 
 
 @app.command()

@@ -66,6 +66,19 @@ def draw_curves(curves: dict[str, tuple[list[float], list[float]]], out: Path) -
         figure.savefig(out, format="svg", metadata={"Date": None})
 
 
+def game_of(folder: Path) -> str:
+    """The game and its version that a run was trained in (`config.yml`), such as `mini4wd-v1`.
+
+    Raises:
+        GameParameterError: if the folder does not say.
+    """
+    path = folder / "config.yml"
+    config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if "game" not in config:
+        raise GameParameterError(f"{path} must say the game that the run was trained in")
+    return str(config["game"]).rpartition("/")[2]
+
+
 def curves_of(ppo: Path, sac: Path) -> dict[str, tuple[list[float], list[float]]]:
     """The curves of the page: name -> decisions and mean returns. The folder of PPO's run holds, in `untaught`, one without a
     teacher."""
@@ -81,6 +94,7 @@ def page(ppo: Path, sac: Path, general: Path, picture: str, command: str) -> str
         picture: the curves' file beside the page.
     """
     curves = curves_of(ppo, sac)
+    games_of = (game_of(ppo), game_of(ppo / "untaught"), game_of(sac))
     config = yaml.safe_load((ppo / "config.yml").read_text(encoding="utf-8"))
     games, teacher = config["evaluation"]["games"], config["imitation"]["teacher"]
     lines = [
@@ -89,13 +103,14 @@ def page(ppo: Path, sac: Path, general: Path, picture: str, command: str) -> str
         f"`asobiba train mini4wd`; the network first learns from {shown_decisions(ppo):,} decisions that `{teacher}` shows, then "
         f"drives by itself; {games // 4:,} runs each, {games:,} after the last step. PPO alone: without teacher and shaped rewards, "
         "in the four parts that its README names; 100 to 400 runs each. SAC: `asobiba mini4wd learn --algorithm sac --courses 0`, 50 "
-        "runs each. A decision of SAC costs about ten times as much computing as one of PPO.", "",
-        f"![mean return over decisions]({picture})", "", "| algorithm | decisions | best evaluation | last evaluation |",
-        "|---|--:|--:|--:|",
+        "runs each. A decision of SAC costs about ten times as much computing as one of PPO. Each was trained and evaluated in the version of "
+        "the game that its row names; in a later one the cars drive otherwise, so that returns of different versions do not compare.", "",
+        f"![mean return over decisions]({picture})", "", "| algorithm | game | decisions | best evaluation | last evaluation |",
+        "|---|---|--:|--:|--:|",
     ]  # fmt: skip
     lines += [
-        f"| {name} | {steps[-1]:,.0f} | {max(returns):.3f} | {returns[-1]:.3f} |"
-        for name, (steps, returns) in curves.items()
+        f"| {name} | {game} | {steps[-1]:,.0f} | {max(returns):.3f} | {returns[-1]:.3f} |"
+        for game, (name, (steps, returns)) in zip(games_of, curves.items(), strict=True)
     ]
     steps, _ = read_curve(general)
     scores = (general / "scores.md").read_text(encoding="utf-8")
@@ -107,7 +122,7 @@ def page(ppo: Path, sac: Path, general: Path, picture: str, command: str) -> str
     )
     lines += [
         "", "## From 100 courses to others", "",
-        f"`asobiba mini4wd learn` on the courses random:0 to random:99: PPO, {length}. "
+        f"`asobiba mini4wd learn` on the courses random:0 to random:99, in `{game_of(general)}`: PPO, {length}. "
         "Other courses: random:10000 to random:10099. Wide ranges and other cars were not trained with. Mean return and standard "
         "error; time: of those that finished.", "", scores.strip(), "",
     ]  # fmt: skip

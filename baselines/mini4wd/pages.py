@@ -41,7 +41,8 @@ PAGES = (
     ),
     Page(
         _UNSEEN,
-        f"asobiba mini4wd unseen plan_cem predict --output {_UNSEEN}",
+        f"asobiba mini4wd unseen plan_cem predict --output {_UNSEEN}\n"
+        f"asobiba mini4wd unseen plan_cem constant:duty=1.0 predict --side simulator --output {_UNSEEN} --add",
         reproduction_modules("mini4wd", "unseen"),
     ),
     Page(

@@ -52,8 +52,13 @@ class Figure:
 
     @property
     def agrees(self) -> bool:
-        """Whether ours lies in the range."""
+        """Whether ours lies in the range; a car that never did what is measured (NaN) does not agree."""
         return self.low <= self.ours <= self.high
+
+    @property
+    def range(self) -> str:
+        """The range in words."""
+        return f"at least {self.low:.3g}" if math.isinf(self.high) else f"{self.low:.3g}-{self.high:.3g}"
 
 
 def lap_times() -> Iterator[Figure]:
@@ -85,6 +90,8 @@ def long_straight() -> dict:
     }  # fmt: skip
 
 
+_REACT = 25
+"""Steps from the foot of a hill within which it is seen: on it, or in the half second after."""
 _PULSES = 6
 """Of 5 s on and 5 s off, as long as a run may be."""
 _GRIP = 0.51 * GRAVITY
@@ -263,7 +270,7 @@ def controllers_at_work() -> Iterator[Figure]:
         duties, passed = driven("slope", "junior_hill", car)
         kinds, slow = passed["kind"][:, 0], _begins(duties < 0.75)
         hills = _begins(kinds == KINDS.index("slope_up"))
-        seen = [bool(np.any((slow >= at) & (slow < at + 25))) for at in hills]  # on it, or in the half second after
+        seen = [bool(np.any((slow >= at) & (slow < at + _REACT))) for at in hills]
         yield Figure(
             f"slope control, {car}: share of the hills at which it slows down", "", says, 0.5, 1.0, float(np.mean(seen)),
             source, OBSERVED,
@@ -273,6 +280,11 @@ def controllers_at_work() -> Iterator[Figure]:
             f"slope control, {car}: share of the time that it is slow on a course without slopes", "", says, 0.0, 0.25,
             float(np.mean(duties < 0.75)), source, OBSERVED,
         )  # fmt: skip
+
+
+def _first(condition: np.ndarray) -> float:
+    """Index at which a condition `(n,)` first holds, NaN if it never does."""
+    return float(np.argmax(condition)) if np.any(condition) else math.nan
 
 
 def on_and_off(car: Any) -> Iterator[Figure]:
@@ -288,18 +300,15 @@ def on_and_off(car: Any) -> Iterator[Figure]:
         max_seconds=60.0,
         profile=_FREE_OF_LIMITS,
     )
-    whole = np.zeros(500 * _PULSES + 1)  # a car that has left the course stands
+    whole = np.full(500 * _PULSES + 1, math.nan)  # a car that has left the course neither runs nor comes to a stop
     whole[: len(log["v"])] = log["v"]
     speed = whole[1:].reshape(_PULSES, 500)
     at_top = speed[:, 200:250].mean(1) / np.maximum(speed[:, 150:200].mean(1), 0.01)
-    rolls = [
-        float(np.argmax(np.append(off, 0.0) < 0.1 * on) * 0.02)
-        for on, off in zip(speed[:, 249], speed[:, 250:], strict=True)
-    ]
+    rolls = [_first(off < 0.1 * on) * 0.02 for on, off in zip(speed[:, 249], speed[:, 250:], strict=True)]
     fastest = 0.9 * float(speed[0, 249]) / _GRIP
     for name, unit, says, low, high, ours in (
         ("5 s on: mean speed at 4-5 s over that at 3-4 s, furthest from 1", "", "runs at its top speed", 0.98, 1.02, at_top[np.argmax(np.abs(at_top - 1))]),
-        ("5 s off: until it rolls at a tenth of its speed, shortest (the tyres' grip would stop it in the range's low end)", "s", "gradually comes to a stop", 1.25 * fastest, 5.0, min(rolls)),
+        ("5 s off: until it rolls at a tenth of its speed, shortest (the tyres' grip would stop it in the range's low end)", "s", "gradually comes to a stop", 1.25 * fastest, 5.0, np.min(rolls)),
         ("5 s off: times that it stands at the end", f"of {_PULSES}", "comes to a stop", _PULSES, _PULSES, np.sum(speed[:, -1] < 0.02)),
     ):  # fmt: skip
         yield Figure(name, unit, says, low, high, float(ours), source, OBSERVED)
@@ -316,8 +325,8 @@ def downhill(car: Any) -> Figure:
     )  # fmt: skip
 
 
-def observations(car: Any = "stock+torque_tuned") -> Iterator[Figure]:
-    """Figures of the cars in the papers of GAT 2016 beside ours.
+def observations(car: Any = "stock+torque_tuned", electronics: Any = "atmega328p") -> Iterator[Figure]:
+    """Figures of the cars in the papers of GAT 2016 beside ours, of a car with these electronics (a profile).
 
     The ranges: a ratio that must be seen by a program lies well above 1; a deceleration lies below what the tyres hold.
     """
@@ -348,21 +357,31 @@ def observations(car: Any = "stock+torque_tuned") -> Iterator[Figure]:
         "a recording on worn cells: time over that on fresh ones", "", "wear makes it wrong", 1.05, 1.25, times[1] / times[0],
         f"{_GAT}: Harada", OBSERVED,
     )  # fmt: skip
-    log = simulate(car, "junior_hill", np.full(1500, 0.6), lane=0, laps=1)
-    kinds, imu = log["kind"], log["imu"][:, -1].astype(float)
-    slopes, flat = np.isin(kinds, [KINDS.index(k) for k in ("slope_up", "slope_down")]), np.isin(kinds, [0, 1, 2])
-    yield Figure(
-        "greatest pitch rate on slopes over that on the flat (99 %)", "", "a threshold tells a slope", 3.0, 30.0,
-        float(np.percentile(np.abs(imu[slopes, 4]), 99) / np.percentile(np.abs(imu[flat, 4]), 99)), f"{_GAT}: Ghita", OBSERVED,
-    )  # fmt: skip
     yield downhill(car)
-    yaw = np.convolve(np.abs(imu[:, 5]), np.ones(3) / 3, "same")
-    corner, straight = kinds == KINDS.index("corner"), kinds == KINDS.index("straight")
-    yield Figure(
-        "filtered yaw rate: median in corners over 95 % on straights", "", "tells the course's shape", 3.0, 30.0,
-        float(np.median(yaw[corner & (log["v"] > 1)]) / np.percentile(yaw[straight & (log["v"] > 1)], 95)),
-        f"{_GAT}: Satomi", OBSERVED,
-    )  # fmt: skip
+    yield from sensed(car, electronics)
+
+
+def sensed(car: Any, electronics: Any) -> Iterator[Figure]:
+    """Whether a threshold on what the gyro says tells an upward slope from the flat, and a corner from a straight.
+
+    A threshold tells two places apart if the readings do not overlap; at twice the reading it can lie well between them.
+    """
+    log = simulate(car, "junior_hill", np.full(3000, 0.6), lane=0, laps=3, profile=electronics)  # a lap in each lane
+    kinds, moves, rate = log["kind"], log["v"] > 1, log["imu"][:, -1, 3:].astype(float)
+    nose_up, yaw = -rate[:, 1], np.convolve(np.abs(rate[:, 2]), np.ones(3) / 3, "same")
+    up, corner, straight = (kinds == KINDS.index(kind) for kind in ("slope_up", "corner", "straight"))
+    hills = [_of(nose_up[at : at + _REACT], 1.0) for at in _begins(up)]
+    quiet = np.convolve(~(corner | straight), np.ones(_REACT), "full")[: len(kinds)] == 0  # a car that lands shakes
+    for name, says, ours, who in (
+        ("greatest rate of the nose up on a hill, least of three, over that on the flat", "a threshold tells a climb", _of(np.array(hills), 0.0) / _of(nose_up[moves & quiet], 1.0), "Ghita"),
+        ("filtered yaw rate: 5 % in corners over 95 % on straights", "tells the course's shape", _of(yaw[moves & corner], 0.05) / _of(yaw[moves & straight], 0.95), "Satomi"),
+    ):  # fmt: skip
+        yield Figure(name, "", says, 2.0, math.inf, float(ours), f"{_GAT}: {who}", OBSERVED)
+
+
+def _of(values: np.ndarray, share: float) -> float:
+    """A quantile, NaN of no values."""
+    return float(np.quantile(values, share)) if len(values) else math.nan
 
 
 _LOGS = "KobaTaii/mini4wd-env-recg, 28 frames of six logs"

@@ -194,6 +194,34 @@ def page(measured: Measured, agents: Sequence[str], sides: Sequence[str], comman
     return "\n".join(lines) + "\n"
 
 
+def with_section(text: str, measured: Measured, agents: Sequence[str], sides: Sequence[str], command: str) -> str:
+    """A page's text with a section on further agents at its end, in the place of an older one."""
+    held = measured.held
+    lines = [
+        f"{_MORE}{', '.join(agents)}",
+        "",
+        f"Added by `{command}`: the same runs.",
+        "",
+        *_table(SUMMARY, summary(measured, agents, sides), 3),
+    ]
+    runs = held.runs * len(held.cars)
+    for side in sides:
+        every = [
+            sum(bool(np.isfinite(measured.of(agent, side, course)).all()) for course in held.names) for agent in agents
+        ]
+        told = ", ".join(f"`{agent}` {count}" for agent, count in zip(agents, every, strict=True))
+        lines += [
+            "",
+            f"Courses, of {len(held.names)}, on which all {runs} runs finish ({side}): {told}. Finished runs and mean lap:",
+            "",
+        ]
+        lines += _table(("course", *agents), by_course(measured, agents, side), 1)
+    return text.partition(f"\n{_MORE}")[0].rstrip() + "\n\n" + "\n".join(lines) + "\n"
+
+
+_MORE = "## Further agents: "
+
+
 def measure(
     agents: Sequence[str], sides: Sequence[str], keep: Path | None, progress: Callable[[int], None], path: Path = SET
 ) -> Measured:

@@ -195,7 +195,12 @@ class Page:
 def stamped(text: str, sources: str, probe: str | None = None) -> str:
     """A page's text with digests at its end, in the place of older ones."""
     more = "" if probe is None else f"; of its probe: {probe}"
-    return f"{_STAMP.sub('', text).rstrip()}\n\n<!-- digest of its sources: {sources}{more} -->\n"
+    return f"{unstamped(text)}\n<!-- digest of its sources: {sources}{more} -->\n"
+
+
+def unstamped(text: str) -> str:
+    """A page's text without digests at its end, for a command that adds a section to it."""
+    return f"{_STAMP.sub('', text).rstrip()}\n"
 
 
 def all_pages(root: Path) -> list[Page]:
