@@ -7,6 +7,7 @@ of pente.org (https://github.com/rainwolf/pente.org, AGPL-3.0) is reached throug
 from __future__ import annotations
 
 import json
+import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -57,6 +58,7 @@ class Row:
         theirs, ours: mean times of a move, milliseconds; equal: whether they should agree.
         score: the engine's, with its 95 % interval `low` to `high`; won, drawn, lost: the engine's games.
         distinct: games that differ. plies: a game's mean length.
+        load: of the machine when the match ended (processes that want to run, the mean of a minute); 0 where unknown.
     """
 
     program: str
@@ -73,6 +75,7 @@ class Row:
     lost: int
     distinct: int
     plies: float
+    load: float
 
     @classmethod
     def of(cls, meeting: Meeting, ours: float, found: Evaluation) -> Row:
@@ -92,6 +95,7 @@ class Row:
             lost=found.wins,
             distinct=found.distinct,
             plies=found.length,
+            load=round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else 0.0,
         )
 
     @property
@@ -232,6 +236,7 @@ def page(found: Iterable[Row]) -> str:
             f"{row.won} / {row.drawn} / {row.lost}",
             str(row.distinct),
             f"{row.plies:.0f}",
+            f"{row.load:.1f}",
         )
         for row in rows
     ]
@@ -245,6 +250,7 @@ def page(found: Iterable[Row]) -> str:
         "won / drawn / lost",
         "different games",
         "plies",
+        "load",
     )
     table = TextTable(columns, cells)
     return f"""# Gogo's engine against programs of others
@@ -264,7 +270,8 @@ intervals count openings, not games.
   the limit of each of its moves is what makes the mean times of both equal so far, but between half and twice the
   program's mean. Where a move takes a few milliseconds, the engine can stop only at its next millisecond. The player was
   written for Pente's tournament rule and its book; here both sides begin from random openings.
-* Both times are means of all moves of these games, by the wall clock.
+* Both times are means of all moves of these games, by the wall clock. *Load* is that of the machine, which has {os.cpu_count()} cores,
+  when the match ended: above their number, other work slowed down both sides.
 
 To build them:
 
