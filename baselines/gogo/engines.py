@@ -26,8 +26,8 @@ TRIAL_GAMES, TRIAL_SECONDS = 2, 0.1
 """Games before the match, in which a program that has no clock is timed, and our seconds a move in them against it."""
 TRIAL_WEIGHT = 10
 """Moves of the match that the trial's mean time counts as."""
-LEEWAY, LEAST = 2.0, 0.001
-"""At equal time a move's limit differs from the program's mean time at most by this factor; and is at least so many seconds."""
+LEAST, MOST = 0.05, 2.0
+"""Limits of a move at equal time, in mean times of the program."""
 PLIES = 4
 """Random plies of an opening; each is played from both sides."""
 
@@ -141,7 +141,7 @@ class Paced(Timed):
     """A search that gets as much time as another player takes on average.
 
     A search may end before its limit, and the other's moves become slower or faster during a game. So each move's limit is
-    what keeps the means of both equal after it, within `LEEWAY`.
+    what keeps the means of both equal after it, from `LEAST` to `MOST` of the other's mean.
     """
 
     def __init__(self, agent: SearchAgent, other: Timed):
@@ -151,7 +151,7 @@ class Paced(Timed):
     def act(self, view: np.void, legal: np.ndarray) -> int:
         mean = self._other.mean
         due = mean * (self.decisions + 1) - self.seconds
-        self._search.set_budget(seconds=max(min(max(due, mean / LEEWAY), mean * LEEWAY), LEAST))
+        self._search.set_budget(seconds=min(max(due, LEAST * mean, 1e-6), MOST * mean))
         return super().act(view, legal)
 
 
@@ -267,9 +267,9 @@ intervals count openings, not games.
   are its own; it may answer sooner. The engine's limit is 0.5 s, or 1 s where Rapfi's is 0.05 s; it stops where it has found a
   forced win or loss.
 * *Mammel* is the computer player of pente.org. Its level is a depth of search, without a clock. The engine gets as much time:
-  the limit of each of its moves is what makes the mean times of both equal so far, but between half and twice the
-  program's mean. Where a move takes a few milliseconds, the engine can stop only at its next millisecond. The player was
-  written for Pente's tournament rule and its book; here both sides begin from random openings.
+  the limit of each of its moves is what makes the mean times of both equal so far, but at most twice the program's mean.
+  Where the engine's mean is longer all the same, its shortest decisions take longer than the program's. The player was written
+  for Pente's tournament rule and its book; here both sides begin from random openings.
 * Both times are means of all moves of these games, by the wall clock. *Load* is that of the machine, which has {os.cpu_count()} cores,
   when the match ended: above their number, other work slowed down both sides.
 
