@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from asobiba.baselines.curling.jiritsu import Jiritsu
 from asobiba.baselines.curling.matches import opening_points, over_single_ends, play_game, play_match
 from asobiba.baselines.curling.player import Clock, FewSimulations, end_values, free_stop, to_action
 from asobiba.baselines.curling.playout import playout_shot
+from asobiba.baselines.curling.regression import ROOT, ManyCandidates
 from asobiba.core import AsobibaError, GameParameterError, compiled, game, make_agent
 from asobiba.core.random import seed_record
 from asobiba.core.record import SAMPLER
@@ -173,6 +175,21 @@ def test_a_search_with_fewer_simulations_than_candidates_does_not_throw_the_firs
         chosen.append(agent.choose(view))
     tee = Shot.draw(RULES, 0.0, 0.0, 1)
     assert any(shot != (tee.vx, tee.vy, 1.0) for shot in chosen)
+
+
+def test_kernel_regression_says_that_it_leaves_candidates_out():
+    generator = np.random.default_rng(1626)
+    view = position({row: (generator.uniform(-1.8, 1.8), generator.uniform(-5.0, 1.5)) for row in range(15)}, 15)
+    shots = np.zeros((MOST, 4))
+    count = tree.list_candidates(RULES.params, view["stones"].copy(), view["in_play"].copy(), 15, ALL_KINDS, shots)
+    assert count > ROOT
+    agent = make_agent(game("curling"), "kr_uct:simulations=1200")
+    agent.reset(RULES, int(view["to_move"]), 0)
+    with pytest.warns(ManyCandidates, match=f"only the first {ROOT} candidates"):
+        agent.choose(view)
+    with warnings.catch_warnings():  # no word where there is room for all
+        warnings.simplefilter("error", ManyCandidates)
+        agent.choose(position({0: (0.0, 0.0)}, 15))
 
 
 def test_playouts_guard_a_lead_and_hit_what_is_open():
@@ -335,7 +352,8 @@ def test_the_papers_matches_are_played_again_and_written_down(tmp_path):
     text = reproduction.markdown(record, "page.md")
     assert text.count("\n| gccs") + text.count("\n| end_plan") + text.count("\n| kr_uct") == 4
     assert "0.514 of 500" in text
-    assert "8 games of 1 ends" in text
+    assert "8 games of 1 ends on cs2, of 76 planned" in text
+    assert "| 2 of 20 |" in text
     assert "--simulations 10`" in text
     assert f"4 of {len(reproduction.MATCHES)} matches" in text
     assert "| ayumu | 0 | 1 |" in text

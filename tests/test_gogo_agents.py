@@ -381,16 +381,46 @@ def test_the_papers_king_makers_do_not_lift_their_friend_of_its_table_5(count):
     assert copied.gained[0] >= lift.gained[0]
 
 
-def test_a_program_of_others_is_timed_and_meets_the_engine():
+@pytest.mark.parametrize("engine", ["alpha_beta", "alpha_beta_learned"])
+def test_a_program_of_others_is_timed_and_meets_the_engine(engine, tmp_path):
     program = Path(__file__).parents[1] / "examples" / "program.py"
-    meeting = engines.Meeting("pente", "the first point", f"process:{sys.executable} {program}", None)
+    meeting = engines.Meeting("pente", "the first point", f"process:{sys.executable} {program}", None, engine)
     told = []
-    seconds, found = engines.play(meeting, 2, told.append)
-    assert 0.001 <= seconds < engines.TRIAL_SECONDS
-    assert (found.games, found.score, found.opponent) == (2, 0.0, "alpha_beta")
+    row = engines.play(meeting, 2, told.append)
+    assert (row.won, row.drawn, row.lost, row.score) == (2, 0, 0, 1.0)
+    assert min(row.theirs, row.ours) > 0
     assert told[-1] == 2
-    text = engines.page([(meeting, seconds, found)], "asobiba gogo engines")
-    assert "| the first point | pente |" in text
+    engines.save([row], tmp_path / "record.json")
+    assert engines.load(tmp_path / "record.json") == [row]
+    text = engines.page([row])
+    assert f"| the first point | pente | `{engine}` |" in text
     assert "| 100.0 % (" in text
-    assert next(m.program for m in engines.meetings(program, None)).startswith("Rapfi")
-    assert "seconds=0.1 " in engines.meetings(program, program)[1].agent
+    assert f"--engine {engine}`" in text
+
+
+def test_matches_of_the_page_with_others():
+    file = Path("program")
+    both = engines.meetings(file, file, ["alpha_beta", "alpha_beta_learned"])
+    assert len({(meeting.program, meeting.engine) for meeting in both}) == 12
+    assert both[0].program.startswith("Rapfi")
+    assert "seconds=0.1 " in both[1].agent
+    assert {meeting.program.startswith("Mammel") for meeting in engines.meetings(None, file)} == {True}
+
+
+def test_an_engine_at_equal_time_makes_up_for_what_it_spent():
+    ruleset = GAME.ruleset(preset="pente")
+    search = make_agent(GAME, "alpha_beta:seconds=1")
+    program, state = engines.Timed(make_agent(GAME, "random")), new_state(ruleset, 0)
+    paced = engines.Paced(search, program)
+    paced.begin(ruleset, [0], [0])
+
+    def limit(mean: float, spent: float, decisions: int) -> float:
+        program.restart(mean, 10)
+        paced.restart(spent, decisions)
+        paced.act(state, action_mask(ruleset, state))
+        return search._budget["seconds"]
+
+    assert limit(0.01, 0.01, 3) == pytest.approx(0.01)
+    assert limit(0.01, 0.008, 3) == pytest.approx(0.016)
+    assert limit(0.01, 0.001, 9) == 0.02
+    assert limit(0.01, 0.1, 1) == 0.0005

@@ -125,6 +125,20 @@ def test_hosted_games_go_into_the_leagues_store(tmp_path):
     assert sum(line[1] == "status" and line[0] == "0" for line in log) == 5
 
 
+@pytest.mark.parametrize("rules", ["2016", "0.6"])
+def test_the_log_has_an_attack_of_every_night_with_wolves_and_of_no_other(rules):
+    nights, last = 0, 0
+    for result in host([PlainClient()], rules=rules, games=6):
+        log = [line.split(",") for line in result.log]
+        executed = {line[0]: line[3] for line in log if line[1] == "execute"}
+        attacked = [line[0] for line in log if line[1] == "attack"]
+        # One wolf among five: after its execution, the night is nobody's.
+        assert attacked == [day for day, role in executed.items() if role != "WEREWOLF"]
+        assert "0" not in executed
+        nights, last = nights + len(attacked), last + ("WEREWOLF" in executed.values())
+    assert min(nights, last) > 0
+
+
 HOSTILE = {
     "no JSON": (lambda request, count: b"nonsense\n" if request == "VOTE" else None, "agentIdx", False),
     "a vote for itself": (

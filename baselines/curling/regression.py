@@ -15,6 +15,7 @@ Curling", ICML 2018, whose noise-free tree of two plies, growth rule and final m
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -198,6 +199,10 @@ def begin(params, shots, count, units, root):
         insert(root, k)
 
 
+class ManyCandidates(UserWarning):
+    """A position has more candidates than the search has room for."""
+
+
 class KernelRegression(CurlingPlayer):
     """Kernel regression UCT on the candidates of Ayumu, or on those of a learned prior.
 
@@ -232,7 +237,13 @@ class KernelRegression(CurlingPlayer):
             given = self.prior(self.ruleset, view, self.generator)[:MOST]
             count = len(given)
             shots[:count, :3] = given
-        count = min(count, ROOT)
+        if count > ROOT:
+            warnings.warn(  # one text for all positions: Python shows it once
+                f"{self.name}: only the first {ROOT} candidates of a position are tried, others are left out",
+                ManyCandidates,
+                stacklevel=2,
+            )
+            count = ROOT
         if not self.clock.timed:  # the first shots of the table, so that every one is compared; widening adds to them
             count = tried_of(count, self.clock.simulations, self.name)
         root, replies, counts = np.zeros((ROOT, 9)), np.zeros((ROOT, REPLIES, 9)), np.zeros(ROOT, np.int64)

@@ -51,7 +51,7 @@ MATCHES = (
         "gccs",
     ),
     Match("gccs", "ayumu", UEC, "0.514 of 500 (203 wins, 105 draws; p .307), 5 s a shot", 20, "gccs"),
-    Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647), 5 s a shot", 20, "gccs"),
+    Match("gccs", "through", UEC, "0.717 of 300 printed (165 wins, 45 draws: 0.647; p .000), 5 s a shot", 20, "gccs"),
     Match("end_plan:shots=16,system=1", "ayumu", GAT, "A: it loses heavily; 100 games, 1 s a shot", 20, "end plans"),
     Match("end_plan:shots=12,system=1", "ayumu", GAT, f"B: {_NO_TABLE}; 100 games, 1 s a shot", 10, "end plans"),
     Match("end_plan:shots=8,system=1", "ayumu", GAT, f"C: {_NO_TABLE}; 100 games, 1 s a shot", 10, "end plans"),
@@ -138,7 +138,7 @@ class Played:
             f"{self.match.one} : {self.match.two}",
             self.match.published,
             self.budget,
-            f"{r.games}",
+            f"{r.games} of {self.match.games}",
             f"{r.wins} / {r.draws} / {r.losses}",
             f"{r.rate:.3f}",
             f"{low:.3f} to {high:.3f}",
@@ -159,7 +159,7 @@ class Played:
 
 
 COLUMNS = (
-    "match", "published win rate", "budget", "games", "wins / draws / losses", "win rate", "95 % interval",
+    "match", "published win rate", "budget", "games of planned", "wins / draws / losses", "win rate", "95 % interval",
     "points a game",
 )  # fmt: skip
 _ALIGNED = ("---", "---", "---", "--:", "---", "--:", "---", "--:")
@@ -426,8 +426,9 @@ PAPERS = {
         "The opening book of GCCS (Mori and Ito)",
         "gccs is ayumu with a book for its first three stones of an end. **Invented here**: the book and the table that chooses "
         "an end plan; the paper's own are not published. The noise is that of the UEC Cup, 0.145 m in both directions. The paper's "
-        "only significant result is the first row's: what the book saves of a game's time goes into later shots. Here a game has "
-        f"{CLOCK['thinking_time']} s instead of 438, and fewer ends.",
+        "only significant result against ayumu is the first row's: what the book saves of a game's time goes into later shots. The "
+        "win over through, whose first two stones of an end leave the sheet, is significant, too (p .000); it tests whether these "
+        f"stones matter. Here a game has {CLOCK['thinking_time']} s instead of 438, and fewer ends.",
     ),
     "end plans": (
         "Fewer candidates by end plans",
@@ -477,13 +478,14 @@ def markdown(record: Record, output: str) -> str:
     """The page."""
     rows = merged(record.played)
     total = sum(row.result.games for row in rows)
+    planned = sum(row.match.games for row in rows)
     budgets = list(dict.fromkeys(row.budget for row in rows if row.budget))
     commands = ", ".join(f"`asobiba reproduce curling --{budget.replace('=', ' ')}`" for budget in budgets)
     lines = [
         "# Digital curling: published matches beside ours",
         "",
         f"Written by {commands or '`asobiba reproduce curling`'} (with `--output {output}`): {total:,} games of {record.ends} ends on "
-        "cs2. Win rates leave drawn games out, as in the papers; intervals are Wilson's, of 95 %. Points are those of the player "
+        f"cs2, of {planned:,} planned; a run that is stopped has played a like share of each match. Win rates leave drawn games out, as in the papers; intervals are Wilson's, of 95 %. Points are those of the player "
         "named first less the other's. [How ends go](curling-ends.md): points with the hammer and without, steals, blanks.",
         "",
         "## Words",

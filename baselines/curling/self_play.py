@@ -3,7 +3,8 @@
 A player that goes by a table throws otherwise than one that goes by another, and so the scores of its ends differ. The
 searchers' table is therefore made in rounds: ends are played by the present table, their scores counted for six kinds of
 situation, and the table that follows from the counts by dynamic programming is the next one. `asobiba curling win-table`
-plays the rounds until the table stays as it is, and writes them into `policies/win-table.json`.
+plays rounds until the table hardly moves or there are as many as were asked for, and writes them into
+`policies/win-table.json`.
 """
 
 from __future__ import annotations

@@ -85,29 +85,39 @@ def engines(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="examples/mammel/player.py, with its library built."),
     ] = None,
+    engine: Annotated[
+        list[str], typer.Option(help="Our engine, alpha_beta or alpha_beta_learned; may be given more than once.")
+    ] = ["alpha_beta"],  # noqa: B006 - typer reads it only
     games: Annotated[int, typer.Option(min=2, help="Games against each, half of them from each side.")] = 20,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Keep the matches in the record beside the page (.json), and play the others."),
+    ] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("gogo-engines.md"),
 ) -> None:
-    """Play the alpha-beta engine against Rapfi (gomoku) and Mark Mammel's player (Pente), which you have built."""
-    from asobiba.baselines.gogo.engines import meetings, page, play
+    """Play an alpha-beta engine against Rapfi (gomoku) and Mark Mammel's player (Pente), which you have built."""
+    from asobiba.baselines.gogo.engines import load, meetings, page, play, save
 
-    planned = meetings(rapfi, mammel)
+    planned = meetings(rapfi, mammel, engine)
     if not planned:
         raise typer.BadParameter(
             "name a program: --rapfi, --mammel or both. docs/reproductions/gogo-engines.md builds them"
         )
-    results = []
+    output.parent.mkdir(parents=True, exist_ok=True)
+    record = output.with_suffix(".json")
+    rows = {row.key: row for row in load(record)} if keep else {}
+    wanted = [meeting for meeting in planned if (meeting.program, meeting.engine) not in rows]
     with progress_bar(counted=True) as bar:
-        task = bar.add_task("games", total=games * len(planned))
-        for number, meeting in enumerate(planned):
+        task = bar.add_task("games", total=games * len(wanted))
+        for number, meeting in enumerate(wanted):
 
             def report(played: int, before: int = number * games, name: str = meeting.program) -> None:
                 bar.update(task, completed=before + played, description=name)
 
-            results.append((meeting, *play(meeting, games, report)))
-    options = [f"--{name} FILE" for name, file in (("rapfi", rapfi), ("mammel", mammel)) if file is not None]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page(results, f"asobiba gogo engines {' '.join(options)} --games {games}"), encoding="utf-8")
+            row = play(meeting, games, report)
+            rows[row.key] = row
+            save(rows.values(), record)
+    output.write_text(page(rows.values()), encoding="utf-8")
     print(f"Written to {output}")
 
 
