@@ -14,8 +14,8 @@ from asobiba.core import game, make_agent
 from asobiba.envs.curling.win_table import END_SCORES, EXTRA_END_FIRST
 
 PLAYERS = (
-    "tee_draw", "rule_based", "ayumu", "gccs", "end_plan:shots=8", "through", "kr_uct", "jiritsu", "jiritsu_depth1",
-    "dis", "dis_mixture",
+    "tee_draw", "rule_based", "ayumu", "gccs", "end_plan:shots=8", "through", "kr_uct", "kr_uct_prior", "jiritsu",
+    "jiritsu_depth1", "jiritsu_learned", "dis", "dis_mixture", "ppo",
 )  # fmt: skip
 SITUATIONS = {"first": {"first_end": 0}, "last": {"first_end": 9}}
 """The first of ten ends, and the last, both tied."""
