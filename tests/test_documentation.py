@@ -67,6 +67,7 @@ def test_readme(folder, language, text):
         run(text, folder, answers="quit\n" if " play " in text else "")
 
 
+@pytest.mark.slow
 def test_the_walk_to_a_published_policy(tmp_path):
     page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     (block,) = fences(page, "console")
