@@ -72,7 +72,10 @@ def _expectimax(decide: Any) -> Callable[..., None]:
         s, p = views[0], params[0]
         write_end_values(s, p, table, values)
         net = NetScratch(numbers, active, order, distance)
-        scratch = Scratch(board, here, before, before_in, after, after_in, worths, chance, trace, net, scores, told)
+        scratch = Scratch(
+            board=board, here=here, before=before, before_in=before_in, after=after, after_in=after_in, worths=worths,
+            chance=chance, trace=trace, net=net, scores=scores, told=told,
+        )  # fmt: skip
         judge = Judge(values, weights, front, back, Net(layers, network))
         grids = Grids(deviations, settings[0], settings[1], settings[2])
         cell, _ = best_cell(p, s.stones, s.in_play, np.int64(s.shot), judge, grids, scratch, raw, mean)

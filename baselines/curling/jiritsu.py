@@ -243,9 +243,11 @@ def new_scratch(replies: int, told: int = 0) -> Scratch:
         replies: cells of the grid of replies. told: cells of which the probabilities of the scores are kept.
     """
     return Scratch(
-        np.zeros((STONES, 2)), np.zeros(STONES, np.uint8), np.zeros((STONES, 2)), np.zeros(STONES, np.uint8),
-        np.zeros((STONES, 2)), np.zeros(STONES, np.uint8), np.zeros((2, replies)), np.zeros((2, 3, TAKE_OUTS)),
-        np.zeros((0, 10)), new_net_scratch(), np.zeros(SCORES), np.zeros((told, SCORES)),
+        board=np.zeros((STONES, 2)), here=np.zeros(STONES, np.uint8),
+        before=np.zeros((STONES, 2)), before_in=np.zeros(STONES, np.uint8),
+        after=np.zeros((STONES, 2)), after_in=np.zeros(STONES, np.uint8),
+        worths=np.zeros((2, replies)), chance=np.zeros((2, 3, TAKE_OUTS)), trace=np.zeros((0, 10)),
+        net=new_net_scratch(), scores=np.zeros(SCORES), told=np.zeros((told, SCORES)),
     )  # fmt: skip
 
 

@@ -11,9 +11,8 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,16 +67,31 @@ TESTED = 10
 """Every so many ends one is kept for testing."""
 
 
-@compiled()
-def play_ends(params, objectives, by_playouts, samplers, judge, grids, scratch, stones, in_play, begins, told):
-    """Plays ends; writes the position after each shot into `stones` `(n, 16, 16, 2)` float32 and `in_play` `(n, 16, 16)`,
-    the number of the last odd shot (-1: none) into `begins`, `(n,)`, and what is learned of the position before each shot
-    into `told`, `(n, 16, 17)` float32: the probabilities of the scores.
+class Ends(NamedTuple):
+    """Ends of one chunk.
 
     Args:
-        objectives: `(n, 17)`, the worth of the scores. by_playouts: whether all shots are those of playouts.
+        objectives: `(n, 17)`, the worth of the scores.
+        stones, in_play: the position after each shot, `(n, 16, 16, 2)` float32 and `(n, 16, 16)`.
+        begins: the number of the last odd shot, -1: none; `(n,)`.
+        told: what is learned of the position before each shot, the probabilities of the scores; `(n, 16, 17)` float32.
     """
-    p = params[0]
+
+    objectives: np.ndarray
+    stones: np.ndarray
+    in_play: np.ndarray
+    begins: np.ndarray
+    told: np.ndarray
+
+
+@compiled()
+def play_ends(params, by_playouts, samplers, judge, grids, scratch, ends):
+    """Plays ends with the objectives that `ends` has, and fills in the rest of it.
+
+    Args:
+        by_playouts: whether all shots are those of playouts. samplers: a generator for each end.
+    """
+    p, begins = params[0], ends.begins
     cells = cell_count(grids.shots)
     raw, mean = np.zeros(cells), np.zeros(cells)
     here, here_in = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
@@ -85,7 +99,7 @@ def play_ends(params, objectives, by_playouts, samplers, judge, grids, scratch, 
     seen = np.zeros((STONES, SCORES))
     for n in range(begins.shape[0]):
         record = samplers[n]
-        judged = Judge(objectives[n], judge.weights, judge.front, judge.back, judge.net)
+        judged = Judge(ends.objectives[n], judge.weights, judge.front, judge.back, judge.net)
         for k in range(STONES):
             here[k, 0], here[k, 1], here_in[k] = 0.0, 0.0, 0
         calm = random_below(record, STONES - _CALM + 1)
@@ -108,8 +122,8 @@ def play_ends(params, objectives, by_playouts, samplers, judge, grids, scratch, 
             vx, vy = with_noise(record, p, vx, vy, spin)
             throw(p, here, here_in, before, before_in, shot, (vx, vy, spin), scratch.trace)
             for k in range(STONES):
-                stones[n, shot, k, 0], stones[n, shot, k, 1] = here[k, 0], here[k, 1]
-                in_play[n, shot, k] = here_in[k]
+                ends.stones[n, shot, k, 0], ends.stones[n, shot, k, 1] = here[k, 0], here[k, 1]
+                ends.in_play[n, shot, k] = here_in[k]
         points = end_score(p, here, here_in)
         for k in range(SCORES):
             last = 1.0 if k == points + 8 else 0.0
@@ -117,44 +131,32 @@ def play_ends(params, objectives, by_playouts, samplers, judge, grids, scratch, 
                 shot = STONES - 1 - back
                 if shot > begins[n] and not by_playouts:
                     last = _LAMBDA * last + (1.0 - _LAMBDA) * seen[shot, k]
-                told[n, shot, k] = last
+                ends.told[n, shot, k] = last
 
 
 @compiled()
-def inputs_of(params, objectives, stones, in_play, begins, told, masks, scratch, out, ends, found):
+def inputs_of(params, ends, masks, scratch, out, numbers, found):
     """Writes the inputs of all positions after the last odd shot and before the last one, each also mirrored, into `out`
-    `(m, INPUTS)`, the number of the end of each into `ends`, and what is learned of it into `found`, `(m, 17)`. Returns their
-    number."""
+    `(m, INPUTS)`, the number of the end of each into `numbers`, and what is learned of it into `found`, `(m, 17)`. Returns
+    how many there are."""
     here, here_in = np.zeros((STONES, 2)), np.zeros(STONES, np.uint8)
     m = np.int64(0)
-    for n in range(begins.shape[0]):
-        for shot in range(begins[n], STONES - 1):
+    for n in range(ends.begins.shape[0]):
+        for shot in range(ends.begins[n], STONES - 1):
             for side in (1.0, -1.0):
                 for k in range(STONES):
                     here[k, 0], here[k, 1], here_in[k] = 0.0, 0.0, 0
-                    if shot >= 0 and in_play[n, shot, k] != 0:
-                        here[k, 0], here[k, 1] = side * stones[n, shot, k, 0], float(stones[n, shot, k, 1])
+                    if shot >= 0 and ends.in_play[n, shot, k] != 0:
+                        here[k, 0], here[k, 1] = side * ends.stones[n, shot, k, 0], float(ends.stones[n, shot, k, 1])
                         here_in[k] = 1
-                describe(params[0], here, here_in, shot, objectives[n], masks, scratch)
+                describe(params[0], here, here_in, shot, ends.objectives[n], masks, scratch)
                 for k in range(INPUTS):
                     out[m, k] = scratch.numbers[k]
-                ends[m] = n
+                numbers[m] = n
                 for k in range(SCORES):
-                    found[m, k] = told[n, shot + 1, k]
+                    found[m, k] = ends.told[n, shot + 1, k]
                 m += 1
     return m
-
-
-@dataclass(frozen=True)
-class Ends:
-    """Ends of one generation: `objectives` `(n, 17)`, `stones` `(n, 16, 16, 2)`, `in_play` `(n, 16, 16)`, `begins` `(n,)`, `told`
-    `(n, 16, 17)`."""
-
-    objectives: np.ndarray
-    stones: np.ndarray
-    in_play: np.ndarray
-    begins: np.ndarray
-    told: np.ndarray
 
 
 def _tables(ruleset: Ruleset, net: Net) -> list[np.ndarray]:
@@ -187,15 +189,17 @@ def play(parameters: dict[str, Any], weights: dict[str, np.ndarray] | None, grid
     samplers = np.zeros(_CHUNK, SAMPLER)
     for record in samplers:
         seed_record(record, as_seed(int(generator.integers(1 << 62))))
-    stones = np.zeros((_CHUNK, STONES, STONES, 2), np.float32)
-    in_play = np.zeros((_CHUNK, STONES, STONES), np.uint8)
-    begins, told = np.zeros(_CHUNK, np.int64), np.zeros((_CHUNK, STONES, SCORES), np.float32)
-    play_ends(
-        ruleset.params, objectives, weights is None, samplers,
-        Judge(objectives[0], player.weights, player.front, player.back, net),
-        Grids(player.deviations, 1, grid, 40), new_scratch(1, cell_count(grid)), stones, in_play, begins, told,
-    )  # fmt: skip
-    return Ends(objectives, stones, in_play, begins, told)
+    ends = Ends(
+        objectives=objectives,
+        stones=np.zeros((_CHUNK, STONES, STONES, 2), np.float32),
+        in_play=np.zeros((_CHUNK, STONES, STONES), np.uint8),
+        begins=np.zeros(_CHUNK, np.int64),
+        told=np.zeros((_CHUNK, STONES, SCORES), np.float32),
+    )
+    judge = Judge(objectives[0], player.weights, player.front, player.back, net)
+    grids = Grids(player.deviations, 1, grid, 40)
+    play_ends(ruleset.params, weights is None, samplers, judge, grids, new_scratch(1, cell_count(grid)), ends)
+    return ends
 
 
 def examples(ruleset: Ruleset, parts: list[Ends]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -205,12 +209,9 @@ def examples(ruleset: Ruleset, parts: list[Ends]) -> tuple[np.ndarray, np.ndarra
     for number, part in enumerate(parts):
         most = 2 * STONES * len(part.begins)
         out, wanted = np.zeros((most, INPUTS), np.float32), np.zeros((most, SCORES), np.float32)
-        ends = np.zeros(most, np.int64)
-        m = inputs_of(
-            ruleset.params, part.objectives, part.stones, part.in_play, part.begins, part.told, masks, scratch, out,
-            ends, wanted,
-        )  # fmt: skip
-        found.append((out[:m], wanted[:m], ends[:m] + number * _CHUNK))
+        numbers = np.zeros(most, np.int64)
+        m = inputs_of(ruleset.params, part, masks, scratch, out, numbers, wanted)
+        found.append((out[:m], wanted[:m], numbers[:m] + number * _CHUNK))
     return tuple(np.concatenate(columns) for columns in zip(*found, strict=True))  # type: ignore[return-value]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 
 from asobiba.learn.curve import pairing
-from asobiba.learn.run_evaluation import explained
 
 
 def write_card(folder: str | Path) -> Path:
@@ -110,3 +109,13 @@ def table(record: dict[str, Any]) -> str:
             told = [pairing(row), *counts, *score]
         lines.append(f"| {' | '.join(told)} |")
     return "\n".join(lines)
+
+
+def explained(record: dict[str, Any]) -> str:
+    """How the games of an evaluation were played, in words."""
+    games = (
+        "Every deal is played from every seat; intervals (95 %) count these games together, and distinct ones only. "
+        f"Games begin with {record['opening_plies']} random plies."
+    )
+    evaluated = record.get("evaluated")
+    return games if evaluated is None else f"{games} Written by `{evaluated['command']}`."

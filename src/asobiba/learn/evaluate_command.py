@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import combinations, permutations
 from pathlib import Path
@@ -15,10 +15,12 @@ import typer
 from asobiba.arena.commands import Parameters, Trusted
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from asobiba.arena.evaluation import Evaluation
-    from asobiba.core import Ruleset
+    from asobiba.core import Agent, Ruleset
+    from asobiba.learn.run_evaluation import Run
 
 
 def evaluate(
@@ -63,34 +65,20 @@ def evaluate(
     A run of asobiba train is evaluated in its own game, against the opponents of its configuration or those of -a.
     Example: asobiba evaluate GAME random -a random -n 100
     """
-    from rich.console import Console
-
     from asobiba.arena import evaluation
     from asobiba.arena.commands import ruleset_of
     from asobiba.arena.league import league_agents
     from asobiba.arena.trust import Trust, make_player
-    from asobiba.core import AsobibaError
-    from asobiba.learn.run_evaluation import Run, is_run
     from asobiba.progress import progress_bar
 
-    run = None if agents or not is_run(game) else Run(Path(game))
-    if run is None and not agents:
-        raise AsobibaError(f"name an agent; {game} is no run folder, whose policy would play")
-    if run is None and write:
-        raise AsobibaError("--write is for a run folder alone: asobiba evaluate RUN --write")
+    run = _run(game, agents, param, write)
     if run is not None:
-        if param:
-            raise AsobibaError("a run is evaluated with its own parameters; name the game and the agent for others")
         agents = [f"sb3:{run.policy}"]
     ruleset = ruleset_of(game, param) if run is None else run.ruleset
     plies = ruleset.opened(openings).opening_plies
-    alone = ruleset.num_players == 1
-    names = list(dict.fromkeys(agents or ()))
+    alone, names = ruleset.num_players == 1, list(dict.fromkeys(agents or ()))
     single = len(names) == 1
-    if alone and against:
-        raise AsobibaError(f"{ruleset.game.name} is played alone: it has no opponents")
-    if against and not single:
-        raise AsobibaError("--against is for one agent; several agents meet each other")
+    _check_opponents(ruleset, against, single)
     if run is not None and not alone:
         against = against or run.opponents
     single = single and not alone
@@ -105,33 +93,73 @@ def evaluate(
                 opponent = None if other is None else (other, built[other])
                 tell = partial(_advance, bar, task)
                 keep = None if record is None else partial(_record, f"{record}-{number}", one, seed)
-                results.append(
-                    evaluation.evaluate(ruleset, (one, built[one]), opponent, games, seed, plies, tell, keep=keep)
-                )
+                own = one, built[one]
+                results.append(evaluation.evaluate(ruleset, own, opponent, games, seed, plies, tell, keep=keep))
             for name in names if exploit else ():
-                task = bar.add_task(f"exploiter - {name}", total=exploit)
-                settings = {"games": games, "seed": seed, "plies": plies, "report": partial(_advance, bar, task)}
+                report = partial(_advance, bar, bar.add_task(f"exploiter - {name}", total=exploit))
+                settings = {"games": games, "seed": seed, "plies": plies, "report": report}
                 exploited.append(_exploit(ruleset, (name, built[name]), exploit, settings))
     finally:
-        for agent in built.values():
-            agent.close()
-    console = Console()
-    told = f"openings of {plies} random plies" if plies else "no openings"
-    for table in _tables(f"{ruleset.game.title}: {told}, seed {seed}", ruleset, results):
-        console.print(table)
-    for result in exploited:
-        console.print(_bound(result))
-    shown = [*names, *(name for name in others if name not in names)]
-    if len(names) > 2:
-        console.print(_cross_table(names, results))
+        _close(built.values())
+    title = f"{ruleset.game.title}: {f'openings of {plies} random plies' if plies else 'no openings'}, seed {seed}"
+    console = _show(title, ruleset, names, results, exploited)
     if output is not None:
+        shown = [*names, *(name for name in others if name not in names)]
         _write(output, ruleset, shown, results if output.suffix not in (".json", ".csv") else results + exploited)
         console.print(f"Written to {output}")
     if run is not None and write:
-        from asobiba.learn.training import command_line
+        console.print(f"Written: {', '.join(_write_run(run, results, plies, seed))}")
 
-        written = run.write([result.as_dict() for result in results], plies, seed, command_line())
-        console.print(f"Written: {', '.join(map(str, written))}")
+
+def _write_run(run: Run, results: list[Evaluation], plies: int, seed: int) -> list[str]:
+    from asobiba.learn.training import command_line
+
+    return [str(path) for path in run.write([result.as_dict() for result in results], plies, seed, command_line())]
+
+
+def _close(agents: Iterable[Agent]) -> None:
+    for agent in agents:
+        agent.close()
+
+
+def _show(
+    title: str, ruleset: Ruleset, names: list[str], results: list[Evaluation], exploited: list[Evaluation]
+) -> Console:
+    from rich.console import Console
+
+    console = Console()
+    for table in _tables(title, ruleset, results):
+        console.print(table)
+    for result in exploited:
+        console.print(_bound(result))
+    if len(names) > 2:
+        console.print(_cross_table(names, results))
+    return console
+
+
+def _check_opponents(ruleset: Ruleset, against: list[str] | None, single: bool) -> None:
+    from asobiba.core import AsobibaError
+
+    if ruleset.num_players == 1 and against:
+        raise AsobibaError(f"{ruleset.game.name} is played alone: it has no opponents")
+    if against and not single:
+        raise AsobibaError("--against is for one agent; several agents meet each other")
+
+
+def _run(game: str, agents: list[str] | None, param: list[str] | None, write: bool) -> Run | None:
+    """The run folder that the first argument names, where it stands alone."""
+    from asobiba.core import AsobibaError
+    from asobiba.learn.run_evaluation import Run, is_run
+
+    if not agents and is_run(game):
+        if param:
+            raise AsobibaError("a run is evaluated with its own parameters; name the game and the agent for others")
+        return Run(Path(game))
+    if not agents:
+        raise AsobibaError(f"name an agent; {game} is no run folder, whose policy would play")
+    if write:
+        raise AsobibaError("--write is for a run folder alone: asobiba evaluate RUN --write")
+    return None
 
 
 def _tables(title: str, ruleset: Ruleset, results: list[Evaluation]) -> Iterator[Table]:

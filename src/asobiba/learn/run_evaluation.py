@@ -12,6 +12,7 @@ from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Ruleset
 from asobiba.core.registry import game as find_game
 from asobiba.core.yaml_text import read_yaml
+from asobiba.learn.card import explained, table, write_card
 
 POLICY = "policy.safetensors"
 BEGIN, END = "<!-- evaluation: written by `asobiba evaluate RUN --write` -->", "<!-- end of the evaluation -->"
@@ -82,7 +83,6 @@ class Run:
             seed: of these games.
             command: that played them.
         """
-        from asobiba.learn.card import table, write_card
         from asobiba.learn.training import versions
 
         file, page = self.folder / "run.json", self.folder / "README.md"
@@ -102,13 +102,3 @@ class Run:
         told = f"{table(record)}\n\n{explained(record)}\n"
         page.write_text(f"{before}{BEGIN}\n\n{told}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
         return [file, page]
-
-
-def explained(record: dict[str, Any]) -> str:
-    """How the games of an evaluation were played, in words."""
-    games = (
-        "Every deal is played from every seat; intervals (95 %) count these games together, and distinct ones only. "
-        f"Games begin with {record['opening_plies']} random plies."
-    )
-    evaluated = record.get("evaluated")
-    return games if evaluated is None else f"{games} Written by `{evaluated['command']}`."
