@@ -108,7 +108,6 @@ PLAYERS = (
         "expectimax over targets, with replies",
         f"{_GAT}: Kato, Iizuka, Yamamoto",
         deterministic=True,
-        portable="grid=8,stride=8",
     ),
     AgentDeclaration(
         "jiritsu_depth1",
@@ -116,7 +115,6 @@ PLAYERS = (
         "expectimax over 3328 targets, without replies",
         f"{_GAT}: Kato, Iizuka, Yamamoto",
         deterministic=True,
-        portable="grid=2",
     ),
     AgentDeclaration(
         "jiritsu_learned",

@@ -1,4 +1,4 @@
-"""The trained policy in the continuous game and the expectimax players as compiled functions, for targets without Python."""
+"""The trained policy in the continuous game and `jiritsu_learned` as compiled functions, for targets without Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from asobiba.baselines.curling.evaluation import SCORES, Net, NetScratch
 from asobiba.baselines.curling.jiritsu import (
     Grids,
-    Jiritsu,
     JiritsuLearned,
     Judge,
     Scratch,
@@ -96,8 +95,8 @@ def _discrete(p, vx, vy, spin, actions):
     actions[0] = nearest_shot(p, vx, vy, spin)
 
 
-def expectimax(agent: Jiritsu, ruleset: Ruleset) -> Thinking:
-    """A `Jiritsu` or `JiritsuLearned`."""
+def expectimax(agent: JiritsuLearned, ruleset: Ruleset) -> Thinking:
+    """A `JiritsuLearned`. (With `Jiritsu`, too, a page of curling would be larger than 1 MB.)"""
     agent.reset(ruleset, 0, 0)
     scratch, cells = agent.scratch, cell_count(agent.grid)
     arrays = {
@@ -122,6 +121,5 @@ def expectimax(agent: Jiritsu, ruleset: Ruleset) -> Thinking:
 
 COMPILED: dict[type[Agent], Callable[[Any, Ruleset], Thinking | None]] = {
     Translated: translated,
-    Jiritsu: expectimax,
     JiritsuLearned: expectimax,
 }
