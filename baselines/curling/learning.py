@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -263,6 +264,19 @@ def fit(
     return weights, {"learned": total / len(learned), "tested": test / max(len(tested), 1)}
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    # With several, the order of PyTorch's sums may hang on the machine's load.
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def learn(
     parameters: dict[str, Any],
     folder: Path,
@@ -322,7 +336,8 @@ def learn(
             seconds = workers * (time.monotonic() - begun)
             begun = time.process_time()
             inputs, told, numbers = (np.concatenate(columns) for columns in zip(*window.values(), strict=True))
-            weights, losses = fit(inputs, told, numbers, weights_of(generation - 1), epochs=epochs, seed=seed)
+            with _one_thread():
+                weights, losses = fit(inputs, told, numbers, weights_of(generation - 1), epochs=epochs, seed=seed)
             seconds += time.process_time() - begun
             rows.append({**losses, "positions": len(window[generation][1]), "seconds": seconds})
             np.savez(kept / f"{generation}.npz", **weights)  # type: ignore[arg-type]
