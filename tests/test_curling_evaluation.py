@@ -10,7 +10,7 @@ from asobiba.baselines.curling.jiritsu import JiritsuLearned
 from asobiba.baselines.curling.learning import examples, learn, play
 from asobiba.baselines.curling.masks import PATHS, load, longest_run, mask_at
 from asobiba.baselines.curling.matches import play_match
-from asobiba.core import compiled, game
+from asobiba.core import GameParameterError, compiled, game
 from asobiba.envs.curling.win_table import LEAD
 
 SIMULATORS = ("cs2", "fcv1")
@@ -183,6 +183,8 @@ def test_weights_follow_from_the_seed_alone(tmp_path):
         assert found[0].keys() == other.keys()
         assert all((found[0][name] == other[name]).all() for name in other)
     assert one["loss"] == two["loss"] == resumed["loss"]
+    with pytest.raises(GameParameterError, match=r"other settings \(seed\)"):
+        learn(parameters, tmp_path / "one", generations=2, workers=1, **{**settings, "seed": 6})
     assert one["ends"] == 300
     assert one["loss"]["tested"] < np.log(17)
     player = JiritsuLearned(1, 8, 8, e.net_of(found[0]))

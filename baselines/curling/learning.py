@@ -7,6 +7,7 @@ so that positions come up which a good player leaves out. Half of the ends are l
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ from asobiba.baselines.curling.jiritsu import (
 )
 from asobiba.baselines.curling.masks import load
 from asobiba.baselines.curling.playout import playout_shot
-from asobiba.core import Ruleset, compiled, game, random_below
+from asobiba.core import GameParameterError, Ruleset, compiled, game, random_below
 from asobiba.core.random import seed_record
 from asobiba.core.record import SAMPLER
 from asobiba.core.states import as_seed
@@ -291,7 +292,7 @@ def learn(
     command: str = "",
     played: Callable[[int], None] = lambda count: None,
 ) -> dict[str, Any]:
-    """Plays and learns generations; writes `evaluation.npz`, `learning.csv` and `run.json` into a folder after each.
+    """Plays and learns generations; writes `evaluation.npz`, `learning.csv` and `run.json` into a folder at the end.
 
     The weights do not depend on `workers`, the number of processes that play. A stopped run resumes: weights of each
     generation are kept in `folder/generations`, and ends that are learned from once more are played once more. A run with
@@ -299,14 +300,19 @@ def learn(
 
     Args:
         start: weights to begin with, such as those for another simulator; `None`: the first generation is played by playouts.
+
+    Raises:
+        GameParameterError: if the folder holds a run with other settings.
     """
     kept = folder / "generations"
     kept.mkdir(parents=True, exist_ok=True)
     ruleset = game("curling").ruleset(**parameters)
-    rows: list[dict[str, Any]] = []
     file = kept / "learning.json"
-    if file.exists():
-        rows = json.loads(file.read_text(encoding="utf-8"))[: generations + 1]
+    settings = {
+        "parameters": parameters, "ends": ends, "grid": grid, "epochs": epochs, "seed": seed,
+        "start": None if start is None else hashlib.sha256(start.read_bytes()).hexdigest(),
+    }  # fmt: skip
+    rows = _rows(file, settings)[: generations + 1]
     window: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def weights_of(generation: int) -> dict[str, np.ndarray] | None:
@@ -341,7 +347,9 @@ def learn(
             seconds += time.process_time() - begun
             rows.append({**losses, "positions": len(window[generation][1]), "seconds": seconds})
             np.savez(kept / f"{generation}.npz", **weights)  # type: ignore[arg-type]
-            file.write_text(json.dumps(rows), encoding="utf-8")
+            fresh = file.with_suffix(".new")  # so that a run that is killed here loses nothing
+            fresh.write_text(json.dumps({"settings": settings, "generations": rows}), encoding="utf-8")
+            fresh.replace(file)
     record = {
         "game": ruleset.game.id,
         "parameters": parameters,
@@ -353,9 +361,27 @@ def learn(
         "loss": {name: rows[-1][name] for name in ("learned", "tested")},
         "core_hours": round(sum(row["seconds"] for row in rows) / 3600, 3),
     }
+    np.savez(folder / "evaluation.npz", **weights_of(generations))  # type: ignore[arg-type]
+    _tell(folder, record, rows)
+    return record
+
+
+def _rows(file: Path, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    # The generations of a run that is gone on with.
+    if not file.exists():
+        return []
+    there = json.loads(file.read_text(encoding="utf-8"))
+    if there["settings"] != settings:
+        other = ", ".join(name for name in settings if settings[name] != there["settings"].get(name))
+        raise GameParameterError(
+            f"{file.parent.parent} holds a run with other settings ({other}); choose another folder"
+        )
+    rows: list[dict[str, Any]] = there["generations"]
+    return rows
+
+
+def _tell(folder: Path, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     lines = ["generation,learned,tested"]
     lines += [f"{n},{row['learned']:.4f},{row['tested']:.4f}" for n, row in enumerate(rows)]
-    np.savez(folder / "evaluation.npz", **weights_of(generations))  # type: ignore[arg-type]
     (folder / "learning.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    return record
