@@ -66,13 +66,21 @@ def test_games_side_by_side_are_those_played_one_after_another(nim):
     )
 
     def told(groups):
-        return [[(game.gain, game.identity, game.steps, game.decisions) for game in group] for group in groups]
+        return [
+            [(game.gain, game.identity, game.steps, game.decisions, game.other_decisions) for game in group]
+            for group in groups
+        ]
 
     assert told(side_by_side) == told(slowly)
+    assert all(
+        game.decisions + game.other_decisions == game.steps - opened.opening_plies
+        for group in side_by_side
+        for game in group
+    )
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_the_first_decision_compiles_outside_the_clock(nim, together):
+def test_the_first_decision_of_either_side_compiles_outside_the_clock(nim, together):
     class Counting(Greedy):
         asked = 0
 
@@ -84,11 +92,12 @@ def test_the_first_decision_compiles_outside_the_clock(nim, together):
         def act_batch(self, views, legal):
             return np.array([self.act(view, mask) for view, mask in zip(views, legal, strict=True)])
 
-    agent = Together() if together else Counting()
-    groups = play_groups(nim.opened(), agent, make_agent(nim.game, "bouton"), 6, 3)
-    counted = sum(game.decisions for group in groups for game in group)
-    assert counted > 6
-    assert agent.asked == counted + 1
+    agents = [Together() if together else Counting() for _ in range(2)]
+    games = [game for group in play_groups(nim.opened(), *agents, 6, 3) for game in group]
+    counted = sum(game.decisions for game in games), sum(game.other_decisions for game in games)
+    assert min(counted) > 6
+    assert tuple(agent.asked - 1 for agent in agents) == counted
+    assert all(game.seconds > 0 and game.other_seconds > 0 for game in games)
 
 
 class OneByOne(Agent):

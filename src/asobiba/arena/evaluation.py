@@ -68,6 +68,7 @@ class Evaluation:
         length: mean number of steps, opening included.
         milliseconds: mean time of a decision of the agent, compiling and loading aside; compiled agents and networks
             decide for many games at once.
+        opponent_milliseconds: the same of the opponent, measured in the same games; `None` where nobody else plays.
         illegal: share of its decisions that would be illegal without the mask; `None` for agents without a mask.
     """
 
@@ -87,6 +88,7 @@ class Evaluation:
     return_half_width: float
     length: float
     milliseconds: float
+    opponent_milliseconds: float | None
     illegal: float | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,6 +107,7 @@ class Played:
         seconds, decisions: of the agent.
         checked, illegal: decisions examined without the mask, and how many of them would have been illegal.
         actions: `(steps, *actions_shape)`, the opening aside, where they were asked for.
+        other_seconds, other_decisions: of all others.
     """
 
     gain: float
@@ -115,6 +118,8 @@ class Played:
     checked: int = 0
     illegal: int = 0
     actions: np.ndarray | None = field(default=None, compare=False, repr=False)
+    other_seconds: float = 0.0
+    other_decisions: int = 0
 
     @property
     def points(self) -> float:
@@ -224,24 +229,27 @@ def _table(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals: np.nda
 
 
 def _warm_up(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: np.ndarray, together: bool) -> None:
-    """Lets the agent decide once without the clock: its first decision may compile kernels or load a network. The games
-    that follow begin the agent again.
+    """Lets agent and opponent decide once without the clock: their first decisions may compile kernels or load a network.
+    The games that follow begin them again.
     """
     players = range(ruleset.num_players)
     if together:
         table, place = _table(ruleset, agent, opponent, deal)
-        first = next((seat for seat in players if (table.acts(seat) & (place == seat)).any()), None)
-        if first is not None:
-            _decide(table, agent, first, table.acts(first) & (place == first))
+        for seat in players:
+            acts = table.acts(seat)
+            if (acts & (place == seat)).any():
+                _decide(table, agent, seat, acts & (place == seat))
+            for group in table._groups[1:]:
+                group.decide(seat, acts & (place != seat))
         return
-    for seat in players:
-        seated = _seated(ruleset, agent, opponent, seat)
+    for own in players:
+        seated = _seated(ruleset, agent, opponent, own)
         match = Match.of(ruleset, ["-"] * len(players), int(deal[0]))
         games = _Games([match], seated, MatchReferee(match, _Unforgiving()))
-        turn = games.turn(seat)
-        if turn.any():
-            games.seating.decide(seat, turn)
-            return
+        for seat in players:
+            turn = games.turn(seat)
+            if turn.any():
+                games.seating.decide(seat, turn)
 
 
 def _decide(table: _Beside, agent: Agent, seat: int, own: np.ndarray) -> np.ndarray | None:
@@ -262,8 +270,8 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
     plies = opened_states(ruleset, deals)[1] if ruleset.opening_plies else np.zeros((len(deals), 0), np.int64)
     identity = _mixed_actions(identity, np.repeat(plies, players, 0)) if plies.size else identity
     running, log = np.ones(n, bool), []
-    gains, seconds = np.zeros(n), np.zeros(n)
-    decisions, checked, illegal = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    gains, seconds, checked, illegal = np.zeros(n), np.zeros((n, 2)), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    decisions = np.zeros((n, 2), np.int64)  # the agent's and all others'
     limit = ruleset.game.fault_limit
     while running.any():
         for seat in range(players):
@@ -274,13 +282,17 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
             if own.any():
                 began = time.perf_counter()
                 wrong = _decide(table, agent, seat, own)
-                seconds[own] += (time.perf_counter() - began) / own.sum()
-                decisions[own] += 1
+                seconds[own, 0] += (time.perf_counter() - began) / own.sum()
+                decisions[own, 0] += 1
                 if wrong is not None:
                     checked[own] += 1
                     illegal[own] += wrong
+            others = asked & ~own
+            began = time.perf_counter()
             for group in table._groups[1:]:
-                group.decide(seat, asked & ~own)
+                group.decide(seat, others)
+            seconds[others, 1] += (time.perf_counter() - began) / max(1, others.sum())
+            decisions[others, 1] += 1
         if ruleset.simultaneous:
             for seat in range(ruleset.seats):
                 table.actions[~(table.acts(seat) if seat < players else np.zeros(n, bool)), seat] = 0
@@ -294,10 +306,20 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
     kept = np.stack(log, 1) if record else None
     played = [None if kept is None else kept[i, : steps[i] - ruleset.opening_plies] for i in range(n)]
     games = [
-        Played(float(gains[i]), int(identity[i]), int(steps[i]), float(seconds[i]), int(decisions[i]), int(checked[i]),
-               int(illegal[i]), played[i])
+        Played(
+            float(gains[i]),
+            int(identity[i]),
+            int(steps[i]),
+            float(seconds[i, 0]),
+            int(decisions[i, 0]),
+            checked=int(checked[i]),
+            illegal=int(illegal[i]),
+            actions=played[i],
+            other_seconds=float(seconds[i, 1]),
+            other_decisions=int(decisions[i, 1]),
+        )
         for i in range(n)
-    ]  # fmt: skip
+    ]
     return [tuple(games[k : k + players]) for k in range(0, n, players)]
 
 
@@ -336,8 +358,17 @@ def _play(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: Any, rec
         for action in actions:
             identity = _mixed_actions(identity, action[None])
         seconds, decisions = match.seconds[seat], match.decisions[seat]
-        kept = actions[ruleset.opening_plies :] if record else None
-        found.append(Played(match.returns[seat], int(identity[0]), match.moves, seconds, decisions, actions=kept))
+        game = Played(
+            match.returns[seat],
+            int(identity[0]),
+            match.moves,
+            seconds,
+            decisions,
+            actions=actions[ruleset.opening_plies :] if record else None,
+            other_seconds=sum(match.seconds) - seconds,
+            other_decisions=sum(match.decisions) - decisions,
+        )
+        found.append(game)
     return tuple(found)
 
 
@@ -376,6 +407,7 @@ def summary(agent: str, opponent: str, ruleset: Ruleset, groups: Groups) -> Eval
     low, high = score.interval()
     points = [game.points for game in played]
     checked = sum(game.checked for game in played)
+    asked = sum(game.other_decisions for game in played)
     return Evaluation(
         agent=agent,
         opponent=opponent,
@@ -393,6 +425,7 @@ def summary(agent: str, opponent: str, ruleset: Ruleset, groups: Groups) -> Eval
         return_half_width=half_width(groups),
         length=float(np.mean([game.steps for game in played])),
         milliseconds=1000 * sum(game.seconds for game in played) / max(1, sum(game.decisions for game in played)),
+        opponent_milliseconds=1000 * sum(game.other_seconds for game in played) / asked if asked else None,
         illegal=sum(game.illegal for game in played) / checked if checked else None,
     )
 

@@ -173,11 +173,13 @@ def _tables(title: str, ruleset: Ruleset, results: list[Evaluation]) -> Iterator
         share = (f"{100 * r.score:.1f}", f"{100 * r.low:.1f} to {100 * r.high:.1f}")
         table.add_row(*names, str(r.games), str(r.distinct), *((_mean(r),) if alone else share))
     yield table
-    table = _columns("", texts, (*(() if alone else (*ruleset.players, "return")), "illegal", "steps", "ms"))
+    times = "ms" if alone else "ms\n(theirs)"
+    table = _columns("", texts, (*(() if alone else (*ruleset.players, "return")), "illegal", "steps", times))
     for names, r in told:
         seats = () if alone else (*(f"{100 * seat.score:.1f}" for seat in r.seats), _mean(r))
         illegal = "" if r.illegal is None else f"{100 * r.illegal:.2f} %"
-        table.add_row(*names, *seats, illegal, f"{r.length:.1f}", f"{r.milliseconds:.3g}")
+        theirs = "" if r.opponent_milliseconds is None else f"\n({r.opponent_milliseconds:.3g})"
+        table.add_row(*names, *seats, illegal, f"{r.length:.1f}", f"{r.milliseconds:.3g}{theirs}")
     yield table
 
 
