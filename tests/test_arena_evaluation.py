@@ -147,7 +147,10 @@ def test_the_command_writes_what_it_prints(tmp_path):
     assert found.exit_code == 0, found.output
     (row,) = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert row["games"] == 40
-    assert row["opening_plies"] == 2
+    assert row["opening_plies"] == row["parameters"]["opening_plies"] == 2
+    assert (row["game"], row["seed"]) == ("asobiba/toy_nim-v0", 0)
+    assert f"{row['milliseconds']:.3g}" in found.output
+    assert f"({row['opponent_milliseconds']:.3g})" in found.output
     assert f"{100 * row['score']:.1f}" in found.output
     again = CliRunner().invoke(
         cli.app, ["evaluate", "toy_nim", "bouton", "random", "-n", "8", "-o", str(tmp_path / "found.csv")]

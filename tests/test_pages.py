@@ -78,8 +78,8 @@ def test_a_game_with_one_league_has_no_table_of_several():
         across.table(ROOT, "battleship")
 
 
-def test_the_best_of_each_kind_are_compared(tmp_path):
-    lines = [("perfect", 900, 0, 1), ("alpha_beta", 300, 30, 0.25), ("ppo", 220, 40, 0.5), ("minimax", 10, 20, 1)]
+def _compared(tmp_path, lines, duels=()):
+    """The row of a league of these agents (name, rating, half its interval, ms), with these duels."""
     results = {
         "game": "asobiba/animal_shogi-v0",
         "parameters": {"max_steps": 99},
@@ -90,23 +90,48 @@ def test_the_best_of_each_kind_are_compared(tmp_path):
         "pairings": [{"agent": "ppo", "opponent": "alpha_beta", "games": 60, "score": 0.4, "low": 0.3, "high": 0.5}],
     }
     folder = tmp_path / "leaderboards" / "animal_shogi"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    (folder / learned.DUELS).write_text(json.dumps(duels), encoding="utf-8")
     run = tmp_path / "baselines" / "animal_shogi" / "policies" / "run.json"
-    run.parent.mkdir(parents=True)
+    run.parent.mkdir(parents=True, exist_ok=True)
     run.write_text(json.dumps({"steps": 1_300_000, "core_hours": 0.2}), encoding="utf-8")
-    assert learned.table(tmp_path).rows == [
-        (
-            "[Animal shogi (max_steps=99)](leaderboards/animal_shogi/README.md)",
-            "ppo",
-            "alpha_beta",
-            "0.5 : 0.25 ms = 2",
-            "-80 ± 50",
-            "40.0 % (30.0 to 50.0)",
-            "1.3 M, 0.2 h",
-        )
-    ]
-    assert "in 0 of 1 pairs the times differ by less than 1.25 times" in learned.page(tmp_path)
+    (row,) = learned.table(tmp_path).rows
+    return row
+
+
+def test_the_best_of_each_kind_are_compared(tmp_path):
+    lines = [("perfect", 900, 0, 1), ("alpha_beta", 300, 30, 0.25), ("ppo", 220, 40, 0.5), ("minimax", 10, 20, 1)]
+    assert _compared(tmp_path, lines) == (
+        "[Animal shogi (max_steps=99)](leaderboards/animal_shogi/README.md)",
+        "ppo",
+        "alpha_beta",
+        "0.5 : 0.25 ms = 2",
+        "-80 ± 50",
+        "40.0 % (30.0 to 50.0) of 60",
+        "1.3 M, 0.2 h",
+    )
+
+
+def test_a_learned_agent_that_thinks_longer_is_not_held_against_a_classical_one(tmp_path):
+    slow, quick = ("gumbel_az:simulations=400", 400, 40, 12.6), ("gumbel_az", 310, 40, 2)
+    row = _compared(tmp_path, [("alpha_beta", 300, 30, 10), slow, quick])
+    assert row[1:5] == ("gumbel_az", "alpha_beta", "2 : 10 ms = 0.2", "+10 ± 50")
+    assert "none is that quick" not in learned.page(tmp_path)
+    assert _compared(tmp_path, [("alpha_beta", 300, 30, 10), (*slow[:3], 12.5), quick])[1] == slow[0]
+    assert _compared(tmp_path, [("alpha_beta", 300, 30, 10), slow])[1] == slow[0]
+    assert "none is that quick, the best one: Animal shogi (max_steps=99)." in learned.page(tmp_path)
+
+
+def test_a_duel_under_the_parameters_of_the_league_decides(tmp_path):
+    lines = [("alpha_beta", 300, 30, 10), ("gumbel_az:simulations=400", 400, 40, 12), ("ppo", 10, 40, 1)]
+    duel = {
+        **{"agent": "ppo", "opponent": "alpha_beta", "games": 900, "score": 0.41, "low": 0.4, "high": 0.42},
+        **{"milliseconds": 2.0, "opponent_milliseconds": 4.0, "parameters": {"max_steps": 99}},
+    }
+    row = _compared(tmp_path, lines, [duel])
+    assert row[1:6] == ("ppo", "alpha_beta", "2 : 4 ms = 0.5", "-290 ± 50", "41.0 % (40.0 to 42.0) of 900")
+    assert _compared(tmp_path, lines, [{**duel, "parameters": {"max_steps": 98}}])[1] == "gumbel_az:simulations=400"
 
 
 def test_what_a_training_cost_is_found_where_its_record_lies(tmp_path):

@@ -15,19 +15,23 @@ from asobiba.pages import TextTable
 
 PAGE = Path("docs") / "learned.md"
 _BEGIN, _END = "<!-- learned against classical: written by `asobiba league learned` -->", "<!-- end -->"
+DUELS = "duels.json"
+"""In a league's folder: longer series of a learned agent against the best classical one (`asobiba evaluate -o`)."""
 _EQUAL = 1.25
-"""Two times that differ by less than this factor count as equal."""
+"""A learned agent that takes at most this multiple of the classical one's time takes no longer."""
+_FREE = 1.0
+"""Milliseconds: where both take less, time is no argument."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One published league: its best learned and its best classical agent.
+    """One published league: its best classical agent, and the learned one that is held against it.
 
     Args:
         folder: of the league, from the repository's root.
         title: of the game, with the parameters that are not its usual ones.
         learned, classical: their lines in the league's results (see `asobiba.arena.standings.Standing`).
-        pairing: their games against each other, seen from the learned one, or `None`.
+        pairing: their games against each other, seen from the learned one, or `None`; those of a duel where there is one.
         training: decisions, positions or shots that the learned one was trained on, and core hours, as far as its record has
             them.
         alone: whether the game has one player; ratings are then mean returns.
@@ -52,7 +56,27 @@ class Comparison:
     @property
     def ratio(self) -> float:
         """The learned agent's time of a move, in times of the classical one's."""
-        return float(self.learned["milliseconds"] / self.classical["milliseconds"])
+        return _ratio(self.times)
+
+    @property
+    def times(self) -> tuple[float, float]:
+        """Milliseconds that a move takes the learned and the classical agent: in their duel, or else in the league."""
+        if self.pairing is not None and "opponent_milliseconds" in self.pairing:
+            return self.pairing["milliseconds"], self.pairing["opponent_milliseconds"]
+        return self.learned["milliseconds"], self.classical["milliseconds"]
+
+    @property
+    def longer(self) -> bool:
+        """Whether the learned agent thinks longer."""
+        return not _no_longer(self.times)
+
+
+def _ratio(times: tuple[float, float]) -> float:
+    return float(times[0] / times[1])
+
+
+def _no_longer(times: tuple[float, float]) -> bool:
+    return max(times) < _FREE or _ratio(times) <= _EQUAL
 
 
 def comparisons(root: Path) -> Iterator[Comparison]:
@@ -64,12 +88,13 @@ def comparisons(root: Path) -> Iterator[Comparison]:
         results = json.loads(file.read_text(encoding="utf-8"))
         played = game(results["game"].partition("/")[2].rpartition("-v")[0])
         kinds = {name: declared.kind for name, declared in agent_declarations(played).items()}
-        best: dict[str, dict[str, Any]] = {}
+        best: dict[str, list[dict[str, Any]]] = {}
         for line in results["standings"]:
-            best.setdefault(kinds.get(line["agent"].partition(":")[0], ""), line)
+            best.setdefault(kinds.get(line["agent"].partition(":")[0], ""), []).append(line)
         if not {"learned", "classical"} <= best.keys():
             continue
-        learned, classical = best["learned"], best["classical"]
+        classical, duels = best["classical"][0], _duels(file.parent, results["parameters"])
+        learned = _opposed(best["learned"], classical, duels)
         usual = json.loads(json.dumps(played.parameters))  # with lists instead of tuples
         usual["opening_plies"] = 0
         changed = [
@@ -78,11 +103,27 @@ def comparisons(root: Path) -> Iterator[Comparison]:
             if v != usual[k]
         ]
         both = learned["agent"], classical["agent"]
-        pairing = next((p for p in results["pairings"] if (p["agent"], p["opponent"]) == both), None)
+        met = [*duels, *results["pairings"]]
+        pairing = next((p for p in met if (p["agent"], p["opponent"]) == both), None)
         title = played.title + (f" ({', '.join(changed)})" if changed else "")
         folder = file.parent.relative_to(root).as_posix()
         trained = _training(root, played.name, learned["agent"].partition(":")[0])
         yield Comparison(folder, title, learned, classical, pairing, trained, len(played.players) == 1)
+
+
+def _duels(folder: Path, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """The longer series under the league's parameters."""
+    file = folder / DUELS
+    rows = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    return [row for row in rows if row["parameters"] == parameters]
+
+
+def _opposed(learned: list[dict[str, Any]], classical: dict[str, Any], duels: list[dict[str, Any]]) -> dict[str, Any]:
+    """The learned agent with a duel against the classical one; else the best that takes no longer; else the best."""
+    drawn = {row["agent"] for row in duels if row["opponent"] == classical["agent"]}
+    dueling = [line for line in learned if line["agent"] in drawn]
+    quick = [line for line in learned if _no_longer((line["milliseconds"], classical["milliseconds"]))]
+    return [*dueling, *quick, *learned][0]
 
 
 def _training(root: Path, name: str, agent: str) -> str:
@@ -119,17 +160,17 @@ def table(root: Path, up: str = "") -> TextTable:
             (
                 f"[{found.title}]({up}{found.folder}/README.md)",
                 *(line["agent"] for line in (found.learned, found.classical)),
-                f"{found.learned['milliseconds']:.3g} : {found.classical['milliseconds']:.3g} ms = {found.ratio:.2g}",
+                "{:.3g} : {:.3g} ms = ".format(*found.times) + f"{found.ratio:.2g}",
                 f"{difference:+.{digits}f} ± {half:.{digits}f}" + (" return" if found.alone else ""),
                 ""
                 if met is None
-                else f"{100 * met['score']:.1f} % ({100 * met['low']:.1f} to {100 * met['high']:.1f})",
+                else f"{100 * met['score']:.1f} % ({100 * met['low']:.1f} to {100 * met['high']:.1f}) of {met['games']}",
                 found.training,
             )
         )
     columns = (
         "game",
-        "best learned",
+        "learned",
         "best classical",
         "time a move",
         "Elo difference",
@@ -141,16 +182,18 @@ def table(root: Path, up: str = "") -> TextTable:
 
 def page(root: Path) -> str:
     """The page `docs/learned.md`."""
-    ratios = [found.ratio for found in comparisons(root)]
-    equal = sum(1 / _EQUAL < ratio < _EQUAL for ratio in ratios)
+    longer = [found for found in comparisons(root) if found.longer]
+    exceptions = ", ".join(found.title for found in longer)
     return (
         "# Learned against classical\n\n"
-        "The best learned and the best classical agent of every published league. *Time a move* is the mean time of the "
-        "learned agent's and of the classical agent's decisions in the league, and their ratio. The leagues set no equal "
-        f"time: in {equal} of {len(ratios)} pairs the times differ by less than {_EQUAL:g} times; the others are no "
-        "comparisons at equal time. The difference is that of their ratings in "
-        "the whole league, with the interval that two independent ratings would have. *Their games* is the score of the "
-        "learned agent in the games of the two against each other, with its 95 % interval. Agents that look answers up in a "
+        "The best classical agent of every published league, and a learned one that takes no longer: the best of those whose "
+        f"decisions take at most {_EQUAL:g} times as long on the mean (or both less than {_FREE:g} ms)"
+        + (f"; where none is that quick, the best one: {exceptions}" if longer else "")
+        + ". *Time a move* is the mean time of the two agents' decisions, and their ratio. *Elo difference* is that of their "
+        "ratings in the whole league, with the interval that two independent ratings would have. *Their games* is the score "
+        "of the learned agent in games of the two against each other, with its 95 % interval and the number of games. Those "
+        f"are a longer series at equal time, with its own times, where the league's folder has one (`{DUELS}`, written by "
+        "`asobiba evaluate GAME LEARNED -a CLASSICAL -o`), or else the league's games. Agents that look answers up in a "
         "solved table are left out. *Training* is what the learned agent was trained on (decisions; positions, where a search "
         "or an evaluation was learned; a teacher's shots in curling), and the core hours where they were recorded. "
         "Werewolf's ratings are those of a village in which every seat is drawn.\n\n"

@@ -105,7 +105,7 @@ def evaluate(
     console = _show(title, ruleset, names, results, exploited)
     if output is not None:
         shown = [*names, *(name for name in others if name not in names)]
-        _write(output, ruleset, shown, results if output.suffix not in (".json", ".csv") else results + exploited)
+        _write(output, ruleset.opened(plies), seed, shown, results, exploited)
         console.print(f"Written to {output}")
     if run is not None and write:
         console.print(f"Written: {', '.join(_write_run(run, results, plies, seed))}")
@@ -253,12 +253,23 @@ def _advance(bar: Any, task: Any, done: int) -> None:
     bar.update(task, completed=done)
 
 
-def _write(path: Path, ruleset: Ruleset, names: list[str], results: list[Evaluation]) -> None:
+def _write(
+    path: Path,
+    ruleset: Ruleset,
+    seed: int,
+    names: list[str],
+    results: list[Evaluation],
+    exploited: list[Evaluation],
+) -> None:
+    """Writes the results as the path's ending says; a matrix has no place for those of exploiters."""
     from asobiba.arena import evaluation
+    from asobiba.arena.match import parameters_text
     from asobiba.core import AsobibaError
 
-    rows = [result.as_dict() for result in results]
+    rows = [result.as_dict() for result in results + exploited]
     if path.suffix == ".json":
+        played = {"game": ruleset.game.id, "parameters": json.loads(parameters_text(ruleset.parameters)), "seed": seed}
+        rows = [{**played, **row} for row in rows]
         path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     elif path.suffix == ".csv":
         flat = [
