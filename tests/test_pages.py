@@ -291,6 +291,29 @@ def test_a_league_without_records_is_stale(tmp_path):
     (folder / "README.md").write_text(pages.stamped("# Go", page.sources()))
     assert "records" in page.stale(tmp_path)
     (folder / "records.xz").touch()
+    (folder / "results.json").write_text('{"standings": [{"agent": "gnu"}]}', encoding="utf-8")
+    assert page.stale(tmp_path) is None
+
+
+def test_a_league_with_commands_that_were_not_run_is_stale(tmp_path):
+    run = "asobiba league run go -a gnu -a pachi:level=2"
+    page = Page(
+        "leaderboards/go/README.md",
+        f"{run}\nasobiba evaluate go gnu -o leaderboards/go/duels.json",
+        MODULES,
+        league=True,
+    )
+    folder = tmp_path / "leaderboards" / "go"
+    folder.mkdir(parents=True)
+    (folder / "README.md").write_text(pages.stamped("# Go", page.sources()))
+    (folder / "records.xz").touch()
+    (folder / "results.json").write_text('{"standings": [{"agent": "gnu"}, {"agent": "pachi"}]}', encoding="utf-8")
+    assert page.stale(tmp_path) == "not among its agents: pachi:level=2"
+    (folder / "results.json").write_text(
+        '{"standings": [{"agent": "gnu"}, {"agent": "pachi:level=2"}]}', encoding="utf-8"
+    )
+    assert page.stale(tmp_path) == "leaderboards/go/duels.json was never written"
+    (folder / "duels.json").touch()
     assert page.stale(tmp_path) is None
 
 

@@ -22,6 +22,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -173,7 +174,24 @@ class Page:
             return "it has no digest of its sources"
         if self.league and not (file.parent / "records.xz").is_file():
             return "the records of its games are not there"
-        return None if stamp[1] == self.sources() else "its sources have changed"
+        return self._unfinished(root) if stamp[1] == self.sources() else "its sources have changed"
+
+    def _unfinished(self, root: Path) -> str | None:
+        """What the page's commands would add to a league: an agent that has not played, a file that is not there."""
+        if not self.league:
+            return None
+        results = (root / self.path).parent / "results.json"
+        played = {line["agent"] for line in json.loads(results.read_text(encoding="utf-8"))["standings"]}
+        for words in map(shlex.split, self.commands):
+            named = {
+                agent for k, word in enumerate(words) if word in ("-a", "--agents") for agent in words[k + 1].split()
+            }
+            if words[1:3] == ["league", "run"] and not named <= played:
+                return f"not among its agents: {', '.join(sorted(named - played))}"
+            for k, word in enumerate(words):
+                if word in ("-o", "--output") and not (root / words[k + 1]).is_file():
+                    return f"{words[k + 1]} was never written"
+        return None
 
     def trouble(self, root: Path) -> str | None:
         """The reason why the committed page differs from the code's output, or `None`."""
