@@ -21,8 +21,10 @@ from asobiba.core import (
     game,
     kernel,
     make_agent,
+    registry,
     states,
 )
+from asobiba.core.agents import agent_declarations
 from asobiba.core.record import culprit
 
 VILLAGE = game("toy_village").ruleset()
@@ -408,3 +410,10 @@ def test_a_copy_goes_on_with_agents_that_cannot_be_copied_whole(copied):
         seating.step(actions)
         twin.step(actions)
         assert (seating.states == twin.states).all()
+
+
+@pytest.mark.parametrize("name", registry.game_names())
+def test_every_agent_can_sit_in_many_games_at_once(name):
+    """A seating copies agents that answer one at a time."""
+    declared = agent_declarations(game(name))
+    assert all(copy.deepcopy(make_agent(game(name), agent)).name for agent in declared)

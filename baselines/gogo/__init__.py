@@ -88,7 +88,7 @@ def alpha_beta_learned(
         solve=solve,
         solve_root=solve_root,
         table_size=table_size,
-        search_module=learned_rules,
+        search_module=learned_rules.__name__,
     )
 
 
@@ -97,7 +97,7 @@ def uct(simulations: int = 1000, exploration: float = 0.5) -> Agent:
     from asobiba.baselines.gogo import uct_rules
     from asobiba.baselines.search.uct import UctAgent
 
-    return UctAgent(simulations=simulations, exploration=exploration, search_module=uct_rules)
+    return UctAgent(simulations=simulations, exploration=exploration, search_module=uct_rules.__name__)
 
 
 def ppo() -> Agent:

@@ -107,6 +107,11 @@ def default_search_module(ruleset: Ruleset) -> ModuleType:
     return importlib.import_module(ruleset.game.package.replace(".envs.", ".baselines.") + ".search_rules")
 
 
+def search_module_of(ruleset: Ruleset, given: ModuleType | str | None) -> ModuleType:
+    """The search module that was given, by itself or by name (an agent that keeps a name can be copied), or the game's."""
+    return importlib.import_module(given) if isinstance(given, str) else given or default_search_module(ruleset)
+
+
 def weights_record(search_module: ModuleType, weights: Mapping[str, int] | None = None) -> np.ndarray:
     """The evaluation's weights as a record: the module's defaults, changed by `weights`.
 
@@ -145,7 +150,7 @@ class Searcher:
         solve, solve_root: positions that the game's search of threats, where it has one, may visit at a leaf and at the
             root; 0 for none.
         iterative: whether depths 1, 2, ... come before the last one.
-        search_module: the game's search module; see `asobiba.baselines.search`.
+        search_module: the game's search module or its name; see `asobiba.baselines.search`.
 
     Scores that depend on how a position was reached (a repetition of a position above it, the game's longest length)
     are not stored in the table.
@@ -174,7 +179,7 @@ class Searcher:
         solve: int = 60,
         solve_root: int = 2000,
         iterative: bool = True,
-        search_module: ModuleType | None = None,
+        search_module: ModuleType | str | None = None,
     ):
         if depth is not None or nodes is not None or seconds is not None:
             self.require_budget(depth, nodes, seconds)
@@ -185,7 +190,7 @@ class Searcher:
         self.ruleset = ruleset
         self.depth, self.nodes, self.seconds = depth, nodes, seconds
         self.iterative = iterative
-        self._provides = search_module or default_search_module(ruleset)
+        self._provides = search_module_of(ruleset, search_module)
         self._compiled = _module(self._provides)
         self._weights = weights_record(self._provides, weights)
         self._options = np.zeros(1, _OPTIONS)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.baselines.search import uct_placeholder
-from asobiba.baselines.search.alpha_beta import default_search_module
+from asobiba.baselines.search.alpha_beta import search_module_of
 from asobiba.core import Agent, GameParameterError, Ruleset, seed_record
 from asobiba.core.agents import Thinking
 from asobiba.core.cache import bind_module
@@ -102,7 +102,7 @@ class UctSearcher:
         transpositions: positions reached in several ways share their subtrees.
         reuse: a search begins with the last search's subtree of the position, if it was expanded.
         settings: of the game's `playout` and `prior` (see its `settings_record`).
-        search_module: the game's search module; see `asobiba.baselines.search`.
+        search_module: the game's search module or its name; see `asobiba.baselines.search`.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class UctSearcher:
         transpositions: bool = False,
         reuse: bool = False,
         settings: Mapping[str, Any] | None = None,
-        search_module: ModuleType | None = None,
+        search_module: ModuleType | str | None = None,
     ):
         if not exploration >= 0:
             raise GameParameterError(f"exploration is at least 0, not {exploration!r}")
@@ -136,7 +136,7 @@ class UctSearcher:
             raise GameParameterError(f"final is visits or mean, not {final!r}")
         if widening is not None and not (len(widening) == 2 and widening[0] > 0 and 0 < widening[1] <= 1):
             raise GameParameterError(f"widening is (factor above 0, power above 0 and up to 1), not {widening!r}")
-        provides = search_module or default_search_module(ruleset)
+        provides = search_module_of(ruleset, search_module)
         for name, wanted in (("playout", playout), ("prior", knowledge is not None)):
             if wanted and not hasattr(provides, name):
                 raise GameParameterError(f"{provides.__name__} has no kernel {name!r}")

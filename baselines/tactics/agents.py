@@ -179,5 +179,5 @@ def uct_learned(
         settings={"weight": weight, "mean": mean, "lowest": 1, "turns": turns, "bargain": bargain, "caution": caution},
         transpositions=True,
         reuse=reuse,
-        search_module=learned_rules,
+        search_module=learned_rules.__name__,
     )
