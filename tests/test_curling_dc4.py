@@ -6,8 +6,12 @@ import base64
 import http.client
 import json
 import math
+import os
 import re
 import socket
+import subprocess
+import sys
+import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -64,6 +68,27 @@ def test_a_game_between_two_clients():
     assert len(timed.told) == len(record.log.shots) // 2
     assert timed.told[0] == SECONDS
     assert winners == 2 * [None if record.winner is None else f"team{record.winner}"]
+
+
+@pytest.mark.slow
+def test_a_client_with_an_empty_cache_keeps_its_clock(tmp_path):
+    """As for the other servers: a new process compiles everything before the server waits for it."""
+    server, records = dc4.Dc4Server(port=0, clients=1), []
+    # A daemon, which does not wait for a client that failed.
+    host = threading.Thread(
+        target=lambda: records.append(dc4.host(FCV1, server, AgentSeat(Draws()), 1, 12.0)), daemon=True
+    )
+    host.start()
+    command = ["play-dc4", "curling", "ayumu:clock=true", server.match_id, "--port", str(server.address[1])]
+    environment = {**os.environ, "ASOBIBA_CACHE_DIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    client = subprocess.Popen([sys.executable, "-m", "asobiba.cli", *command], env=environment)
+    try:
+        assert client.wait(580) == 0
+    finally:
+        client.kill()
+    host.join(60)
+    (record,) = records
+    assert record.reason == "score", record.note
 
 
 def test_clients_see_the_game_that_the_host_plays():
