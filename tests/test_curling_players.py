@@ -417,6 +417,8 @@ def test_ends_are_counted_beside_the_published_figures(tmp_path):
     rows = ends.merged(ends.play_all(["rule_based:trials=2", "tee_draw"], 10, 3))
     assert len(rows) == 4
     assert all(len(row.points) == 3 for row in rows)
+    assert [len(row.firsts) for row in rows] == [3, 3, 0, 0]
+    assert all(np.hypot(*place) < 1.5 for place in rows[1].firsts)  # of the draw to the tee, with the game's noise
     ends.save(rows, tmp_path / "page.json")
     kept = ends.load(tmp_path / "page.json")
     assert kept == rows
@@ -424,9 +426,11 @@ def test_ends_are_counted_beside_the_published_figures(tmp_path):
     cells = ends.Ends("a", "last", (1, -1, -2, 0)).cells()
     assert [cell.split()[0] for cell in cells[1:5]] == ["25.0%"] * 4
     assert cells[5:] == ["0.75", "0.25", "4"]
+    thrown = ends.Ends("a", "first", (1,), ((0.0, -2.5), (0.3, 0.5), (0.7, 0.2), (0.1, 2.2), None))
+    assert thrown.openings(1.975) == ["`a`", "20%", "20%", "20%", "20%", "20%", "5"]
     text = ends.markdown(rows, "page.md")
     assert "| published: Ayumu's prior | 24.8% | 3.9% | 39.1% | 32.2% |" in text
-    assert text.count("tee_draw") == 2
+    assert text.count("tee_draw") == 3
 
 
 def test_the_searchers_go_by_a_table_of_their_own_ends():

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from asobiba.baselines.curling.matches import play_game
 from asobiba.baselines.curling.reproduction import with_budget
-from asobiba.core import game, make_agent
+from asobiba.core import Agent, Ruleset, game, make_agent
+from asobiba.core.states import new_state, step, view_of
 from asobiba.envs.curling.win_table import END_SCORES, EXTRA_END_FIRST
 
 PLAYERS = (
@@ -28,11 +31,13 @@ class Ends:
     Args:
         player: with its budget. situation: a name in `SITUATIONS`.
         points: of the side that throws first less the other's, end by end.
+        firsts: where the first stone of an end came to rest, m from the tee, end by end; `None` if it left the sheet.
     """
 
     player: str
     situation: str
     points: tuple[int, ...] = ()
+    firsts: tuple[tuple[float, float] | None, ...] = ()
 
     @property
     def name(self) -> tuple[str, str]:
@@ -52,6 +57,22 @@ class Ends:
             f"{len(self.points)}",
         ]
 
+    def openings(self, house: float) -> list[str]:
+        """The row of the table of first stones, for a house of this radius (a touching stone counts)."""
+        kinds = [_kind(place, house) for place in self.firsts]
+        shares = [kinds.count(kind) for kind in _KINDS]
+        n = max(len(kinds), 1)
+        return [f"`{self.player}`", *(f"{share / n:.0%}" for share in shares), f"{n}"]
+
+
+def _kind(place: tuple[float, float] | None, house: float) -> str:
+    if place is None:
+        return "off the sheet"
+    distance = math.hypot(*place)
+    if distance <= house:
+        return "on the button" if distance <= BUTTON else "elsewhere in the house"
+    return "guard" if place[1] < 0 else "behind the house"
+
 
 def _error(hits: int, n: int) -> float:
     # Of a share, with one hit and one miss more, so that it is not zero where none was seen.
@@ -60,6 +81,9 @@ def _error(hits: int, n: int) -> float:
 
 
 _TESTS = (lambda p: p > 0, lambda p: p == 0, lambda p: p == -1, lambda p: p <= -2)
+_KINDS = ("guard", "on the button", "elsewhere in the house", "behind the house", "off the sheet")
+BUTTON = 0.61
+"""m from the tee: half of the four-foot circle's width."""
 _COLUMNS = ("player", "steals", "blanks", "one point", "two and more", "points with the hammer", "without", "ends")
 
 
@@ -76,6 +100,20 @@ def play_all(players: Iterable[str], simulations: int, ends: int, kept: Sequence
                 last = play_game(ruleset, pair, number)
                 row = replace(row, points=(*row.points, int(last["total"][0] - last["total"][1])))
                 yield row
+            if situation == "first" and len(row.firsts) < len(row.points):
+                thrower = make_agent(ruleset.game, player)
+                more = [first_stone(ruleset, thrower, number) for number in range(len(row.firsts), len(row.points))]
+                yield replace(row, firsts=(*row.firsts, *more))
+
+
+def first_stone(ruleset: Ruleset, agent: Agent, number: int) -> tuple[float, float] | None:
+    """Where the first stone of an end comes to rest, m from the tee; `None` if it leaves the sheet."""
+    state = new_state(ruleset, number)
+    agent.reset(ruleset, int(state["to_move"]), 2 * number)
+    action = agent.act(view_of(ruleset, state, int(state["to_move"])), np.ones(ruleset.mask_shape, np.int8))
+    after = step(ruleset, state, action)
+    x, y = np.round(after["stones"][0], 3).tolist()
+    return (x, y) if after["in_play"][0] else None
 
 
 def merged(rows: Iterable[Ends]) -> list[Ends]:
@@ -88,12 +126,26 @@ def load(path: Path) -> list[Ends]:
     if not path.exists():
         return []
     found = json.loads(path.read_text(encoding="utf-8"))
-    return [Ends(row["player"], row["situation"], tuple(row["points"])) for row in found]
+    return [
+        Ends(
+            row["player"],
+            row["situation"],
+            tuple(row["points"]),
+            tuple(place and (place[0], place[1]) for place in row.get("firsts", ())),
+        )
+        for row in found
+    ]
 
 
 def save(rows: Iterable[Ends], path: Path) -> None:
     """Writes the rows, for `load`."""
-    lines = [json.dumps({"situation": row.situation, "player": row.player, "points": row.points}) for row in rows]
+    lines = [
+        json.dumps(
+            {"situation": row.situation, "player": row.player, "points": row.points}
+            | ({"firsts": row.firsts} if row.firsts else {})
+        )
+        for row in rows
+    ]
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 
@@ -104,6 +156,22 @@ def _published() -> list[str]:
         sum(max(sign * p, 0) * w for p, w in zip(range(-8, 9), END_SCORES, strict=True)) / total for sign in (-1, 1)
     ]
     return ["published: Ayumu's prior", *(f"{share:.1%}" for share in shares), *(f"{p:.2f}" for p in points), ""]
+
+
+def _openings(rows: Sequence[Ends]) -> list[str]:
+    p = game("curling").ruleset().params[0]
+    house = float(p["fgz_house"])
+    return [
+        "",
+        "## The first stone",
+        "",
+        f"Where the first stone of the first end lies: on the button (within {BUTTON} m of the tee), elsewhere in the house, a guard "
+        "before it. With the game's noise, which moves it by about 0.3 m along the sheet.",
+        "",
+        f"| player | {' | '.join(_KINDS)} | stones |",
+        f"|---|{'--:|' * (len(_KINDS) + 1)}",
+        *(f"| {' | '.join(row.openings(house))} |" for row in rows if row.firsts),
+    ]
 
 
 def markdown(rows: Iterable[Ends], output: str) -> str:
@@ -130,6 +198,7 @@ def markdown(rows: Iterable[Ends], output: str) -> str:
         else:
             lines.append("| published: Jiritsu-kun's win table (GAT 2016) | 31.0% | | | | | | |")
             lines.append(f"| published: Ayumu's extra end | {EXTRA_END_FIRST:.1%} | | | | | | |")
+    lines += _openings(rows)
     counts = stored_counts()
     own, prior = own_table(), win_table(10)
     lines += [
