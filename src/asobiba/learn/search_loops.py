@@ -401,30 +401,39 @@ def think(
 
 
 @njit(**CALLED)
-def wave(trees, states, params, blank, free, sequence, options, seeds, openings, slots, count, answers, games):
-    """Goes on with the game of every slot until it waits for the network, which answers all of them at once.
+def self_play(
+    trees, net, states, params, blank, free, sequence, options, seeds, openings, slots, count, rows, answers, games
+):
+    """Plays the games of all slots: each goes on until it waits for the network, which then answers all of them.
 
-    A slot plays the games `slot.game`, `slot.game + count`, ... one after the other. `answers` are the logits `(slots,
-    actions)` and values `(slots,)` of the positions that were asked for; the next ones are in `trees.observation` where
-    `slots.waiting` is set.
+    A slot plays the games `slot.game`, `slot.game + count`, ... one after the other. `answers` is room for logits `(slots,
+    actions)` and values `(slots,)`, `rows` for the numbers of slots that wait.
     """
-    for t in range(slots.shape[0]):
-        go_on(
-            t=t,
-            trees=trees,
-            states=states,
-            p=params[0],
-            blank=blank,
-            records=free,
-            sequence=sequence,
-            options=options[0],
-            seeds=seeds,
-            openings=openings,
-            slots=slots,
-            count=count,
-            answers=answers,
-            games=games,
-        )
+    while True:
+        waiting = 0
+        for t in range(slots.shape[0]):
+            go_on(
+                t=t,
+                trees=trees,
+                states=states,
+                p=params[0],
+                blank=blank,
+                records=free,
+                sequence=sequence,
+                options=options[0],
+                seeds=seeds,
+                openings=openings,
+                slots=slots,
+                count=count,
+                answers=answers,
+                games=games,
+            )
+            if slots[t].waiting != 0:
+                rows[waiting] = t
+                waiting += 1
+        if waiting == 0:
+            return
+        evaluate(trees, net, rows[:waiting], answers[0], answers[1])
 
 
 @inner
@@ -526,7 +535,7 @@ def end_game(games, g, moves):
         games.results[g, k] = back
 
 
-@njit(**CALLED)
+@inner
 def evaluate(trees, net, rows, logits, values):
     """The network's answers to the positions of these rows of `trees.observation`, one after the other."""
     scratch = trees.scratch[0]
