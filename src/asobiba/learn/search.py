@@ -32,7 +32,9 @@ _NODE = record_dtype(
     [("total", np.float64), ("value", np.float64)]
     + [(name, np.int32) for name in ("visits", "first", "edges", "mover", "exact", "plies")]
 )
-_EDGE = record_dtype([("action", np.int32), ("child", np.int32), ("logit", np.float32), ("reward", np.float32)])
+_EDGE = record_dtype(
+    [("logit", np.float64), ("prior", np.float64), ("action", np.int32), ("child", np.int32), ("reward", np.float32)]
+)
 _ROW = record_dtype(
     [(name, np.float64) for name in ("logit", "prior", "value", "completed", "noise")]
     + [(name, np.int64) for name in ("visits", "lost")]

@@ -57,7 +57,10 @@ def expand(tree, n, s, p, t):
 
 @inner
 def grow(trees, n, s, p, t, logits, value):
-    """Makes node `n` of the position, of which the network says `logits` and `value`."""
+    """Makes node `n` of the position, of which the network says `logits` and `value`.
+
+    Edges keep their logit less the greatest, and their share in the network's policy.
+    """
     node = trees.nodes[t, n]
     node.visits, node.total = 0, 0.0
     node.exact, node.plies = 0, 0
@@ -65,35 +68,39 @@ def grow(trees, n, s, p, t, logits, value):
     node.edges, node.first = 0, trees.used[t]
     mask = trees.mask[t]
     legal(s, p, mask)
-    at = int64(trees.used[t])
+    at, most = int64(trees.used[t]), _LEAST
     for action in range(mask.shape[0]):
         if mask[action] != 0:
             edge = trees.edges[t, at]
             edge.action, edge.child = action, -1
             edge.logit = logits[action]
+            most = max(most, float64(logits[action]))
             at += 1
     node.edges = at - trees.used[t]
     trees.used[t] = at
+    norm = 0.0
+    for k in range(node.edges):
+        edge = trees.edges[t, node.first + k]
+        edge.logit -= most
+        edge.prior = exp(edge.logit)
+        norm += edge.prior
+    for k in range(node.edges):
+        trees.edges[t, node.first + k].prior /= norm
     node.value = min(1.0, max(-1.0, float64(value)))  # the rewards of games between two
 
 
 @inner
 def prepare(trees, t, n):
-    """Writes the node's edges into the thread's scratch rows: logits less their greatest, visits, values, priors.
+    """Writes the node's edges into the thread's scratch rows: logits, priors, visits, values.
 
     Returns the sum of the visits, and the greatest of them but for moves that are known to lose.
     """
     node = trees.nodes[t, n]
     row = trees.rows[t]
-    most, greatest, total = _LEAST, int64(0), int64(0)
-    for k in range(node.edges):
-        most = max(most, float64(trees.edges[t, node.first + k].logit))
-    norm = 0.0
+    greatest, total = int64(0), int64(0)
     for k in range(node.edges):
         edge = trees.edges[t, node.first + k]
-        row[k].logit = float64(edge.logit) - most
-        row[k].prior = exp(row[k].logit)
-        norm += row[k].prior
+        row[k].logit, row[k].prior = edge.logit, edge.prior
         row[k].visits, row[k].value, row[k].lost = 0, 0.0, 0
         if edge.child >= 0:
             child = trees.nodes[t, edge.child]
@@ -105,8 +112,6 @@ def prepare(trees, t, n):
         total += row[k].visits
         if row[k].lost == 0:
             greatest = max(greatest, int64(row[k].visits))
-    for k in range(node.edges):
-        row[k].prior /= norm
     return total, greatest
 
 
