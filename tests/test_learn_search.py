@@ -20,7 +20,7 @@ from asobiba.core.kernels import compiled
 from asobiba.core.networks import LINEAR, RELU, TANH, Network, NetworkBuilder, forward
 from asobiba.learn.kernels import load_network, network_of
 from asobiba.learn.network_agent import NetworkAgent
-from asobiba.learn.policy_file import PolicyFileError
+from asobiba.learn.policy_file import PolicyFileError, read_tensors
 from asobiba.learn.search import NetSearch, SelfPlay, visits_considered
 
 MCTX = json.loads((Path(__file__).parent / "data" / "mctx_trees.json").read_text(encoding="utf-8"))
@@ -79,6 +79,20 @@ def test_a_network_is_what_the_same_sums_in_order_are():
             if activation == "tanh":
                 x = np.tanh(total.astype(np.float64)).astype(np.float32)
         np.testing.assert_array_equal(computed[last : last + 5], x)
+
+
+def test_weights_that_have_decayed_to_nothing_are_nothing():
+    generator = np.random.default_rng(2)
+    (first, second) = drawn_layers(generator, 30, 16, 4)
+    decayed = np.where(generator.random(first[0].shape) < 0.5, first[0], np.float32(1e-39) * first[0])
+    unused = np.where(decayed == first[0], first[0], np.float32(0))
+    assert (np.abs(decayed[decayed != first[0]]) < np.finfo(np.float32).tiny).sum() > 0  # denormal numbers
+    answers = []
+    for weight in (decayed, unused):
+        builder = NetworkBuilder(30)
+        last = builder.chain(0, [(weight, first[1], RELU), (*second, LINEAR)])
+        answers.append(builder.build(last, 3, last + 3))
+    np.testing.assert_array_equal(answers[0].weights, answers[1].weights)
 
 
 @pytest.mark.parametrize("policy_class", ["MlpPolicy", "DensePolicy", "CountsPolicy"])
@@ -411,7 +425,7 @@ def test_games_of_self_play_do_not_depend_on_threads():
         np.testing.assert_allclose(one.policies[g, :moves].sum(1), 1, atol=1e-5)
 
 
-def test_self_play_may_ask_any_function_for_many_positions_at_once():
+def test_games_of_self_play_depend_on_their_seeds_alone():
     ruleset = registry.game("toy_nim").ruleset()
     generator = np.random.default_rng(4)
     weight = generator.normal(size=(ruleset.num_actions + 1, ruleset.observation_size)).astype(np.float32)
@@ -419,18 +433,16 @@ def test_self_play_may_ask_any_function_for_many_positions_at_once():
     network = builder.build(
         builder.dense(0, weight, np.zeros(len(weight), np.float32), LINEAR), len(weight) - 1, ruleset.observation_size + len(weight) - 1
     )  # fmt: skip
-    asked = []
-
-    def evaluate(observations):
-        asked.append(len(observations))
-        computed = run_network(network, observations)
-        return computed[:, network.policy : network.policy + network.actions], computed[:, network.value]
-
-    settings = {"games": 12, "simulations": 8, "threads": 1, "length": 20, "openings": 2, "together": 5}
-    own, other = (SelfPlay(ruleset, network, **settings).play(who, 5) for who in (network, evaluate))
-    for alone, shared in zip(own, other, strict=True):
-        np.testing.assert_array_equal(alone, shared)
-    assert max(asked) == 5
+    settings = {"simulations": 8, "threads": 1, "length": 20, "openings": 2}
+    whole = SelfPlay(ruleset, network, games=12, **settings).play(network, 5)
+    assert len({whole.movers[g, : whole.lengths[g]].tobytes() for g in range(12)}) > 1
+    crowded = SelfPlay(ruleset, network, games=12, together=5, **settings).play(network, 5)
+    part = SelfPlay(ruleset, network, games=4, **settings).play(network, 5 + 8)
+    for name in whole._fields:
+        np.testing.assert_array_equal(getattr(whole, name), getattr(crowded, name))
+        for g in range(4):
+            moves = () if name in ("lengths", "generators") else slice(0, whole.lengths[8 + g])
+            np.testing.assert_array_equal(getattr(part, name)[g][moves], getattr(whole, name)[8 + g][moves])
 
 
 @pytest.mark.parametrize("name", ["toy_kuhn", "toy_walk", "toy_village"])
@@ -487,7 +499,6 @@ def test_a_run_begins_with_the_network_beside_the_games_settings():
     pytest.importorskip("torch")
     from asobiba.learn.config import load_config, start_file
     from asobiba.learn.expert import Expert
-    from asobiba.learn.policy_file import read_tensors
 
     shogi = registry.game("animal_shogi")
     config = load_config(shogi, algorithm="gumbel_az", window=1000, games=2)
@@ -500,7 +511,6 @@ def test_a_run_begins_with_the_network_beside_the_games_settings():
 def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from asobiba.learn import expert
-    from asobiba.learn.policy_file import read_tensors
 
     class Killed(Exception):
         pass

@@ -3,16 +3,112 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from asobiba.arena.costs import Past
-from asobiba.arena.executors import FRUITLESS_DEATHS, Executor, UnitList, WorkerPool
+from asobiba.arena.executors import FRUITLESS_DEATHS, Executor, Source, UnitList, WorkerPool
 from asobiba.arena.match import Match, MatchRecord
 from asobiba.arena.worker import Terms, Unit, WorkerError
 from asobiba.core import MissingExtra
 
 _POLL = 0.05
+
+
+def _imported() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra("ray", "ray") from None
+    return ray
+
+
+class Actors:
+    """Ray actors that are given units one by one. One that is lost is replaced, and its unit is given again.
+
+    Args:
+        actor_class: of the actors; its `play(unit, ...)` returns a result.
+        arguments: of its constructor.
+        count: how many; `None`: one per CPU of the cluster.
+        address: of a running cluster; `None` starts or finds a local one (Ray reads `RAY_ADDRESS`).
+
+    Raises:
+        MissingExtra: without Ray.
+        WorkerError: if there is no such cluster.
+    """
+
+    def __init__(self, actor_class: type, arguments: Sequence[Any], count: int | None, address: str | None = None):
+        ray = _imported()
+        if not ray.is_initialized():
+            try:
+                ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False)
+            except ConnectionError as error:
+                raise WorkerError(f"no Ray cluster at {address!r}: {error}") from None
+        self._ray = ray
+        self.count = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        remote: Any = ray.remote(num_cpus=1)(actor_class)
+        self._start: Callable[[], Any] = lambda: remote.remote(*arguments)
+        self._actors: list[Any] = []
+        self._coming: dict[Any, Any] = {}
+        """Those that have not said yet that they run, under their answer."""
+
+    def run(self, work: Source, most: int, until: float | None = None, shared: Any = None) -> Iterator[tuple[Any, Any]]:
+        """Yields units and their results, in the order in which they come.
+
+        Args:
+            work: the source of units.
+            most: so many actors at most.
+            until: stop at this time of `time.monotonic()`.
+            shared: what every call of `play` gets beside its unit, sent once to each machine.
+
+        Raises:
+            WorkerError: if actors are lost again and again.
+        """
+        ray, lost = self._ray, 0
+        common = [] if shared is None else [ray.put(shared)]
+        coming = self._coming
+        idle = [actor for actor in self._actors if actor not in coming.values()]
+        while len(self._actors) < min(self.count, most):
+            self._begin()
+        busy: dict[Any, tuple[Any, Any]] = {}
+        while work or busy:
+            if until is not None and time.monotonic() > until:
+                return
+            while idle and (unit := work.take()) is not None:
+                actor = idle.pop()
+                busy[actor.play.remote(unit, *common)] = (actor, unit)
+            done, _ = ray.wait([*busy, *coming], timeout=_POLL)
+            for reference in done:
+                # An actor gets its first unit when it runs: a smaller cluster may have no place for it any more.
+                actor, unit = (coming.pop(reference), None) if reference in coming else busy.pop(reference)
+                try:
+                    result = ray.get(reference)
+                except ray.exceptions.RayActorError as error:  # a machine is lost: its games are played elsewhere
+                    lost += 1
+                    if lost == FRUITLESS_DEATHS:
+                        raise WorkerError(f"{lost} Ray actors in a row were lost: {error}") from None
+                    self._actors.remove(actor)
+                    self._begin()
+                    if unit is not None:
+                        work.again([unit])
+                else:
+                    idle.append(actor)
+                    if unit is not None:
+                        lost = 0
+                        yield unit, result
+                if unit is not None:
+                    work.finished(unit)
+
+    def _begin(self) -> None:
+        actor = self._start()
+        self._actors.append(actor)
+        self._coming[actor.__ray_ready__.remote()] = actor
+
+    def close(self) -> None:
+        """Ends the actors."""
+        self._coming.clear()
+        while self._actors:
+            self._ray.kill(self._actors.pop())
 
 
 class RayExecutor(Executor):
@@ -26,12 +122,9 @@ class RayExecutor(Executor):
     """
 
     def __init__(self, jobs: int | None = None, *arguments: Any, address: str | None = None, **options: Any):
-        try:
-            import ray
-        except ImportError:
-            raise MissingExtra("ray", "ray") from None
         super().__init__(jobs, *arguments, **options)
-        self._ray, self.jobs, self.address = ray, jobs, address
+        _imported()
+        self.jobs, self.address = jobs, address
 
     def play(
         self,
@@ -39,50 +132,16 @@ class RayExecutor(Executor):
         until: float | None = None,
         before: Mapping[tuple[str, ...], Past] | None = None,
     ) -> Iterator[list[MatchRecord]]:
-        ray = self._ray
-        if not ray.is_initialized():
-            try:
-                ray.init(address=self.address, log_to_driver=False, include_dashboard=False, configure_logging=False)
-            except ConnectionError as error:
-                raise WorkerError(f"no Ray cluster at {self.address!r}: {error}") from None
-        jobs = self.jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        work = self.workload(matches, jobs, before)
-        actor_class = ray.remote(num_cpus=1)(_RayPlayer)
-        actors = [actor_class.remote(self.terms) for _ in range(min(jobs, len(matches)))]
-        idle = list(actors)
-        busy: dict[Any, tuple[Any, Unit]] = {}
-        lost = 0
+        actors = Actors(_RayPlayer, [self.terms], self.jobs, self.address)
+        work = self.workload(matches, actors.count, before)
         try:
-            while work or busy:
-                if until is not None and time.monotonic() > until:
-                    return
-                while idle and (unit := work.take()) is not None:
-                    actor = idle.pop()
-                    busy[actor.play.remote(unit)] = (actor, unit)
-                done, _ = ray.wait(list(busy), timeout=_POLL) if busy else ([], [])
-                for reference in done:
-                    actor, unit = busy.pop(reference)
-                    try:
-                        played = ray.get(reference)
-                    except ray.exceptions.RayActorError as error:  # a machine is lost: its games are played elsewhere
-                        lost += 1
-                        if lost == FRUITLESS_DEATHS:
-                            raise WorkerError(f"{lost} Ray actors in a row were lost: {error}") from None
-                        work.again([unit])
-                        actors.remove(actor)
-                        actor = actor_class.remote(self.terms)
-                        actors.append(actor)
-                    else:
-                        lost = 0
-                        for records, seconds in played:
-                            work.played(unit, records, seconds)
-                            if records:
-                                yield records
-                    work.finished(unit)
-                    idle.append(actor)
+            for unit, played in actors.run(work, len(matches), until):
+                for records, seconds in played:
+                    work.played(unit, records, seconds)
+                    if records:
+                        yield records
         finally:
-            for actor in actors:
-                ray.kill(actor)
+            actors.close()
 
 
 class _RayPlayer:

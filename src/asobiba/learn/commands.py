@@ -17,6 +17,16 @@ from asobiba.core.errors import MissingExtra
 if TYPE_CHECKING:
     from asobiba.arena.evaluation import Evaluation
     from asobiba.core import Game
+    from asobiba.learn.actors import Cluster
+
+
+PlayedBy = Annotated[
+    str, typer.Option(help="Where gumbel_az plays against itself: local (threads of this process) or ray.")
+]
+Actors = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Actors of Ray.  [default: one per CPU of the cluster]")
+]
+Address = Annotated[str | None, typer.Option(help="Address of the Ray cluster.  [default: a local one]")]
 
 
 def train(
@@ -57,6 +67,9 @@ def train(
             metavar="NAME", help="Also write to wandb, mlflow or trackio; TensorBoard's files are always written."
         ),
     ] = None,
+    executor: PlayedBy = "local",
+    jobs: Actors = None,
+    ray_address: Address = None,
     resume: Annotated[bool, typer.Option(help="Go on with the run that the folder holds.")] = True,
     trust: Annotated[
         bool,
@@ -88,6 +101,7 @@ def train(
         raise ConfigError("--track gets what the logger of Stable-Baselines3 writes; gumbel_az has none")
     if by_search and device not in (None, "cpu"):
         raise ConfigError(f"--device {device}: gumbel_az learns on the processor")
+    cluster = _cluster(executor, jobs, ray_address, by_search, seeds)
     given: dict[str, Any] = {"rounds": steps} if by_search else {"total_steps": steps, "device": device}
     given["seed"] = seed
     changed = {**read_settings(settings or ()), **{name: value for name, value in given.items() if value is not None}}
@@ -100,9 +114,29 @@ def train(
     if seeds > 1:
         _train_seeds(declared, hyperparameters, folder, seeds, options)
     elif by_search:
-        _train_by_search(declared, hyperparameters, folder, console, options)
+        _train_by_search(declared, hyperparameters, folder, console, {**options, "cluster": cluster})
     else:
         _train_once(declared, hyperparameters, folder, console, options)
+
+
+def _cluster(executor: str, jobs: int | None, address: str | None, by_search: bool, seeds: int) -> Cluster | None:
+    from asobiba.arena.places import EXECUTORS
+    from asobiba.learn.actors import Cluster
+    from asobiba.learn.config import ConfigError
+
+    if executor not in EXECUTORS:
+        raise ConfigError(f"no executor is called {executor!r}; there are: {', '.join(EXECUTORS)}")
+    if executor == "local":
+        if jobs is not None or address is not None:
+            raise ConfigError(
+                "--jobs and --ray-address are of --executor ray; threads=N says how many threads play here"
+            )
+        return None
+    if not by_search:
+        raise ConfigError("--executor ray is of --algo gumbel_az; the other learners play on this machine")
+    if seeds > 1:
+        raise ConfigError("--executor ray trains one seed at a time: leave --seeds out, and give --seed")
+    return Cluster(jobs, address)
 
 
 def _train_once(game: Game, hyperparameters: dict, folder: Path, console: Console, settings: dict[str, Any]) -> None:
@@ -145,7 +179,14 @@ def _train_by_search(
 
     try:
         with consent(options["trust"]):
-            policy = expert.train(game, hyperparameters, folder, resume=options["resume"], command=command_line())
+            policy = expert.train(
+                game,
+                hyperparameters,
+                folder,
+                resume=options["resume"],
+                command=command_line(),
+                cluster=options["cluster"],
+            )
     except Interrupted:
         console.print("The same command goes on from there.")
         raise typer.Exit(130) from None

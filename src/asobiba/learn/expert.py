@@ -1,7 +1,7 @@
 """Learning by search (expert iteration): a network guides a search, and learns from its results.
 
-Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`), with PyTorch for the network's answers to many games
-at once; between rounds of it PyTorch computes the gradients. A position's targets are the search's improved policy, and
+Self-play runs in compiled code (`asobiba.learn.search.SelfPlay`) on all threads; between rounds of it PyTorch computes
+the gradients, on the same threads. A position's targets are the search's improved policy, and
 the mean of the game's result and of that policy's value, which is exact where the search has seen the end. Each time a
 position is used it is transformed by one of the game's symmetries, drawn at random.
 
@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ from asobiba.arena.evaluation import evaluate
 from asobiba.core.agents import make_agent
 from asobiba.core.errors import MissingExtra
 from asobiba.core.game import Game, Ruleset
-from asobiba.core.networks import Network
+from asobiba.core.networks import LEAST, Network
+from asobiba.learn.actors import Cluster, RaySelfPlay
 from asobiba.learn.card import write_card
 from asobiba.learn.config import ConfigError, start_file
 from asobiba.learn.counts import CountsPolicy
@@ -84,6 +85,17 @@ class Window:
         return count
 
 
+@contextlib.contextmanager
+def _without_denormals() -> Iterator[None]:
+    """Numbers too small for full precision count as 0 in PyTorch: with those of unused weights many processors compute five
+    times slower."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def _turned(array: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Rows of an array, each with its columns permuted separately."""
     return array[rows[:, None], columns]
@@ -95,13 +107,14 @@ class Expert:
     Args:
         game: of two players, perfect information, discrete actions, without chance after the start.
         config: as `asobiba.learn.config.load_config(..., defaults="gumbel_az")` returns it.
+        cluster: where self-play runs; `None`: on this machine. The same games are played.
 
     Raises:
         GameParameterError: for another kind of game.
         ConfigError: for a `start` of another network.
     """
 
-    def __init__(self, game: Game, config: dict[str, Any]):
+    def __init__(self, game: Game, config: dict[str, Any], cluster: Cluster | None = None):
         self.ruleset, self.config = game.ruleset(**config["parameters"]), config
         require_searchable(self.ruleset)
         torch.manual_seed(config["seed"])
@@ -110,9 +123,10 @@ class Expert:
         sizes = {"width": config["width"], "depth": config["depth"]}
         if config["steps"]:
             kind, sizes = CountsPolicy, {**sizes, "steps": config["steps"]}
-        self.policy = kind(
-            self.ruleset.observation_space, self.ruleset.action_space, lambda _: 0.0, channels=channels, **sizes
-        )
+        with _without_denormals():  # the first call of PyTorch starts its threads, which compute as this one
+            self.policy = kind(
+                self.ruleset.observation_space, self.ruleset.action_space, lambda _: 0.0, channels=channels, **sizes
+            )
         if config["start"]:
             self._begin_with(config["start"])
         self.optimizer = torch.optim.Adam(
@@ -121,12 +135,14 @@ class Expert:
         self.window = Window.empty(config["window"], self.ruleset)
         self.turns = Turns.of(self.ruleset)
         self.round = 0
-        self.seconds = 0.0
-        self.self_play = SelfPlay(
-            self.ruleset, self.network(), games=config["games"], simulations=config["simulations"],
-            threads=config["threads"], length=min(config["length"], self.ruleset.max_steps),
-            openings=config["openings"], considered=config["considered"], together=config["together"],
-        )  # fmt: skip
+        self.seconds = self.core_seconds = 0.0
+        settings = {name: config[name] for name in ("simulations", "openings", "considered", "together", "threads")}
+        settings |= {"games": config["games"], "length": min(config["length"], self.ruleset.max_steps)}
+        self.self_play: SelfPlay | RaySelfPlay
+        if cluster is None:
+            self.self_play = SelfPlay(self.ruleset, self.network(), **settings)
+        else:
+            self.self_play = RaySelfPlay(self.ruleset, self.network(), cluster=cluster, **settings)
 
     def _begin_with(self, start: str) -> None:
         weights, own = load_policy(start_file(self.ruleset.game, start)).state_dict(), self.policy.state_dict()
@@ -144,33 +160,36 @@ class Expert:
         tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
         return network_of("asobiba.learn.networks:DensePolicy", {}, tensors)
 
-    @torch.no_grad()
-    def _evaluate(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        logits, features = self.policy.mlp_extractor(torch.from_numpy(observations).float())
-        return logits.numpy(), self.policy.value_net(features)[:, 0].numpy()
-
     def play_and_learn(self) -> dict[str, float]:
         """One round; returns its figures."""
         begun, config = time.perf_counter(), self.config
         seed = ((config["seed"] & 0xFFFFFFFF) << 32) + self.round * config["games"]
-        torch.set_num_threads(1)  # each thread of self-play calls it
-        games = self.self_play.play(self._evaluate, seed)
-        torch.set_num_threads(config["threads"])
+        games = self.self_play.play(self.network(), seed)
         moves = self.window.add(games, config["result_share"])
         played = time.perf_counter()
         generator = np.random.Generator(np.random.Philox(key=[config["seed"], self.round]))
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate(self.round)
-        losses = [self._learn(generator) for _ in range(max(1, int(moves * config["reuse"] / config["batch_size"])))]
+        with _without_denormals():
+            losses = [
+                self._learn(generator) for _ in range(max(1, int(moves * config["reuse"] / config["batch_size"])))
+            ]
+            self._drop_the_least()
         self.round += 1
         policy, value = np.mean(losses, 0)
         ended = time.perf_counter()
         self.seconds += ended - begun
+        self.core_seconds += (played - begun) * self.self_play.cores + (ended - played) * config["threads"]
         return {
             "round": self.round, "positions": self.window.added, "seconds": self.seconds, "moves": moves,
             "self_play": played - begun, "learning": ended - played, "length": float(games.lengths.mean()),
             "policy_loss": float(policy), "value_loss": float(value),
         }  # fmt: skip
+
+    @torch.no_grad()
+    def _drop_the_least(self) -> None:
+        for weights in self.policy.parameters():
+            weights[weights.abs() < LEAST] = 0
 
     def _learn(self, generator: np.random.Generator) -> tuple[float, float]:
         rows, window = generator.integers(0, len(self.window), self.config["batch_size"]), self.window
@@ -196,7 +215,7 @@ class Expert:
         torch.save(
             {
                 "policy": self.policy.state_dict(), "optimizer": self.optimizer.state_dict(), "round": self.round,
-                "seconds": self.seconds, "added": window.added,
+                "seconds": self.seconds, "core_seconds": self.core_seconds, "added": window.added,
                 "observations": torch.from_numpy(window.observations[:count]),
                 "masks": torch.from_numpy(np.packbits(window.masks[:count], axis=1)),
                 "policies": torch.from_numpy(window.policies[:count]),
@@ -212,6 +231,7 @@ class Expert:
         self.policy.load_state_dict(saved["policy"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.round, self.seconds, self.window.added = saved["round"], saved["seconds"], saved["added"]
+        self.core_seconds = saved["core_seconds"]
         count = len(self.window)
         self.window.observations[:count] = saved["observations"].numpy()
         self.window.masks[:count] = np.unpackbits(
@@ -229,6 +249,7 @@ def train(
     resume: bool = True,
     command: str = "",
     say: Callable[[str], None] | None = None,
+    cluster: Cluster | None = None,
 ) -> Path:
     """Trains a policy by search and leaves everything about the run in `folder`.
 
@@ -246,6 +267,7 @@ def train(
         resume: continue from the folder's checkpoint (it holds no pickles); otherwise a folder with a run in it is refused.
         command: the command line, for the record.
         say: shows a line; by default on standard error.
+        cluster: where self-play runs; `None`: on this machine. The policy is the same.
 
     Returns:
         The path of the policy.
@@ -254,6 +276,7 @@ def train(
         GameParameterError: for a game that such a search does not fit.
         RunFolderError: if the folder holds a run of another configuration, or any run while `resume` is off.
         Interrupted: after Ctrl-C.
+        MissingExtra, WorkerError: without Ray, or a cluster at this address.
     """
     from asobiba.learn.training import _claim, _numbers_fixed, _require_free, versions
 
@@ -264,7 +287,7 @@ def train(
     checkpoint = folder / CHECKPOINT
     with _numbers_fixed(config["seed"]):
         # All that can be wrong in the configuration is found before the folder is touched.
-        expert = Expert(game, config)
+        expert = Expert(game, config, cluster)
         for opponent in config["evaluation"]["against"]:
             make_agent(game, opponent).close()
         _claim(folder, game, config, resume)
@@ -276,6 +299,8 @@ def train(
         except KeyboardInterrupt:
             say(f"Stopped after round {expert.round} of {config['rounds']}; the last checkpoint is {checkpoint}")
             raise Interrupted from None
+        finally:
+            expert.self_play.close()
         expert.save(checkpoint)
     policy = folder / POLICY
     save_policy(expert.policy, policy)
@@ -291,7 +316,7 @@ def train(
         "opening_plies": settings["openings"],
         "rounds": expert.round,
         "positions": expert.window.added,
-        "core_hours": round(expert.seconds * config["threads"] / 3600, 3),
+        "core_hours": round(expert.core_seconds / 3600, 3),
         **_before(game, config["start"]),
         "parameters_of_the_network": int(sum(p.numel() for p in expert.policy.parameters())),
         "versions": versions(),

@@ -3,15 +3,14 @@
 `NetSearch` searches one position; `SelfPlay` plays whole games of self-play in compiled code, from which a network
 learns (`asobiba.learn.expert`). The loops are `search_loops`, compiled together with a game's kernels.
 
-`NetSearch` evaluates one position after the other in compiled code: a small network over a sparse board costs a few
-microseconds, less than a call of a library. `SelfPlay` searches for many games side by side, and the network answers one
-position of each at once, which a library for matrices does faster.
+The network is evaluated in compiled code too: a small one over a sparse board costs a few microseconds, no more than a
+library needs where some games are over before the others. So games depend on their seeds alone, and not on the machine, on
+the number of threads or on what is played beside them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -33,7 +32,9 @@ _NODE = record_dtype(
     [("total", np.float64), ("value", np.float64)]
     + [(name, np.int32) for name in ("visits", "first", "edges", "mover", "exact", "plies")]
 )
-_EDGE = record_dtype([("action", np.int32), ("child", np.int32), ("logit", np.float32), ("reward", np.float32)])
+_EDGE = record_dtype(
+    [("logit", np.float64), ("prior", np.float64), ("action", np.int32), ("child", np.int32), ("reward", np.float32)]
+)
 _ROW = record_dtype(
     [(name, np.float64) for name in ("logit", "prior", "value", "completed", "noise")]
     + [(name, np.int64) for name in ("visits", "lost")]
@@ -74,6 +75,22 @@ class GamesPlayed(NamedTuple):
     rewards: np.ndarray
     results: np.ndarray
     lengths: np.ndarray
+
+    @classmethod
+    def room(cls, ruleset: Ruleset, games: int, length: int) -> GamesPlayed:
+        """Room for so many games of at most `length` moves."""
+        size, actions = ruleset.observation_size, ruleset.num_actions
+        return cls(
+            generators=np.zeros(games, SAMPLER),
+            observations=np.zeros((games, length, size), ruleset.observation_space.dtype),
+            masks=np.zeros((games, length, actions), np.int8),
+            policies=np.zeros((games, length, actions), np.float32),
+            movers=np.zeros((games, length), np.int8),
+            values=np.zeros((games, length), np.float32),
+            rewards=np.zeros((games, length), np.float32),
+            results=np.zeros((games, length), np.float32),
+            lengths=np.zeros(games, np.int64),
+        )
 
 
 def require_searchable(ruleset: Ruleset) -> None:
@@ -258,10 +275,6 @@ class NetSearch:
         return dict(zip(edges["action"].tolist(), tried.tolist(), strict=True))
 
 
-Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""Answers positions `(n, size)` with logits `(n, actions)` and values `(n,)` for the player to move, float32."""
-
-
 class _Table(NamedTuple):
     """The games of one thread: a row for each."""
 
@@ -270,6 +283,7 @@ class _Table(NamedTuple):
     states: np.ndarray
     free: np.ndarray
     slots: np.ndarray
+    rows: np.ndarray
     answers: tuple[np.ndarray, np.ndarray]
 
     @classmethod
@@ -278,7 +292,7 @@ class _Table(NamedTuple):
         count = len(numbers)
         return cls(
             numbers, _make_trees(ruleset, network, count, simulations), ruleset.zeros(count), ruleset.zeros(count),
-            np.zeros(count, _SLOT), (np.zeros((count, ruleset.num_actions), np.float32), np.zeros(count, np.float32)),
+            np.zeros(count, _SLOT), np.zeros(count, np.int64), (np.zeros((count, ruleset.num_actions), np.float32), np.zeros(count, np.float32)),
         )  # fmt: skip
 
 
@@ -311,7 +325,7 @@ class SelfPlay:
         together: int = 128,
     ):
         require_searchable(ruleset)
-        self.ruleset, self.openings = ruleset, openings
+        self.ruleset, self.openings, self.cores = ruleset, openings, threads
         self._sequence = _sequences(considered, simulations)
         self._options = _make_options(1.0, False, 0.0)
         slots = min(games, together)
@@ -321,61 +335,38 @@ class SelfPlay:
             _Table.of(ruleset, network, np.arange(first, last), simulations)
             for first, last in pairwise(ends) if last > first
         ]  # fmt: skip
-        size, actions = ruleset.observation_size, ruleset.num_actions
-        self.games = GamesPlayed(
-            generators=np.zeros(games, SAMPLER),
-            observations=np.zeros((games, length, size), ruleset.observation_space.dtype),
-            masks=np.zeros((games, length, actions), np.int8),
-            policies=np.zeros((games, length, actions), np.float32),
-            movers=np.zeros((games, length), np.int8),
-            values=np.zeros((games, length), np.float32),
-            rewards=np.zeros((games, length), np.float32),
-            results=np.zeros((games, length), np.float32),
-            lengths=np.zeros(games, np.int64),
-        )
+        self.games = GamesPlayed.room(ruleset, games, length)
 
-    def play(self, network: Network | Evaluate, seed: int) -> GamesPlayed:
-        """Plays all games; game `i` has the seed `seed + i`. The next call overwrites the arrays.
-
-        Args:
-            network: evaluated in compiled code, so that the games are the same on every machine; or a function that
-                answers many positions at once, which every thread calls.
-            seed: of the games.
-        """
+    def play(self, network: Network, seed: int) -> GamesPlayed:
+        """Plays all games; game `i` has the seed `seed + i`. The next call overwrites the arrays."""
         seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
         self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
         self.games.generators["rng_counter"] = 0
-        loops = _loops(self.ruleset.game)
         with ThreadPoolExecutor(len(self._tables)) as pool:
-            for done in [pool.submit(self._play, loops, table, network, seeds) for table in self._tables]:
+            for done in [pool.submit(self._play, table, network, seeds) for table in self._tables]:
                 done.result()
         return self.games
 
-    def _play(self, loops: ModuleType, table: _Table, network: Network | Evaluate, seeds: np.ndarray) -> None:
-        params, blank = self.ruleset.params, self.ruleset.zeros()
-        trees, slots, (logits, values) = table.trees, table.slots, table.answers
-        slots[:] = 0
-        slots["game"] = table.numbers
-        while True:
-            loops.wave(
-                trees=trees,
-                states=table.states,
-                params=params,
-                blank=blank,
-                free=table.free,
-                sequence=self._sequence,
-                options=self._options,
-                seeds=seeds,
-                openings=self.openings,
-                slots=slots,
-                count=self._count,
-                answers=table.answers,
-                games=self.games,
-            )
-            rows = np.flatnonzero(slots["waiting"])
-            if not len(rows):
-                return
-            if isinstance(network, Network):
-                loops.evaluate(trees, _arrays(network), rows, logits, values)
-            else:
-                logits[rows], values[rows] = network(trees.observation[rows])
+    def close(self) -> None:
+        """Nothing: what plays ends with each call."""
+
+    def _play(self, table: _Table, network: Network, seeds: np.ndarray) -> None:
+        table.slots[:] = 0
+        table.slots["game"] = table.numbers
+        _loops(self.ruleset.game).self_play(
+            trees=table.trees,
+            net=_arrays(network),
+            states=table.states,
+            params=self.ruleset.params,
+            blank=self.ruleset.zeros(),
+            free=table.free,
+            sequence=self._sequence,
+            options=self._options,
+            seeds=seeds,
+            openings=self.openings,
+            slots=table.slots,
+            count=self._count,
+            rows=table.rows,
+            answers=table.answers,
+            games=self.games,
+        )

@@ -57,7 +57,10 @@ def expand(tree, n, s, p, t):
 
 @inner
 def grow(trees, n, s, p, t, logits, value):
-    """Makes node `n` of the position, of which the network says `logits` and `value`."""
+    """Makes node `n` of the position, of which the network says `logits` and `value`.
+
+    Edges keep their logit less the greatest, and their share in the network's policy.
+    """
     node = trees.nodes[t, n]
     node.visits, node.total = 0, 0.0
     node.exact, node.plies = 0, 0
@@ -65,35 +68,39 @@ def grow(trees, n, s, p, t, logits, value):
     node.edges, node.first = 0, trees.used[t]
     mask = trees.mask[t]
     legal(s, p, mask)
-    at = int64(trees.used[t])
+    at, most = int64(trees.used[t]), _LEAST
     for action in range(mask.shape[0]):
         if mask[action] != 0:
             edge = trees.edges[t, at]
             edge.action, edge.child = action, -1
             edge.logit = logits[action]
+            most = max(most, float64(logits[action]))
             at += 1
     node.edges = at - trees.used[t]
     trees.used[t] = at
+    norm = 0.0
+    for k in range(node.edges):
+        edge = trees.edges[t, node.first + k]
+        edge.logit -= most
+        edge.prior = exp(edge.logit)
+        norm += edge.prior
+    for k in range(node.edges):
+        trees.edges[t, node.first + k].prior /= norm
     node.value = min(1.0, max(-1.0, float64(value)))  # the rewards of games between two
 
 
 @inner
 def prepare(trees, t, n):
-    """Writes the node's edges into the thread's scratch rows: logits less their greatest, visits, values, priors.
+    """Writes the node's edges into the thread's scratch rows: logits, priors, visits, values.
 
     Returns the sum of the visits, and the greatest of them but for moves that are known to lose.
     """
     node = trees.nodes[t, n]
     row = trees.rows[t]
-    most, greatest, total = _LEAST, int64(0), int64(0)
-    for k in range(node.edges):
-        most = max(most, float64(trees.edges[t, node.first + k].logit))
-    norm = 0.0
+    greatest, total = int64(0), int64(0)
     for k in range(node.edges):
         edge = trees.edges[t, node.first + k]
-        row[k].logit = float64(edge.logit) - most
-        row[k].prior = exp(row[k].logit)
-        norm += row[k].prior
+        row[k].logit, row[k].prior = edge.logit, edge.prior
         row[k].visits, row[k].value, row[k].lost = 0, 0.0, 0
         if edge.child >= 0:
             child = trees.nodes[t, edge.child]
@@ -105,8 +112,6 @@ def prepare(trees, t, n):
         total += row[k].visits
         if row[k].lost == 0:
             greatest = max(greatest, int64(row[k].visits))
-    for k in range(node.edges):
-        row[k].prior /= norm
     return total, greatest
 
 
@@ -401,30 +406,39 @@ def think(
 
 
 @njit(**CALLED)
-def wave(trees, states, params, blank, free, sequence, options, seeds, openings, slots, count, answers, games):
-    """Goes on with the game of every slot until it waits for the network, which answers all of them at once.
+def self_play(
+    trees, net, states, params, blank, free, sequence, options, seeds, openings, slots, count, rows, answers, games
+):
+    """Plays the games of all slots: each goes on until it waits for the network, which then answers all of them.
 
-    A slot plays the games `slot.game`, `slot.game + count`, ... one after the other. `answers` are the logits `(slots,
-    actions)` and values `(slots,)` of the positions that were asked for; the next ones are in `trees.observation` where
-    `slots.waiting` is set.
+    A slot plays the games `slot.game`, `slot.game + count`, ... one after the other. `answers` is room for logits `(slots,
+    actions)` and values `(slots,)`, `rows` for the numbers of slots that wait.
     """
-    for t in range(slots.shape[0]):
-        go_on(
-            t=t,
-            trees=trees,
-            states=states,
-            p=params[0],
-            blank=blank,
-            records=free,
-            sequence=sequence,
-            options=options[0],
-            seeds=seeds,
-            openings=openings,
-            slots=slots,
-            count=count,
-            answers=answers,
-            games=games,
-        )
+    while True:
+        waiting = 0
+        for t in range(slots.shape[0]):
+            go_on(
+                t=t,
+                trees=trees,
+                states=states,
+                p=params[0],
+                blank=blank,
+                records=free,
+                sequence=sequence,
+                options=options[0],
+                seeds=seeds,
+                openings=openings,
+                slots=slots,
+                count=count,
+                answers=answers,
+                games=games,
+            )
+            if slots[t].waiting != 0:
+                rows[waiting] = t
+                waiting += 1
+        if waiting == 0:
+            return
+        evaluate(trees, net, rows[:waiting], answers[0], answers[1])
 
 
 @inner
@@ -526,7 +540,7 @@ def end_game(games, g, moves):
         games.results[g, k] = back
 
 
-@njit(**CALLED)
+@inner
 def evaluate(trees, net, rows, logits, values):
     """The network's answers to the positions of these rows of `trees.observation`, one after the other."""
     scratch = trees.scratch[0]

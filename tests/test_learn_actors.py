@@ -1,0 +1,120 @@
+"""Self-play on a Ray cluster: the policy is the same, whoever plays, and if a machine is lost."""
+
+from __future__ import annotations
+
+import json
+
+import psutil
+import pytest
+from arena_tools import ENVIRONMENT
+from typer.testing import CliRunner
+
+from asobiba import cli
+from asobiba.core import registry
+from asobiba.learn.config import ConfigError, load_config
+
+expert = pytest.importorskip("asobiba.learn.expert")
+SMALL = {
+    "rounds": 3, "games": 40, "simulations": 8, "length": 20, "width": 16, "threads": 1, "batch_size": 32, "window": 2000,
+    "evaluation": {"games": 4, "every": 100, "openings": 1, "simulations": [4]},
+}  # fmt: skip
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """Two nodes of one CPU each, on this machine; the first one's learner plays on both."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("PYTHONPATH", ENVIRONMENT["PYTHONPATH"])
+    memory = {"object_store_memory": 100 << 20, "include_dashboard": False}
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **memory})
+    nodes.add_node(num_cpus=1, object_store_memory=100 << 20)
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+def players():
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any("ray::_Player" in word for word in process.info["cmdline"] or ())
+    ]
+
+
+def trained(folder, cluster=None, **changes):
+    game = registry.game("toy_nim")
+    config = load_config(game, algorithm="gumbel_az", **{**SMALL, **changes})
+    return expert.train(game, config, folder, say=lambda _: None, cluster=cluster).read_bytes()
+
+
+def test_the_policy_is_the_same_with_any_number_of_actors_and_if_one_is_killed(tmp_path, cluster, monkeypatch):
+    from asobiba.learn.actors import Cluster, RaySelfPlay, _Units
+
+    alone = trained(tmp_path / "alone")
+    assert trained(tmp_path / "one", Cluster(1, cluster.address)) == alone
+    assert trained(tmp_path / "two", Cluster(2, cluster.address)) == alone
+    killed, again = [], []
+    play, repeat = RaySelfPlay.play, _Units.again
+
+    def and_lose_an_actor(self, network, seed):
+        if killed:
+            return play(self, network, seed)
+        take = _Units.take
+
+        def taken(units):
+            unit = take(units)
+            if (
+                unit is not None and unit[0] == 32 and not killed
+            ):  # the last games are given out, and others are under way
+                killed.extend(players()[:1])
+                for process in killed:
+                    process.kill()
+            return unit
+
+        monkeypatch.setattr(_Units, "take", taken)
+        return play(self, network, seed)
+
+    monkeypatch.setattr(RaySelfPlay, "play", and_lose_an_actor)
+    monkeypatch.setattr(_Units, "again", lambda units, lost: again.extend(lost) or repeat(units, lost))
+    assert trained(tmp_path / "killed", Cluster(2, cluster.address), games=48) == trained(tmp_path / "more", games=48)
+    assert killed
+    assert 0 < sum(count for _, count, _ in again) <= 16  # what it was playing
+
+
+@pytest.mark.slow
+def test_a_lost_machine_costs_its_games_only(tmp_path, cluster):
+    from asobiba.learn.actors import Cluster
+
+    other = next(node for node in cluster.list_all_nodes() if not node.head)
+    said = []
+
+    def lose_it(line):
+        said.append(line)
+        if len(said) == 1:
+            cluster.remove_node(other, allow_graceful=False)
+
+    game = registry.game("toy_nim")
+    config = load_config(game, algorithm="gumbel_az", **{**SMALL, "rounds": 200, "simulations": 64})
+    lost = expert.train(game, config, tmp_path / "lost", say=lose_it, cluster=Cluster(2, cluster.address))
+    assert said
+    assert lost.read_bytes() == expert.train(game, config, tmp_path / "alone", say=lambda _: None).read_bytes()
+    record = json.loads((tmp_path / "lost" / "run.json").read_text(encoding="utf-8"))
+    assert record["rounds"] == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--algo", "gumbel_az", "--executor", "slurm"], "no executor is called 'slurm'; there are: local, ray"),
+        (["--algo", "gumbel_az", "--jobs", "2"], "are of --executor ray"),
+        (["--executor", "ray"], "is of --algo gumbel_az"),
+        (["--algo", "gumbel_az", "--executor", "ray", "--seeds", "2"], "one seed at a time"),
+    ],
+)
+def test_options_of_other_places_are_refused(words, message, tmp_path):
+    done = CliRunner().invoke(cli.app, ["train", "toy_nim", "-o", str(tmp_path / "run"), *words])
+    assert isinstance(done.exception, ConfigError)
+    assert message in str(done.exception)
+    assert not (tmp_path / "run").exists()
