@@ -364,6 +364,15 @@ def test_every_episode_is_seen_through_a_symmetry_of_the_board():
     assert ended > 20
     with pytest.raises(ConfigError, match="declares no symmetries"):
         load_config(game("toy_nim"), symmetry=True)
+    with pytest.raises(ConfigError, match="or none for"):
+        load_config(game("battleship"), symmetry=True, train_on={"game": "battleship"})
+    mirrored = Turning(game("curling_discrete").ruleset(), 2, seed=0)
+    mirrored.rows[:] = 0, 1
+    view = np.linspace(-1, 1, mirrored.turns.observation.shape[1], dtype=np.float32)
+    plain, other = mirrored.seen(np.stack([view, view]))
+    assert (plain == view).all()
+    assert (np.abs(other - view) > 1e-3).any()
+    assert (mirrored.seen_one(1, other) == view).all()
     config = load_config(game("animal_shogi"), symmetry=True, num_envs=4)
     assert training.new_model(ruleset, config).get_env().turning is not None
 
