@@ -20,7 +20,7 @@ from asobiba.core.yaml_text import read_yaml
 
 _FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "maskable_ppo": (("default.yml",), ("training-{game}.yml", "training.yml")),
-    "ppo": (("default.yml",), ("training-{game}.yml", "training.yml")),
+    "ppo": (("default.yml",), ("ppo-{game}.yml", "ppo.yml", "training-{game}.yml", "training.yml")),
     "gumbel_az": (("gumbel_az.yml",), ("gumbel_az-{game}.yml", "gumbel_az.yml")),
     **{
         name: (("default.yml", f"{name}.yml"), (f"{name}-{{game}}.yml", f"{name}.yml"))
