@@ -336,6 +336,19 @@ def test_anchors_and_exploiters_join_the_pool_and_a_killed_run_ends_with_the_sam
         assert (killed / name).read_bytes() == (straight / name).read_bytes(), name
 
 
+def test_every_algorithm_has_settings_for_a_game():
+    usual = load_config(game("toy_nim"))["total_steps"]
+    shipped = {
+        "maskable_ppo": "gogo", "ppo": "animal_shogi", "recurrent_ppo": "battleship_attack", "dqn": "bao", "qrdqn": "bao",
+        "sac": "curling", "tqc": "curling", "crossq": "curling",
+    }  # fmt: skip
+    assert shipped.keys() == ALGORITHMS.keys()
+    for algorithm, name in shipped.items():
+        assert load_config(game(name), algorithm=algorithm)["total_steps"] != usual, algorithm
+    assert load_config(game("animal_shogi"), algorithm="ppo")["opponents"] == ["random"]
+    assert load_config(game("curling"), algorithm="ppo") == load_config(game("curling")) | {"algorithm": "ppo"}
+
+
 def test_every_episode_is_seen_through_a_symmetry_of_the_board():
     ruleset = game("animal_shogi").ruleset()
     turning = Turning(ruleset, 16, seed=3)
@@ -364,6 +377,15 @@ def test_every_episode_is_seen_through_a_symmetry_of_the_board():
     assert ended > 20
     with pytest.raises(ConfigError, match="declares no symmetries"):
         load_config(game("toy_nim"), symmetry=True)
+    with pytest.raises(ConfigError, match="or none for"):
+        load_config(game("battleship"), symmetry=True, train_on={"game": "battleship"})
+    mirrored = Turning(game("curling_discrete").ruleset(), 2, seed=0)
+    mirrored.rows[:] = 0, 1
+    view = np.linspace(-1, 1, mirrored.turns.observation.shape[1], dtype=np.float32)
+    plain, other = mirrored.seen(np.stack([view, view]))
+    assert (plain == view).all()
+    assert (np.abs(other - view) > 1e-3).any()
+    assert (mirrored.seen_one(1, other) == view).all()
     config = load_config(game("animal_shogi"), symmetry=True, num_envs=4)
     assert training.new_model(ruleset, config).get_env().turning is not None
 

@@ -26,7 +26,8 @@ from asobiba.baselines.animal_shogi.solver.lookup import packed_position
 from asobiba.baselines.animal_shogi.solver.published import comparison, measure
 from asobiba.baselines.animal_shogi.solver.table import DRAW_BYTE, TableError, TableMissing, ValueTable, write_table
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
-from asobiba.baselines.animal_shogi.strength import drawn_positions, opening, over_positions, play
+from asobiba.baselines.animal_shogi.strength import drawn_positions, over_positions
+from asobiba.baselines.search.own_games import opening, play
 from asobiba.core import game, make_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step

@@ -28,6 +28,9 @@ from asobiba.baselines.bao.loops import (
 from asobiba.baselines.bao.proof import prove
 from asobiba.baselines.bao.reachable import reachable_boards
 from asobiba.baselines.bao.report import replay
+from asobiba.baselines.bao.strength import ExactValues, Kept, over_positions, thrown_away
+from asobiba.baselines.search.own_games import opening
+from asobiba.baselines.search.own_games import play as play_games
 from asobiba.core import GameParameterError, make_agent
 from asobiba.core.states import action_mask, is_over, new_state, step
 from asobiba.envs.bao import GAME
@@ -306,6 +309,41 @@ def test_perfect_never_loses_on_4x2(endless):
     assert set(contest(ruleset, ("perfect", "perfect"), 2)) == {0}
 
 
+def test_drawn_positions_are_worth_what_the_whole_graph_says():
+    values, whole = ExactValues.of(GAME.ruleset(holes=4)), graph()
+    solution, params = solve(whole), tables(4, "illegal")[0]
+    for result, word in ((1, "win"), (0, "draw"), (-1, "loss")):
+        for state in values.drawn_positions(result, 50, seed=1):
+            side = int(state["to_move"])
+            board, stores = state["board"][[side, 1 - side]], state["stores"][[side, 1 - side]].astype(int)
+            index = int(whole.place.reshape(-1, 2)[board_rank(params, *board)].max()) - 1
+            assert index >= 0
+            assert solution.result(index, int(stores[0] - stores[1])) == word
+
+
+def test_who_keeps_the_value_gets_it():
+    ruleset = GAME.ruleset(holes=4)
+    values, judged = ExactValues.of(ruleset), {}
+    for name in ("perfect", "greedy", "random"):
+        agents = make_agent(GAME, name), make_agent(GAME, "alpha_beta:depth=3")
+        played = play_games(ruleset, agents, 40, lambda k: opening(ruleset, 2, k))
+        kept = Kept.of(values, played.states[0], played.actions[0])
+        numbers = np.array(played.numbers[0])
+        for number in range(40):
+            mine = numbers == number
+            if (kept.got[mine] == kept.best[mine]).all():
+                assert played.results[number] >= kept.best[mine][0]
+        judged[name] = thrown_away(played, kept)
+    assert judged["perfect"][1] == 0
+    assert judged["perfect"][0] > 20
+    assert judged["random"][1] > judged["greedy"][1] > 0
+    over = over_positions(values, make_agent(GAME, "perfect"), values.drawn_positions(1, 50, seed=2))
+    assert (over.best == 1).all()
+    assert (over.got == 1).all()
+    with pytest.raises(GameParameterError, match="up to 6 holes"):
+        ExactValues.of(GAME.ruleset())
+
+
 def test_agents_in_order_of_strength():
     ruleset = GAME.ruleset()
     assert sum(contest(ruleset, ("greedy", "random"), 20)) > 4
@@ -342,6 +380,7 @@ def test_agents_name_what_is_wrong():
         (["enumerate-values", "--holes", "4"], "8,466 boards"),
         (["first-plies", "--holes", "4", "--positions", "20000"], "shortest endless move: ply 3, deb"),
         (["promela", "--holes", "4"], "ltl turn_passes"),
+        (["strength", "greedy", "--positions", "20", "--games", "4"], "4x2 against the exact values"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from record_tools import try_records
 
+from asobiba.conformance import commuting
 from asobiba.core import GameParameterError, NotationError, PositionError, game
 from asobiba.core.states import new_state, observation, resample, seed_states, view_of
 from asobiba.envs.battleship import ATTACK, GAME, draw, notation
@@ -492,3 +493,11 @@ def test_records_with_changed_bytes_never_pass_for_what_they_are_not(declared, p
     valid, invalid = try_records(declared.ruleset(**parameters), 2000)
     assert valid > 20
     assert invalid > 1000
+
+
+def test_boards_of_every_form_are_turned():
+    oblong = GAME.ruleset(placement="r", height=6, width=4, fleet=(3, 2, 1), sunk="place", hit_again=True)
+    assert len(GAME.symmetries(oblong)) == 3
+    assert commuting(oblong) > 60
+    assert len(GAME.symmetries(GAME.ruleset(placement="r"))) == 7
+    assert GAME.symmetries(GAME.ruleset()) == []

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections import defaultdict
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 import asobiba
 from asobiba.api.scene import Pen
 from asobiba.arena.person import Person, move_text
+from asobiba.conformance import commuting
 from asobiba.core import GameParameterError, IllegalAction, NotationError, PositionError, compiled, game
 from asobiba.core import states as core_states
 from asobiba.envs.curling import draw, motion, rules, simulation, tables
@@ -442,6 +444,17 @@ def test_the_mirror_image_of_a_shot_is_the_shot_of_the_mirror_image():
     numbers = game("curling_discrete").ruleset()
     for number in (0, 77, 831):
         assert mirror_action(numbers, mirror_action(numbers, number)) == number
+
+
+def test_the_discrete_game_is_its_mirror_image():
+    discrete = game("curling_discrete")
+    ruleset = discrete.ruleset(noise="none", image=True, ends=2)
+    assert commuting(ruleset) == 32
+    (mirror,) = discrete.symmetries(ruleset)
+    for wrong in (mirror._replace(signs=None), mirror._replace(actions=np.arange(ruleset.num_actions))):
+        broken = replace(discrete, symmetries=lambda _, wrong=wrong: [wrong])
+        with pytest.raises(AssertionError, match="is not the turned one"):
+            commuting(broken.ruleset(noise="none", image=True, ends=2))
 
 
 def test_valid_refuses_what_cannot_be():

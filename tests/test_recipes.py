@@ -35,3 +35,9 @@ def test_ppo_in_one_file_beats_random_play(tmp_path):
 def test_other_libraries_beat_random_play(library, script, tmp_path):
     pytest.importorskip(library, reason="pip install 'asobiba[recipes]'")
     assert mean_return(script, 20_000, tmp_path) > 0.7
+
+
+@pytest.mark.slow
+def test_ppo_on_emulated_environments_beats_random_play(tmp_path):
+    pytest.importorskip("pufferlib.emulation", reason="pip install --no-deps pufferlib-core")
+    assert mean_return("pufferlib_ppo.py", 60_000, tmp_path) > 0.7

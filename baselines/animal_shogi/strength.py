@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from asobiba.baselines.animal_shogi.perfect import Accuracy, judge_decisions
 from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME, open_numbers
 from asobiba.baselines.animal_shogi.solver.table import ValueTable
+from asobiba.baselines.search.own_games import Played
 from asobiba.core import Agent, Ruleset
-from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step, view_of
+from asobiba.core.states import action_mask, is_over, view_of
 from asobiba.envs.animal_shogi.position import judge
 
 
@@ -64,67 +63,6 @@ def over_positions(table: ValueTable, ruleset: Ruleset, agent: Agent, states: li
         agent.reset(ruleset, int(state["to_move"]), seed + number)
         actions.append(int(agent.act(view_of(ruleset, state, int(state["to_move"])), mask)))
     return judged(table, states, masks, np.array(actions))
-
-
-@dataclass
-class Played:
-    """Games of two agents: points of the first (a draw is half), and each agent's decisions and seconds."""
-
-    games: int = 0
-    points: float = 0.0
-    states: tuple[list[np.void], list[np.void]] = field(default_factory=lambda: ([], []))
-    actions: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
-    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])
-
-    def milliseconds(self, who: int) -> float:
-        """Time a move."""
-        return 1000 * self.seconds[who] / max(len(self.actions[who]), 1)
-
-
-def opening(ruleset: Ruleset, plies: int, seed: int) -> np.void:
-    """The start after so many random moves, drawn again where they end the game."""
-    generator = random.Random(seed)
-    while True:
-        state = new_state(ruleset, seed)
-        for _ in range(plies):
-            if not is_over(state):
-                state = step(ruleset, state, generator.choice(legal_actions(ruleset, state).tolist()))
-        if not is_over(state):
-            return state
-
-
-def play(
-    ruleset: Ruleset,
-    agents: tuple[Agent, Agent],
-    games: int,
-    begin: Callable[[int], np.void],
-    both_sides: bool = True,
-) -> Played:
-    """Plays games from `begin(k)`; with `both_sides` each beginning twice, with sides changed, else the first agent moves
-    first in all."""
-    from time import perf_counter
-
-    found = Played()
-    for number in range(games):
-        state = begin(number // 2 if both_sides else number)
-        seats = (0, 1) if number % 2 == 0 or not both_sides else (1, 0)
-        mover = int(state["to_move"])
-        who = {mover: seats[0], 1 - mover: seats[1]}
-        for seat, k in who.items():
-            agents[k].reset(ruleset, seat, number)
-        while not is_over(state):
-            seat = int(state["to_move"])
-            k, mask = who[seat], action_mask(ruleset, state)
-            view, begun = view_of(ruleset, state, seat), perf_counter()
-            action = int(agents[k].act(view, mask))
-            found.seconds[k] += perf_counter() - begun
-            found.states[k].append(state)
-            found.actions[k].append(action)
-            state = step(ruleset, state, action)
-        first = mover if who[mover] == 0 else 1 - mover
-        found.points += 0.5 + float(np.sign(state["rewards"][first])) / 2
-        found.games += 1
-    return found
 
 
 def over_games(table: ValueTable, ruleset: Ruleset, played: Played, who: int = 0) -> Judged:

@@ -13,9 +13,10 @@ from asobiba.baselines.animal_shogi import forward_pruning, one_ply, plain_alpha
 from asobiba.baselines.animal_shogi.pruning import steps
 from asobiba.baselines.animal_shogi.search_rules import GROUPS
 from asobiba.baselines.animal_shogi.solver.table import TableMissing, ValueTable
-from asobiba.baselines.animal_shogi.strength import Judged, drawn_positions, opening, over_games, over_positions, play
+from asobiba.baselines.animal_shogi.strength import Judged, drawn_positions, over_games, over_positions
 from asobiba.baselines.search.agent import SearchAgent
 from asobiba.baselines.search.alpha_beta import Searcher
+from asobiba.baselines.search.own_games import opening, play
 from asobiba.core import Agent, Ruleset, make_agent
 from asobiba.envs.animal_shogi import GAME
 from asobiba.pages import Opening, TextTable

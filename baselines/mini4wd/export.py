@@ -1,7 +1,8 @@
 """A trained policy as integers for the car's chip: `firmware/mini4wd/policy`.
 
-Inputs and weights become 8 bits and hidden activations 16, each layer with a power of two for its scale; sums are 32 bits. `IntegerPolicy`
-computes the same results as the C code, bit for bit.
+It starts from the description of a network that compiled code plays (`asobiba.core.networks`). Inputs and weights become 8
+bits and hidden activations 16, each layer with a power of two for its scale; sums are 32 bits. `IntegerPolicy` computes
+the same results as the C code, bit for bit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import GameParameterError
+from asobiba.core.networks import LINEAR, RELU, Network, NetworkBuilder
 
 INPUT_BITS, HIDDEN_BITS, OUTPUT_BITS = 5, 8, 12
 """Activations are kept times two to this power: inputs up to 4, hidden ones up to 127, outputs up to 7."""
@@ -97,8 +99,8 @@ def _layer(weight: np.ndarray, bias: np.ndarray, bits_in: int, bits_out: int) ->
     )
 
 
-def actor_layers(policy: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Weights `(outputs, inputs)` and biases of a `network.CarPolicy`'s actor, first layer first, float64.
+def actor_network(policy: Any) -> Network:
+    """The actor of a `network.CarPolicy` as compiled code computes it, from scaled inputs; its actions stand at `policy`.
 
     Raises:
         GameParameterError: for a policy of another kind.
@@ -113,7 +115,11 @@ def actor_layers(policy: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         )
     modules = (*policy.mlp_extractor.policy_net, policy.action_net)
     linear = [m for m in modules if isinstance(m, nn.Linear)]
-    return [(m.weight.detach().numpy().astype(float), m.bias.detach().numpy().astype(float)) for m in linear]
+    layers = [(m.weight.detach().numpy(), m.bias.detach().numpy()) for m in linear]
+    builder = NetworkBuilder(layers[0][0].shape[1])
+    kinds = [RELU] * (len(layers) - 1) + [LINEAR]
+    head = builder.chain(0, [(*layer, kind) for layer, kind in zip(layers, kinds, strict=True)])
+    return builder.build(head, len(layers[-1][1]), head)
 
 
 def integer_policy(policy: Any) -> IntegerPolicy:
@@ -122,9 +128,9 @@ def integer_policy(policy: Any) -> IntegerPolicy:
     Raises:
         GameParameterError: for a policy of another kind, or one whose weights do not fit.
     """
-    arrays = actor_layers(policy)
+    dense = actor_network(policy).dense()
     bits = (INPUT_BITS, HIDDEN_BITS, HIDDEN_BITS, OUTPUT_BITS)
-    layers = tuple(_layer(w, b, bits[k], bits[k + 1]) for k, (w, b) in enumerate(arrays))
+    layers = tuple(_layer(w.astype(float), b.astype(float), bits[k], bits[k + 1]) for k, (w, b, _) in enumerate(dense))
     scaled = policy.pi_features_extractor
     return IntegerPolicy(scaled.offsets.numpy().astype(float), scaled.factors.numpy().astype(float), layers)
 

@@ -10,7 +10,7 @@ from numpy import float32, float64
 
 from asobiba.baselines.mini4wd.memory import FIELDS, SIZE, places_of, remember
 from asobiba.core import Agent, AgentDeclaration, GameParameterError, Ruleset, compiled, kernel
-from asobiba.core.networks import LINEAR, RELU, NetworkBuilder, forward
+from asobiba.core.networks import forward
 from asobiba.core.record import record_dtype
 from asobiba.envs.mini4wd.layout import control_ms_of
 
@@ -128,14 +128,10 @@ class LearnedDriver(Agent):
     """
 
     def __init__(self, policy: Any, name: str = "ppo_junior_hill"):
-        from asobiba.baselines.mini4wd.export import actor_layers
+        from asobiba.baselines.mini4wd.export import actor_network
 
         self.name = name
-        layers = actor_layers(policy)
-        builder = NetworkBuilder(layers[0][0].shape[1])
-        kinds = [RELU] * (len(layers) - 1) + [LINEAR]
-        self._head = builder.chain(0, [(*layer, kind) for layer, kind in zip(layers, kinds, strict=True)])
-        self._network = builder.build(self._head, 2, self._head)
+        self._network = actor_network(policy)
         scaled = policy.pi_features_extractor
         self._offsets, self._factors = scaled.offsets.numpy(), scaled.factors.numpy()
         self._channels = dict(policy.channels)
@@ -172,7 +168,7 @@ class LearnedDriver(Agent):
         ends = np.cumsum([int(np.prod(shape)) for shape in self._channels.values()])
         starts = {name: end - int(np.prod(shape)) for (name, shape), end in zip(self._channels.items(), ends)}
         memory["starts"] = [starts.get(name, -1) for name in _CHANNELS]
-        memory["head"], memory["lap"] = self._head, ruleset.params["lap_length"]
+        memory["head"], memory["lap"] = self._network.policy, ruleset.params["lap_length"]
         memory["offsets"], memory["factors"] = self._offsets, self._factors
         if "memory" in self._channels:
             memory["places"] = places_of(self._channels)

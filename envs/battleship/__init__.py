@@ -105,6 +105,7 @@ from asobiba.api import expose
 from asobiba.core import Game, Layout
 from asobiba.envs.battleship import attack, rules
 from asobiba.envs.battleship.parameters import CLASSIC_FLEET, make_layout
+from asobiba.envs.battleship.symmetry import symmetries
 
 
 def _battleship(
@@ -143,6 +144,7 @@ GAME = Game(
     variants={"dealt": {"placement": "r"}, "apart": {"touching": "never"}, "hit_again": {"hit_again": True}},
     notation="asobiba.envs.battleship.notation",
     draw="asobiba.envs.battleship.draw",
+    symmetries=symmetries,
     evidence=_EVIDENCE,
 )
 
@@ -160,6 +162,7 @@ ATTACK = Game(
     variants={"along_the_edge": {"placement": "ed1"}, "apart": {"placement": "rsp", "touching": "never"}},
     notation="asobiba.envs.battleship.notation",
     draw="asobiba.envs.battleship.draw",
+    symmetries=symmetries,
     evidence=_EVIDENCE,
 )
 

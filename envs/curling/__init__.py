@@ -102,7 +102,7 @@ from dataclasses import replace
 
 from asobiba.api import expose
 from asobiba.core import Game
-from asobiba.envs.curling import discrete, layout, rules
+from asobiba.envs.curling import discrete, layout, mirror, rules
 from asobiba.envs.curling.simulate import Result, Shot, simulate
 
 __all__ = ["DISCRETE", "END", "GAME", "Result", "Shot", "env", "parallel_env", "raw_env", "simulate"]
@@ -124,7 +124,12 @@ GAME = Game(
     evidence="95 shots of the official simulator fcv1; an integration in frames of 1 ms; published velocities",
 )
 DISCRETE = replace(
-    GAME, name="curling_discrete", title="Digital curling, discrete shots", layout=layout.discrete, rules=discrete
+    GAME,
+    name="curling_discrete",
+    title="Digital curling, discrete shots",
+    layout=layout.discrete,
+    rules=discrete,
+    symmetries=mirror.symmetries,
 )
 END = replace(GAME, name="curling_end", title="Digital curling, one end", layout=layout.one_end)
 env, raw_env, parallel_env = expose(GAME)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from asobiba.core import Ruleset
+from asobiba.core.symmetry import Symmetry
 from asobiba.envs.curling.layout import SPINS, TARGET_X, TARGET_Y, WEIGHTS
 
 
@@ -45,3 +46,10 @@ def mirror_observation(ruleset: Ruleset, observation: np.ndarray) -> np.ndarray:
     if "image" in parts:
         parts["image"][...] = parts["image"][..., ::-1].copy()
     return other
+
+
+def symmetries(ruleset: Ruleset) -> list[Symmetry]:
+    """The mirror of the discrete game."""
+    numbers = mirror_observation(ruleset, np.arange(1, ruleset.observation_size + 1, dtype=np.float64))
+    actions = np.array([mirror_action(ruleset, action) for action in range(ruleset.num_actions)])
+    return [Symmetry(np.abs(numbers).astype(np.int64) - 1, actions, signs=np.sign(numbers).astype(np.int8))]

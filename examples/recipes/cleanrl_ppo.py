@@ -37,7 +37,7 @@ def make(arguments, count):
     )  # fmt: skip
 
 
-def learn(arguments):
+def learn(arguments, make=make):
     torch.manual_seed(arguments.seed)
     torch.set_num_threads(1)
     envs = make(arguments, arguments.envs)
@@ -107,8 +107,8 @@ def evaluate(agent, arguments, games=1000):
     return float(np.mean(returns[:games]))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def parsed(words, **defaults):
+    parser = argparse.ArgumentParser(description=words)
     parser.add_argument("--game", default="asobiba/AnimalShogi-v0")
     parser.add_argument("--opponent", default="random")
     parser.add_argument("--seed", type=int, default=0)
@@ -121,7 +121,12 @@ def main():
     parser.add_argument("--gamma", type=float, default=0.99)
     parser.add_argument("--trace", type=float, default=0.95)
     parser.add_argument("--entropy", type=float, default=0.01)
-    arguments = parser.parse_args()
+    parser.set_defaults(**defaults)
+    return parser.parse_args()
+
+
+def main():
+    arguments = parsed(__doc__)
     mean = evaluate(learn(arguments), arguments)
     print(f"mean return {mean:.3f} in 1,000 games")
 

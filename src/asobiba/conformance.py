@@ -449,17 +449,27 @@ def single_steps(game: Game) -> None:
 
 def symmetries(game: Game) -> None:
     """Games that are played with turned actions from a turned start show what the declared symmetries say."""
-    ruleset = game.ruleset()
-    for number, symmetry in enumerate(game.symmetries(ruleset) if game.symmetries else ()):
+    for parameters in ({}, *game.variants.values()):
+        commuting(game.ruleset(**parameters))
+
+
+def commuting(ruleset: Ruleset, plies: int = 60) -> int:
+    """Plays a game beside each of its images, as far as no move draws random numbers, which are not turned.
+
+    Returns:
+        The number of moves compared.
+    """
+    compared = 0
+    for number, symmetry in enumerate(ruleset.game.symmetries(ruleset) if ruleset.game.symmetries else ()):
         generator = np.random.default_rng(number)
         state = states.new_state(ruleset, number)
         turned = state.copy()
         if symmetry.start is not None:
             symmetry.start(turned)
-        for ply in range(60):
+        for ply in range(plies):
             for seat in range(ruleset.num_players):
-                seen = states.observation(ruleset, state, seat)[symmetry.observation]
-                assert (seen == states.observation(ruleset, turned, seat)).all(), (
+                seen = symmetry.seen(states.observation(ruleset, state, seat))
+                assert np.allclose(seen, states.observation(ruleset, turned, seat), rtol=0, atol=1e-5), (
                     f"symmetry {number}: the observation of seat {seat} after {ply} moves is not the turned one"
                 )
             mask = states.action_mask(ruleset, state)
@@ -468,10 +478,14 @@ def symmetries(game: Game) -> None:
             )
             if states.is_over(state):
                 break
-            action = int(generator.choice(np.flatnonzero(mask)))
+            action, drawn = int(generator.choice(np.flatnonzero(mask))), state["rng_counter"]
             state = states.step(ruleset, state, action)
+            if state["rng_counter"] != drawn:
+                break
             turned = states.step(ruleset, turned, symmetry.turned(action))
             assert (state["rewards"] == turned["rewards"]).all(), f"symmetry {number}: other rewards after {ply} moves"
+            compared += 1
+    return compared
 
 
 def _joint_or_continuous_notation(ruleset: Ruleset, state: np.void) -> None:

@@ -54,6 +54,15 @@ class Network:
     actions: int
     value: int
 
+    def dense(self) -> list[tuple[np.ndarray, np.ndarray, int]]:
+        """Every layer's weights `(outputs, inputs)`, biases `(outputs,)` and activation, as `NetworkBuilder.dense` took them."""
+        found = []
+        for layer in self.layers:
+            inputs, outputs, at, bias = (int(layer[name]) for name in ("inputs", "outputs", "weights", "bias"))
+            matrix = self.weights[at : at + inputs * outputs].reshape(inputs, outputs)
+            found.append((matrix.T, self.weights[bias : bias + outputs], int(layer["activation"])))
+        return found
+
 
 class NetworkBuilder:
     """Puts a `Network` together, layer by layer.

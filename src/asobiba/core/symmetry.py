@@ -16,11 +16,21 @@ class Symmetry(NamedTuple):
         observation: `(size,)` int64; entry `i` of the turned observation is entry `observation[i]` of the given one.
         actions: `(actions,)` int64; entry `i` of the turned mask is entry `actions[i]` of the given one.
         start: turns the record of a starting position in place; `None`: the start is its own image.
+        signs: `(size,)` int8, 1 or -1, by which the turned observation is then multiplied (a coordinate in a mirror);
+            `None`: by nothing.
+
+    Where chance acts during play, the turned game is as likely as the given one, and the same where chance draws nothing.
     """
 
     observation: np.ndarray
     actions: np.ndarray
     start: Callable[[np.void], None] | None = None
+    signs: np.ndarray | None = None
+
+    def seen(self, observation: np.ndarray) -> np.ndarray:
+        """The turned observation `(size,)` for a given one."""
+        found = observation[self.observation]
+        return found if self.signs is None else found * self.signs
 
     def turned(self, action: int) -> int:
         """The action that stands for a given one on the turned board."""

@@ -15,11 +15,12 @@ import yaml
 from asobiba.core.agents import agent_packages
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
+from asobiba.core.registry import game as find_game
 from asobiba.core.yaml_text import read_yaml
 
 _FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "maskable_ppo": (("default.yml",), ("training-{game}.yml", "training.yml")),
-    "ppo": (("default.yml",), ("training-{game}.yml", "training.yml")),
+    "ppo": (("default.yml",), ("ppo-{game}.yml", "ppo.yml", "training-{game}.yml", "training.yml")),
     "gumbel_az": (("gumbel_az.yml",), ("gumbel_az-{game}.yml", "gumbel_az.yml")),
     **{
         name: (("default.yml", f"{name}.yml"), (f"{name}-{{game}}.yml", f"{name}.yml"))
@@ -140,8 +141,10 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"exploration is {widths}, but {game.id} has discrete actions")
     _check_pool(config["pool"])
     if config["symmetry"]:
-        if game.symmetries is None:
-            raise ConfigError(f"symmetry is true, but {game.id} declares no symmetries")
+        practised = find_game(config["train_on"]["game"]) if config["train_on"] else game
+        parameters = config["train_on"].get("parameters", {}) if config["train_on"] else config["parameters"]
+        if practised.symmetries is None or not practised.symmetries(practised.ruleset(**parameters)):
+            raise ConfigError(f"symmetry is true, but {practised.id} declares no symmetries, or none for {parameters}")
         if config["memory"]:
             raise ConfigError("symmetry is true, and there is a memory, which is of one image: leave one of them out")
     openings = config["openings"]

@@ -194,7 +194,7 @@ class Expert:
     def _learn(self, generator: np.random.Generator) -> tuple[float, float]:
         rows, window = generator.integers(0, len(self.window), self.config["batch_size"]), self.window
         turns = generator.integers(0, len(self.turns.actions), len(rows))
-        observations = torch.from_numpy(_turned(window.observations, rows, self.turns.observation[turns])).float()
+        observations = torch.from_numpy(self.turns.seen(window.observations[rows], turns)).float()
         masks = torch.from_numpy(_turned(window.masks, rows, self.turns.actions[turns]))
         logits, features = self.policy.mlp_extractor(observations)
         logits = logits.masked_fill(~masks, _LOGIT_OF_ILLEGAL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ class NetAgent(Agent):
     """Plays the choice of a search guided by a network.
 
     Args:
-        policy: a file of `asobiba train` (layers must be dense), or a network. The weights are loaded after a check
-            that the game has the policy's spaces.
+        policy: a file of `asobiba train` (layers must be dense), or a network, or several of them, for boards of several
+            sizes, of which the one plays that fits. The weights are loaded after a check that the game has the policy's
+            spaces.
         simulations: of one move.
         time: milliseconds of a move instead: the number of simulations is measured on this machine before the first
             game, so the play depends on the machine.
@@ -38,7 +40,7 @@ class NetAgent(Agent):
 
     def __init__(
         self,
-        policy: str | Path | Network,
+        policy: str | Path | Network | Sequence[str | Path],
         simulations: int = 64,
         time: float | None = None,
         search: str = "gumbel",
@@ -53,7 +55,8 @@ class NetAgent(Agent):
         if search not in ("gumbel", "puct"):
             raise GameParameterError(f"search is gumbel or puct, not {search!r}")
         self.name, self.simulations, self.time = name, simulations, time
-        self._network: Network | PolicyFile = policy if isinstance(policy, Network) else open_header(policy)
+        given: Sequence[str | Path | Network] = [policy] if isinstance(policy, (str, Path, Network)) else policy
+        self._networks = [each if isinstance(each, Network) else open_header(each) for each in given]
         self._settings: dict[str, Any] = {"considered": considered, "noise": noise, "puct": search == "puct"}
         self._searcher: NetSearch | None = None
 
@@ -66,15 +69,17 @@ class NetAgent(Agent):
         self._searcher = NetSearch(ruleset, network, simulations, **self._settings)
 
     def _fitting(self, ruleset: Ruleset) -> Network:
-        # The network, if it fits this game.
+        # The network that fits this game, or an error about the first.
         require_searchable(ruleset)
-        if isinstance(self._network, PolicyFile):
-            file = self._network
-            inputs, actions = prod(file.observation_space.shape or ()), getattr(file.action_space, "n", 0)
+        wanted = ruleset.observation_size, ruleset.num_actions
+        place = next((k for k, each in enumerate(self._networks) if _sizes(each) == wanted), 0)
+        found = self._networks[place]
+        if isinstance(found, PolicyFile):
+            inputs, actions = _sizes(found)
             if actions:  # `load_network` reports the error for continuous ones
-                require_fitting(ruleset, inputs, int(actions))
-            self._network = load_network(file.path)
-        return self._network
+                require_fitting(ruleset, inputs, actions)
+            found = self._networks[place] = load_network(found.path)
+        return found
 
     def reset(self, ruleset: Ruleset, seat: int, seed: int) -> None:
         self.prepare(ruleset)
@@ -94,6 +99,13 @@ class NetAgent(Agent):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_searcher": None}
+
+
+def _sizes(policy: Network | PolicyFile) -> tuple[int, int]:
+    # Inputs and actions; 0 actions where they are continuous.
+    if isinstance(policy, Network):
+        return policy.inputs, policy.actions
+    return prod(policy.observation_space.shape or ()), int(getattr(policy.action_space, "n", 0))
 
 
 def _seconds_a_simulation(ruleset: Ruleset, network: Network) -> float:

@@ -6,21 +6,24 @@ the conformance tests. Opponents, and the policy in matches, see the game as it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Ruleset
+from asobiba.core.symmetry import Symmetry
 
 
 class Turns(NamedTuple):
     """The identity and the game's symmetries, one row each: `observation` `(k, size)` and `actions` `(k, actions)`
-    int64.
+    int64; `signs` `(k, size)` int8, `None` where all are 1.
     """
 
     observation: np.ndarray
     actions: np.ndarray
+    signs: np.ndarray | None = None
 
     @classmethod
     def of(cls, ruleset: Ruleset) -> Turns:
@@ -29,7 +32,18 @@ class Turns(NamedTuple):
         return cls(
             np.stack([np.arange(ruleset.observation_size), *(one.observation for one in found)]),
             np.stack([np.arange(ruleset.num_actions), *(one.actions for one in found)]),
+            None if all(one.signs is None for one in found) else _signs(ruleset.observation_size, found),
         )
+
+    def seen(self, observations: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Observations `(n, size)`, each through the image of its row `(n,)`."""
+        found = np.take_along_axis(observations, self.observation[rows], 1)
+        return found if self.signs is None else found * self.signs[rows]
+
+
+def _signs(size: int, found: Sequence[Symmetry]) -> np.ndarray:
+    plain = np.ones(size, np.int8)
+    return np.stack([plain, *(plain if one.signs is None else one.signs for one in found)])
 
 
 class Turning:
@@ -41,13 +55,13 @@ class Turning:
         seed: of the draws.
 
     Raises:
-        GameParameterError: for a game without symmetries.
+        GameParameterError: for a game without symmetries, or without any for its parameters.
     """
 
     def __init__(self, ruleset: Ruleset, num_envs: int, seed: int):
-        if ruleset.game.symmetries is None:
-            raise GameParameterError(f"{ruleset.game.name} declares no symmetries")
         self.turns = Turns.of(ruleset)
+        if len(self.turns.actions) == 1:
+            raise GameParameterError(f"{ruleset} declares no symmetries")
         self._generator = np.random.Generator(np.random.Philox(key=[seed, 0x5EE]))
         self.rows = np.zeros(num_envs, np.int64)
         self.draw(np.ones(num_envs, bool))
@@ -58,11 +72,11 @@ class Turning:
 
     def seen(self, observations: np.ndarray) -> np.ndarray:
         """Observations `(n, size)` as the learner sees them."""
-        return np.take_along_axis(observations, self.turns.observation[self.rows], 1)
+        return self.turns.seen(observations, self.rows)
 
     def seen_one(self, game: int, observation: np.ndarray) -> np.ndarray:
         """The observation `(size,)` of one game."""
-        return observation[self.turns.observation[self.rows[game]]]
+        return self.turns.seen(observation[None], self.rows[game : game + 1])[0]
 
     def masks(self, masks: np.ndarray) -> np.ndarray:
         """Masks `(n, actions)` as the learner sees them."""
