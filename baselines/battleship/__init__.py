@@ -23,8 +23,9 @@ from __future__ import annotations
 
 from asobiba.baselines.battleship.agents import AGENTS as CLASSICAL
 from asobiba.baselines.battleship.agents import alone
+from asobiba.baselines.battleship.believing import AGENTS as BELIEVING
 from asobiba.baselines.battleship.learned import PPO, PolicyWithFleet
 
-_ALL = (*CLASSICAL, PPO)
+_ALL = (*CLASSICAL, *BELIEVING, PPO)
 AGENTS = {"battleship": _ALL, "battleship_attack": tuple(map(alone, _ALL))}
 LEARNED = {"battleship": PolicyWithFleet}

@@ -1,4 +1,4 @@
-"""The page that `asobiba reproduce battleship --full` writes."""
+"""The pages of battleship that commands write."""
 
 from __future__ import annotations
 
@@ -32,5 +32,11 @@ PAGES = (
         "docs/reproductions/battleship-readings.md",
         "asobiba battleship readings --output docs/reproductions/battleship-readings.md",
         ("asobiba.baselines.battleship.readings_page",),
+    ),
+    Page(
+        "docs/reproductions/battleship-equilibrium.md",
+        "asobiba battleship equilibrium --output docs/reproductions/battleship-equilibrium.md",
+        ("asobiba.baselines.battleship.equilibrium_page",),
+        expected=1500,
     ),
 )
