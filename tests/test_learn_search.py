@@ -96,6 +96,38 @@ def test_weights_that_have_decayed_to_nothing_are_nothing():
     np.testing.assert_array_equal(answers[0].weights, answers[1].weights)
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_board_network_plays_in_compiled_code_what_pytorch_plays(plain, tmp_path):
+    torch = pytest.importorskip("torch")
+    from gymnasium.spaces import Box, Discrete
+
+    from asobiba.learn.networks import BoardPolicy
+    from asobiba.learn.policy_file import save_policy
+
+    torch.manual_seed(4)
+    channels = {"stones": (2, 3, 4), "to_move": (1,), "terrain": (3, 4), "hands": (2, 3)}  # 43 numbers on 3 x 4 cells
+    spaces = Box(0, 1, (43,), np.int8), Discrete(24 if plain else 7)  # logits of cells, or of the whole board
+    policy = BoardPolicy(*spaces, lambda _: 0.0, channels=channels, width=6, depth=3, kernel=3 if plain else 5)
+    for weights in policy.parameters():
+        torch.nn.init.normal_(weights, 0, 0.3)
+    save_policy(policy, tmp_path / "policy.safetensors")
+    network = load_network(tmp_path / "policy.safetensors")
+    seen = (np.random.default_rng(0).random((100, 43)) < 0.4).astype(np.int8)
+    with torch.no_grad():
+        logits = policy.mlp_extractor.forward_actor(torch.as_tensor(seen).float()).numpy()
+    computed = run_network(network, seen)[:, network.policy : network.policy + network.actions]
+    np.testing.assert_allclose(computed, logits, atol=2e-5)
+    assert np.abs(logits).max() > 1
+
+
+def test_a_search_needs_a_value():
+    ruleset = registry.game("toy_nim").ruleset()
+    builder = NetworkBuilder(ruleset.observation_size)
+    weight, bias = drawn_layers(np.random.default_rng(0), ruleset.observation_size, ruleset.num_actions)[0]
+    with pytest.raises(GameParameterError, match="needs a network with a value"):
+        NetSearch(ruleset, builder.build(builder.dense(0, weight, bias, LINEAR), len(bias)))
+
+
 @pytest.mark.parametrize("policy_class", ["MlpPolicy", "DensePolicy", "CountsPolicy"])
 def test_saved_policies_answer_as_pytorch_does(policy_class, tmp_path):
     torch = pytest.importorskip("torch")

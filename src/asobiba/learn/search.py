@@ -153,6 +153,10 @@ def require_fitting(ruleset: Ruleset, inputs: int, actions: int) -> None:
 
 def _make_trees(ruleset: Ruleset, network: Network, trees: int, simulations: int) -> Trees:
     require_fitting(ruleset, network.inputs, network.actions)
+    if network.value < 0:
+        raise GameParameterError(
+            "a search needs a network with a value; compiled code has none for BoardPolicy, only for dense layers"
+        )
     actions, nodes = ruleset.num_actions, simulations + 1
     widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
     return Trees(
