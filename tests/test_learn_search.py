@@ -22,6 +22,7 @@ from asobiba.learn.kernels import load_network, network_of
 from asobiba.learn.network_agent import NetworkAgent
 from asobiba.learn.policy_file import PolicyFileError, read_tensors
 from asobiba.learn.search import NetSearch, SelfPlay, visits_considered
+from asobiba.learn.search_agent import NetAgent
 
 MCTX = json.loads((Path(__file__).parent / "data" / "mctx_trees.json").read_text(encoding="utf-8"))
 
@@ -93,6 +94,38 @@ def test_weights_that_have_decayed_to_nothing_are_nothing():
         last = builder.chain(0, [(weight, first[1], RELU), (*second, LINEAR)])
         answers.append(builder.build(last, 3, last + 3))
     np.testing.assert_array_equal(answers[0].weights, answers[1].weights)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_board_network_plays_in_compiled_code_what_pytorch_plays(plain, tmp_path):
+    torch = pytest.importorskip("torch")
+    from gymnasium.spaces import Box, Discrete
+
+    from asobiba.learn.networks import BoardPolicy
+    from asobiba.learn.policy_file import save_policy
+
+    torch.manual_seed(4)
+    channels = {"stones": (2, 3, 4), "to_move": (1,), "terrain": (3, 4), "hands": (2, 3)}  # 43 numbers on 3 x 4 cells
+    spaces = Box(0, 1, (43,), np.int8), Discrete(24 if plain else 7)  # logits of cells, or of the whole board
+    policy = BoardPolicy(*spaces, lambda _: 0.0, channels=channels, width=6, depth=3, kernel=3 if plain else 5)
+    for weights in policy.parameters():
+        torch.nn.init.normal_(weights, 0, 0.3)
+    save_policy(policy, tmp_path / "policy.safetensors")
+    network = load_network(tmp_path / "policy.safetensors")
+    seen = (np.random.default_rng(0).random((100, 43)) < 0.4).astype(np.int8)
+    with torch.no_grad():
+        logits = policy.mlp_extractor.forward_actor(torch.as_tensor(seen).float()).numpy()
+    computed = run_network(network, seen)[:, network.policy : network.policy + network.actions]
+    np.testing.assert_allclose(computed, logits, atol=2e-5)
+    assert np.abs(logits).max() > 1
+
+
+def test_a_search_needs_a_value():
+    ruleset = registry.game("toy_nim").ruleset()
+    builder = NetworkBuilder(ruleset.observation_size)
+    weight, bias = drawn_layers(np.random.default_rng(0), ruleset.observation_size, ruleset.num_actions)[0]
+    with pytest.raises(GameParameterError, match="needs a network with a value"):
+        NetSearch(ruleset, builder.build(builder.dense(0, weight, bias, LINEAR), len(bias)))
 
 
 @pytest.mark.parametrize("policy_class", ["MlpPolicy", "DensePolicy", "CountsPolicy"])
@@ -436,10 +469,8 @@ def test_games_of_self_play_depend_on_their_seeds_alone():
     settings = {"simulations": 8, "threads": 1, "length": 20, "openings": 2}
     whole = SelfPlay(ruleset, network, games=12, **settings).play(network, 5)
     assert len({whole.movers[g, : whole.lengths[g]].tobytes() for g in range(12)}) > 1
-    crowded = SelfPlay(ruleset, network, games=12, together=5, **settings).play(network, 5)
     part = SelfPlay(ruleset, network, games=4, **settings).play(network, 5 + 8)
     for name in whole._fields:
-        np.testing.assert_array_equal(getattr(whole, name), getattr(crowded, name))
         for g in range(4):
             moves = () if name in ("lengths", "generators") else slice(0, whole.lengths[8 + g])
             np.testing.assert_array_equal(getattr(part, name)[g][moves], getattr(whole, name)[8 + g][moves])
@@ -535,3 +566,64 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(tmp_path, monkeypatch)
         np.testing.assert_array_equal(values, second[name])
     rows = list(csv.DictReader((tmp_path / "stopped" / "learning.csv").open(encoding="utf-8")))
     assert [row["round"] for row in rows] == ["1", "2", "3", "4", "5"]
+
+
+def drawn_network(ruleset, seed: int) -> Network:
+    hidden, policy, value = (
+        drawn_layers(np.random.default_rng(seed), *sizes)[0]
+        for sizes in ((ruleset.observation_size, 24), (24, ruleset.num_actions), (24, 1))
+    )
+    builder = NetworkBuilder(ruleset.observation_size)
+    features = builder.dense(0, *hidden, RELU)
+    return builder.build(
+        builder.dense(features, 0.2 * policy[0], policy[1], LINEAR), ruleset.num_actions, builder.dense(features, 0.05 * value[0], value[1], LINEAR)
+    )  # fmt: skip
+
+
+def positions_of(ruleset, count: int) -> list:
+    found, generator = [], np.random.default_rng(3)
+    for seed in range(count):
+        state = states.new_state(ruleset, seed)
+        for _ in range(int(generator.integers(0, 8))):
+            following = states.step(ruleset, state, int(generator.choice(states.legal_actions(ruleset, state))))
+            state = state if states.is_over(following) else following
+        found.append(state)
+    return found
+
+
+@pytest.mark.parametrize("puct", [False, True])
+def test_positions_that_were_met_before_are_not_computed_again(puct):
+    ruleset = registry.game("animal_shogi").ruleset()
+    network = drawn_network(ruleset, 1)
+    usual, without = (NetSearch(ruleset, network, 48, puct=puct) for _ in range(2))
+    memo = without._memo
+    without._memo = memo._replace(
+        **{name: getattr(memo, name)[:0] for name in ("seen", "logits", "values", "networks")}
+    )
+    for state in positions_of(ruleset, 40):
+        while not states.is_over(state) and state["steps"] < 20:
+            found = usual.search(state)
+            assert found == without.search(state)
+            assert usual.visits == without.visits
+            np.testing.assert_array_equal(usual.policy, without.policy)
+            state = states.step(ruleset, state, found[0])
+    _, asked, computed = usual._memo.counts
+    assert 0 < computed < asked / 2
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_an_agent_plays_side_by_side_what_it_plays_alone(noise):
+    ruleset = registry.game("animal_shogi").ruleset()
+    agent, alone = (NetAgent(drawn_network(ruleset, 2), simulations=24, noise=noise) for _ in range(2))
+    found = positions_of(ruleset, 30)
+    views, masks = np.array(found), np.array([states.action_mask(ruleset, state) for state in found])
+    agent.begin_rows(ruleset, len(found), 11)
+    rows = np.arange(len(found))
+    moves = [np.zeros(len(found), int), np.zeros(len(found), int)]
+    for some in (rows[::2], rows[1::2]):
+        for chosen in moves:  # the second move of a game goes on with its noise
+            chosen[some] = agent.act_rows(views[some], masks[some], views["to_move"][some], some)[0]
+    for row, state in enumerate(found):
+        alone.reset(ruleset, int(state["to_move"]), 11 + row)
+        assert [alone.act(state, masks[row]) for _ in range(2)] == [int(chosen[row]) for chosen in moves]
+    assert (moves[0] == moves[1]).all() == (noise == 0)

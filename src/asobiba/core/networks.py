@@ -43,7 +43,7 @@ class Network:
         inputs: length of the observation, at the start of the scratch array.
         size: length of the scratch array.
         policy: the place of the first logit; there are `actions` of them.
-        value: the place of the value.
+        value: the place of the value; -1: there is none.
     """
 
     layers: np.ndarray
@@ -106,13 +106,13 @@ class NetworkBuilder:
             source = self.dense(source, weight, bias, activation)
         return source
 
-    def build(self, policy: int, actions: int, value: int) -> Network:
-        """The network, whose logits and value stand at these places.
+    def build(self, policy: int, actions: int, value: int = -1) -> Network:
+        """The network, whose logits and value stand at these places; -1: it has no value.
 
         Raises:
             ValueError: if no layer writes there.
         """
-        if not 0 < actions <= self._size - policy or not 0 <= value < self._size:
+        if not 0 < actions <= self._size - policy or not -1 <= value < self._size:
             raise ValueError(f"{actions} logits at {policy} and a value at {value} are not among {self._size} numbers")
         layers = np.zeros(len(self._layers), LAYER)
         for k, values in enumerate(self._layers):

@@ -76,7 +76,8 @@ class PolicyAgent(Agent):
             tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
             with contextlib.suppress(PolicyFileError):
                 network = network_of(f"{kind.__module__}:{kind.__qualname__}", arguments_of(self.policy), tensors)
-                return network_thinking(ruleset, network)
+                if network.value >= 0:  # convolutions are much shorter as formulas
+                    return network_thinking(ruleset, network)
         found = self.as_formulas(ruleset)
         return None if found is None else formulas_thinking(ruleset, *found)
 
@@ -298,7 +299,8 @@ def load_agent(game: Game, argument: str) -> Agent:
 
 
 def _compiled(game: Game, policy: Any, argument: str) -> Agent | None:
-    """A policy of dense layers for the game as it is usually played: compiled code, without PyTorch; otherwise `None`."""
+    """A policy for the game as it is usually played in compiled code, without PyTorch, if its layers allow it (see
+    `asobiba.learn.kernels`); otherwise `None`."""
     usual = game.ruleset()
     if not (usual.discrete and isinstance(policy, PolicyFile) and policy.fits(usual)):
         return None
@@ -308,7 +310,8 @@ def _compiled(game: Game, policy: Any, argument: str) -> Agent | None:
         return None
     if (network.inputs, network.actions) != (usual.observation_size, usual.num_actions):
         return None
-    return NetworkAgent(network, f"sb3:{argument}")
+    name = f"sb3:{argument}"
+    return NetworkAgent(network, name, None if network.value >= 0 else PolicyAgent(policy, name=name))
 
 
 def _completion(game: Game) -> Callable[..., Agent] | None:

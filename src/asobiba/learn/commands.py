@@ -13,6 +13,7 @@ from rich.table import Table
 
 from asobiba.core import registry
 from asobiba.core.errors import MissingExtra
+from asobiba.core.targets import wait_without_spinning
 
 if TYPE_CHECKING:
     from asobiba.arena.evaluation import Evaluation
@@ -89,6 +90,7 @@ def train(
 
     Where a game has more to train, WHAT in its command train-WHAT, that is `asobiba train GAME-WHAT`.
     """
+    wait_without_spinning()  # before PyTorch is loaded: beside other programs, threads that spin cost seven times the time
     try:
         import asobiba.learn.training  # noqa: F401
     except ImportError as error:

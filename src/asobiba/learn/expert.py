@@ -136,7 +136,7 @@ class Expert:
         self.turns = Turns.of(self.ruleset)
         self.round = 0
         self.seconds = self.core_seconds = 0.0
-        settings = {name: config[name] for name in ("simulations", "openings", "considered", "together", "threads")}
+        settings = {name: config[name] for name in ("simulations", "openings", "considered", "threads")}
         settings |= {"games": config["games"], "length": min(config["length"], self.ruleset.max_steps)}
         self.self_play: SelfPlay | RaySelfPlay
         if cluster is None:

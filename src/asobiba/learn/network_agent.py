@@ -1,4 +1,4 @@
-"""A policy of dense layers as an agent of compiled code, without PyTorch."""
+"""A policy of dense layers, or of convolutions over a small board, as an agent of compiled code, without PyTorch."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class NetworkAgent(Agent):
     Args:
         network: its inputs and outputs are the game's observation and actions.
         name: its name in tables.
+        portable: the same policy, whose compiled form targets without Python get; `None`: this one's.
     """
 
-    def __init__(self, network: Network, name: str = "network"):
-        self.network, self.name = network, name
+    def __init__(self, network: Network, name: str = "network", portable: Agent | None = None):
+        self.network, self.name, self._portable = network, name, portable
         widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
         self._scratch = np.zeros(network.size, np.float32)
         self._active = np.zeros(widest, np.int64)
@@ -84,9 +85,11 @@ class NetworkAgent(Agent):
         )  # fmt: skip
         return actions, unmasked
 
-    def thinking(self, ruleset: Ruleset) -> Thinking:
+    def thinking(self, ruleset: Ruleset) -> Thinking | None:
         """The compiled form, for targets without Python."""
         self.prepare(ruleset)
+        if self._portable is not None:
+            return self._portable.thinking(ruleset)
         return network_thinking(ruleset, self.network)
 
 

@@ -11,9 +11,9 @@ the number of threads or on what is played beside them.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import pairwise
 from types import ModuleType
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
 from asobiba.core.random import seed_keys, seed_record
 from asobiba.core.record import SAMPLER, record_dtype
-from asobiba.learn.search_arrays import Net, Trees
+from asobiba.learn.search_arrays import Memo, Net, Trees
 
 _NODE = record_dtype(
     [("total", np.float64), ("value", np.float64)]
@@ -42,11 +42,6 @@ _ROW = record_dtype(
 _OPTIONS = record_dtype(
     [(name, np.float64) for name in ("scale", "begin", "noise", "exploration", "urgency")] + [("puct", np.int64)]
 )
-_SLOT = record_dtype(
-    [(name, np.int64) for name in ("game", "moves", "simulations", "node", "depth", "waiting", "asked")]
-)
-"""A game of self-play under way: its number, moves made, simulations of the move under way, the node that is evaluated
-and its depth, whether it waits for the network, and whether the search of a move has begun."""
 _SELF_PLAY = 7
 """The stream of random numbers that self-play draws noise and openings from."""
 
@@ -158,6 +153,10 @@ def require_fitting(ruleset: Ruleset, inputs: int, actions: int) -> None:
 
 def _make_trees(ruleset: Ruleset, network: Network, trees: int, simulations: int) -> Trees:
     require_fitting(ruleset, network.inputs, network.actions)
+    if network.value < 0:
+        raise GameParameterError(
+            "a search needs a network with a value; compiled code has none for BoardPolicy, only for dense layers"
+        )
     actions, nodes = ruleset.num_actions, simulations + 1
     widest = int(max(network.layers["inputs"].max(), network.layers["outputs"].max()))
     return Trees(
@@ -222,7 +221,7 @@ class NetSearch:
             raise GameParameterError(f"simulations is at least 1, not {simulations!r}")
         self.ruleset, self.network, self.simulations = ruleset, network, simulations
         self.policy = np.zeros(ruleset.num_actions, np.float32)
-        self._trees = _make_trees(ruleset, network, 1, simulations)
+        self._trees, self._memo = _make_trees(ruleset, network, 1, simulations), Memo.empty(ruleset)
         self._sequence = _sequences(considered, simulations)
         self._options = _make_options(noise, puct, exploration)
         self._generator = np.zeros(1, SAMPLER)
@@ -231,6 +230,10 @@ class NetSearch:
     def seed(self, seed: int) -> None:
         """Starts the noise afresh."""
         seed_record(self._generator[0], np.uint64(seed))
+
+    def forget(self) -> None:
+        """Computes the network's answers again, also for positions that were met before."""
+        self._memo.counts[0] += 1
 
     def thinking(self) -> Thinking:
         """A search as one compiled function."""
@@ -255,6 +258,7 @@ class NetSearch:
         action, value = _loops(self.ruleset.game).search(
             trees=self._trees,
             net=_arrays(self.network),
+            memo=self._memo,
             roots=self._roots,
             params=self.ruleset.params,
             scratch=self._free,
@@ -266,6 +270,29 @@ class NetSearch:
         )
         return int(action), float(value)
 
+    def search_rows(self, states: np.ndarray, generators: np.ndarray) -> np.ndarray:
+        """The actions `(n,)` to play in states `(n,)` in which the game goes on: what `search` answers for each.
+
+        Args:
+            states: records of the game.
+            generators: records of `SAMPLER` `(n,)`, of the noise; they advance.
+        """
+        roots, actions = self.ruleset.zeros(len(states)), np.zeros(len(states), np.int64)
+        roots[:] = states
+        _loops(self.ruleset.game).search_rows(
+            trees=self._trees,
+            net=_arrays(self.network),
+            memo=self._memo,
+            roots=roots,
+            params=self.ruleset.params,
+            scratch=self._free,
+            sequence=self._sequence,
+            options=self._options,
+            generators=generators,
+            actions=actions,
+        )
+        return actions
+
     @property
     def visits(self) -> dict[int, int]:
         """Visits of each action of the last root."""
@@ -276,24 +303,12 @@ class NetSearch:
 
 
 class _Table(NamedTuple):
-    """The games of one thread: a row for each."""
+    """What a thread needs to play a game."""
 
-    numbers: np.ndarray
     trees: Trees
-    states: np.ndarray
-    free: np.ndarray
-    slots: np.ndarray
-    rows: np.ndarray
-    answers: tuple[np.ndarray, np.ndarray]
-
-    @classmethod
-    def of(cls, ruleset: Ruleset, network: Network, numbers: np.ndarray, simulations: int) -> _Table:
-        """Room for the games of these numbers, and those that follow them."""
-        count = len(numbers)
-        return cls(
-            numbers, _make_trees(ruleset, network, count, simulations), ruleset.zeros(count), ruleset.zeros(count),
-            np.zeros(count, _SLOT), np.zeros(count, np.int64), (np.zeros((count, ruleset.num_actions), np.float32), np.zeros(count, np.float32)),
-        )  # fmt: skip
+    memo: Memo
+    roots: np.ndarray
+    scratch: np.ndarray
 
 
 class SelfPlay:
@@ -308,7 +323,6 @@ class SelfPlay:
         length: the most moves of a game.
         openings: a game begins with up to so many random plies, drawn for each game.
         considered: as in `NetSearch`.
-        together: the most games that are under way at once, on all threads.
     """
 
     def __init__(
@@ -322,19 +336,15 @@ class SelfPlay:
         length: int,
         openings: int,
         considered: int = 16,
-        together: int = 128,
     ):
         require_searchable(ruleset)
         self.ruleset, self.openings, self.cores = ruleset, openings, threads
         self._sequence = _sequences(considered, simulations)
         self._options = _make_options(1.0, False, 0.0)
-        slots = min(games, together)
-        ends = [slots * k // threads for k in range(threads + 1)]
-        self._count = slots
         self._tables = [
-            _Table.of(ruleset, network, np.arange(first, last), simulations)
-            for first, last in pairwise(ends) if last > first
-        ]  # fmt: skip
+            _Table(_make_trees(ruleset, network, 1, simulations), Memo.empty(ruleset), ruleset.zeros(), ruleset.zeros())
+            for _ in range(min(threads, games))
+        ]
         self.games = GamesPlayed.room(ruleset, games, length)
 
     def play(self, network: Network, seed: int) -> GamesPlayed:
@@ -342,31 +352,38 @@ class SelfPlay:
         seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
         self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
         self.games.generators["rng_counter"] = 0
+        numbers = iter(range(len(seeds)))
         with ThreadPoolExecutor(len(self._tables)) as pool:
-            for done in [pool.submit(self._play, table, network, seeds) for table in self._tables]:
+            for done in [pool.submit(self._play, table, network, seeds, numbers) for table in self._tables]:
                 done.result()
         return self.games
 
     def close(self) -> None:
         """Nothing: what plays ends with each call."""
 
-    def _play(self, table: _Table, network: Network, seeds: np.ndarray) -> None:
-        table.slots[:] = 0
-        table.slots["game"] = table.numbers
-        _loops(self.ruleset.game).self_play(
-            trees=table.trees,
-            net=_arrays(network),
-            states=table.states,
-            params=self.ruleset.params,
-            blank=self.ruleset.zeros(),
-            free=table.free,
-            sequence=self._sequence,
-            options=self._options,
-            seeds=seeds,
-            openings=self.openings,
-            slots=table.slots,
-            count=self._count,
-            rows=table.rows,
-            answers=table.answers,
-            games=self.games,
-        )
+    def _play(self, table: _Table, network: Network, seeds: np.ndarray, numbers: Iterator[int]) -> None:
+        """Plays games, each the next of `numbers`, until there are no more."""
+        table.memo.counts[0] += 1  # the answers of the network before do not count any more
+        net, blank, loops = _arrays(network), self.ruleset.zeros(), _loops(self.ruleset.game)
+        for g in numbers:
+            loops.self_play(
+                trees=table.trees,
+                net=net,
+                memo=table.memo,
+                roots=table.roots,
+                params=self.ruleset.params,
+                blank=blank,
+                scratch=table.scratch,
+                sequence=self._sequence,
+                options=self._options,
+                openings=self.openings,
+                seed=seeds[g],
+                g=g,
+                games=self.games,
+            )
+
+    @property
+    def evaluations(self) -> tuple[int, int]:
+        """Positions for which a search asked, and those that the network computed, since this object was made."""
+        asked, computed = np.sum([table.memo.counts[1:] for table in self._tables], 0)
+        return int(asked), int(computed)

@@ -15,6 +15,8 @@ from asobiba.core.agents import Agent, Thinking, agent_loader, parse_agent
 from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.core.networks import Network
+from asobiba.core.random import seed_keys
+from asobiba.core.record import SAMPLER
 from asobiba.learn.kernels import load_network
 from asobiba.learn.policy_file import PolicyFile, open_header
 from asobiba.learn.search import NetSearch, require_fitting, require_searchable
@@ -59,6 +61,7 @@ class NetAgent(Agent):
         self._networks = [each if isinstance(each, Network) else open_header(each) for each in given]
         self._settings: dict[str, Any] = {"considered": considered, "noise": noise, "puct": search == "puct"}
         self._searcher: NetSearch | None = None
+        self._generators = np.zeros(0, SAMPLER)
 
     def prepare(self, ruleset: Ruleset) -> None:
         if self._searcher is not None and self._searcher.ruleset == ruleset:
@@ -97,6 +100,30 @@ class NetAgent(Agent):
             raise RuntimeError("reset(ruleset, seat, seed) comes before act")
         return self._searcher.search(view)[0]
 
+    def begin_rows(self, ruleset: Ruleset, count: int, seed: int) -> None:
+        """Begins `count` games that are played side by side, each from one seat; `act_rows` then answers for some of them.
+
+        Without noise the moves are those of games that are played one by one; noise is drawn for each game apart.
+        """
+        self.prepare(ruleset)
+        self._generators = np.zeros(count, SAMPLER)
+        self._generators["rng_key"] = seed_keys(np.uint64(seed) + np.arange(count, dtype=np.uint64), 0)
+
+    def act_rows(
+        self, views: np.ndarray, legal: np.ndarray, seats: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, None]:
+        """Actions `(k,)` in the games `rows` `(k,)`, in one call of compiled code.
+
+        Args:
+            views: records `(k,)`; `legal`: masks `(k, num_actions)`; `seats`: its seats `(k,)`.
+        """
+        if self._searcher is None:
+            raise RuntimeError("begin_rows(ruleset, count, seed) comes before act_rows")
+        generators = self._generators[rows]
+        actions = self._searcher.search_rows(views, generators)
+        self._generators[rows] = generators
+        return actions, None
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_searcher": None}
 
@@ -115,6 +142,7 @@ def _seconds_a_simulation(ruleset: Ruleset, network: Network) -> float:
     searcher.search(state)  # compiles
     found = []
     for _ in range(5):
+        searcher.forget()  # in a game, most positions are new
         begun = time.perf_counter()
         searcher.search(state)
         found.append(time.perf_counter() - begun)

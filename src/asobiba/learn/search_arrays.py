@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asobiba.core.game import Ruleset
+
 
 class Trees(NamedTuple):
     """Room for trees: in each array a tree has one row.
@@ -39,3 +41,36 @@ class Net(NamedTuple):
     weights: np.ndarray
     policy: int
     value: int
+
+
+class Memo(NamedTuple):
+    """The network's answers to positions that were met before: most come again, in the search of the next move or in other
+    games. A place holds the latest position that belongs there.
+
+    Attributes:
+        seen: `(places, size)`, the observation at each place.
+        logits, values: `(places, actions)` and `(places,)` float32.
+        networks: `(places,)` int64, the number of the network that has answered; 0: none.
+        counts: `(3,)` int64: the number of the present network; how many positions were asked for; how many were computed.
+    """
+
+    seen: np.ndarray
+    logits: np.ndarray
+    values: np.ndarray
+    networks: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def empty(cls, ruleset: Ruleset) -> Memo:
+        """Room in 16 MiB; the number of places is a power of 2."""
+        kind = ruleset.observation_space.dtype
+        assert kind is not None
+        one = ruleset.observation_size * kind.itemsize + 4 * ruleset.num_actions + 12
+        places = 1 << max(0, ((16 << 20) // one).bit_length() - 1)
+        return cls(
+            seen=np.zeros((places, ruleset.observation_size), kind),
+            logits=np.zeros((places, ruleset.num_actions), np.float32),
+            values=np.zeros(places, np.float32),
+            networks=np.zeros(places, np.int64),
+            counts=np.array([1, 0, 0], np.int64),
+        )

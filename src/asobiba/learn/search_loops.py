@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import sqrt
 
 from numba import njit
-from numpy import float32, float64, int64
+from numpy import float32, float64, int64, uint64
 
 # bind: the rules of a game
 from asobiba.core.loops.placeholder import legal, observe, reset, step
@@ -29,7 +29,7 @@ from asobiba.core.laws import close_step, has_ended
 from asobiba.core.networks import forward
 from asobiba.core.random import random_below, random_legal, random_uniform, seed_record
 from asobiba.core.targets import CALLED, KERNEL, part
-from asobiba.learn.search_arrays import Net, Trees
+from asobiba.learn.search_arrays import Memo, Net, Trees
 
 inner = part(**KERNEL)
 _LEAST = -1e30
@@ -46,13 +46,50 @@ def play(s, p, action):
 @inner
 def expand(tree, n, s, p, t):
     """Makes node `n` of the position: the network's evaluation, and the edges."""
-    trees, net = tree
-    observation, scratch = trees.observation[t], trees.scratch[t]
-    observe(s, p, int64(s.to_move), observation)
-    for k in range(observation.shape[0]):
-        scratch[k] = observation[k]
-    forward(net.layers, net.weights, scratch, trees.active[t])
-    grow(trees, n, s, p, t, scratch[net.policy :], scratch[net.value])
+    trees, net, memo = tree
+    observe(s, p, int64(s.to_move), trees.observation[t])
+    place = answer(trees, net, memo, t)
+    if place < 0:
+        grow(trees, n, s, p, t, trees.scratch[0][net.policy :], trees.scratch[0][net.value])
+    else:
+        grow(trees, n, s, p, t, memo.logits[place], memo.values[place])
+
+
+@inner
+def answer(trees, net, memo, t):
+    """Asks for the network's answer to the position in `trees.observation[t]`. Returns its place in the memo; -1 without a
+    memo: the answer is then in `trees.scratch[0]`."""
+    seen, scratch, place = trees.observation[t], trees.scratch[0], int64(-1)
+    if memo.networks.shape[0] > 0:
+        place = find(seen, memo.networks.shape[0])
+        memo.counts[1] += 1
+        known = memo.networks[place] == memo.counts[0]
+        i = 0
+        while known and i < seen.shape[0]:
+            known = memo.seen[place, i] == seen[i]
+            i += 1
+        if known:
+            return place
+        memo.counts[2] += 1
+    for i in range(seen.shape[0]):
+        scratch[i] = seen[i]
+    forward(net.layers, net.weights, scratch, trees.active[0])
+    if place >= 0:
+        for i in range(seen.shape[0]):
+            memo.seen[place, i] = seen[i]
+        for i in range(memo.logits.shape[1]):
+            memo.logits[place, i] = scratch[net.policy + i]
+        memo.values[place], memo.networks[place] = scratch[net.value], memo.counts[0]
+    return place
+
+
+@inner
+def find(seen, places):
+    """Where a position belongs in a table of `places`, a power of 2 (the hash is FNV-1a)."""
+    key = uint64(14695981039346656037)
+    for i in range(seen.shape[0]):
+        key = (key ^ uint64(int64(seen[i]))) * uint64(1099511628211)
+    return int64((key ^ (key >> uint64(32))) & uint64(places - 1))
 
 
 @inner
@@ -369,15 +406,26 @@ def write_policy(trees, t, options, out):
 
 
 @njit(**CALLED)
-def search(trees, net, roots, params, scratch, sequence, simulations, options, generator, policy):
+def search(trees, net, memo, roots, params, scratch, sequence, simulations, options, generator, policy):
     """Searches `roots[0]`, in which the game goes on. Returns the action and the root's mean or exact value for the player
     to move; writes the improved policy."""
-    tree = (trees, net)
+    tree = (trees, net, memo)
     found = search_one(tree, 0, roots, scratch, params[0], sequence, simulations, options[0], generator[0])
     write_policy(trees, 0, options[0], policy)
     root = trees.nodes[0, 0]
     value = root.value if root.exact != 0 else (root.total + root.value) / (root.visits + 1)
     return int64(trees.edges[0, root.first + found].action), value
+
+
+@njit(**CALLED)
+def search_rows(trees, net, memo, roots, params, scratch, sequence, options, generators, actions):
+    """The actions `(n,)` to play in the states `roots` `(n,)`, each with its own generator."""
+    tree = (trees, net, memo)
+    for i in range(roots.shape[0]):
+        found = search_one(
+            tree, 0, roots[i : i + 1], scratch, params[0], sequence, sequence.shape[1], options[0], generators[i]
+        )
+        actions[i] = trees.edges[0, trees.nodes[0, 0].first + found].action
 
 
 @njit(**CALLED)
@@ -399,93 +447,24 @@ def think(
         scratch=scratch,
         active=active,
     )
-    tree = (trees, Net(layers, weights, places[0], places[1]))
+    no_memo = Memo(observation[:0], scratch[:0], weights[:0], node_count[:0], used)
+    tree = (trees, Net(layers, weights, places[0], places[1]), no_memo)
     simulations = int64(sequence.shape[1])
     found = search_one(tree, 0, states, free, params[0], sequence, simulations, options[0], generator[0])
     actions[0] = trees.edges[0, trees.nodes[0, 0].first + found].action
 
 
 @njit(**CALLED)
-def self_play(
-    trees, net, states, params, blank, free, sequence, options, seeds, openings, slots, count, rows, answers, games
-):
-    """Plays the games of all slots: each goes on until it waits for the network, which then answers all of them.
-
-    A slot plays the games `slot.game`, `slot.game + count`, ... one after the other. `answers` is room for logits `(slots,
-    actions)` and values `(slots,)`, `rows` for the numbers of slots that wait.
-    """
-    while True:
-        waiting = 0
-        for t in range(slots.shape[0]):
-            go_on(
-                t=t,
-                trees=trees,
-                states=states,
-                p=params[0],
-                blank=blank,
-                records=free,
-                sequence=sequence,
-                options=options[0],
-                seeds=seeds,
-                openings=openings,
-                slots=slots,
-                count=count,
-                answers=answers,
-                games=games,
-            )
-            if slots[t].waiting != 0:
-                rows[waiting] = t
-                waiting += 1
-        if waiting == 0:
-            return
-        evaluate(trees, net, rows[:waiting], answers[0], answers[1])
-
-
-@inner
-def go_on(t, trees, states, p, blank, records, sequence, options, seeds, openings, slots, count, answers, games):
-    slot = slots[t]
-    root, free = states[t : t + 1], records[t : t + 1]
-    if slot.game >= seeds.shape[0]:
-        return
-    generator = games.generators[slot.game]
-    if slot.waiting != 0:
-        slot.waiting = 0
-        grow(trees, slot.node, free[0], p, t, answers[0][t], answers[1][t])
-        if slot.node == 0:
-            draw_noise(trees, t, options, generator)
-        else:
-            back_up(trees, t, slot.depth, slot.node)
-            slot.simulations += 1
-    else:
-        begin_game(root, p, blank, trees.mask[t], generator, seeds[slot.game], openings)
-        ask_root(trees, t, root, p, free, slot)
-        if slot.waiting != 0:
-            return
-    while slot.waiting == 0:
-        if slot.asked != 0 and slot.simulations < sequence.shape[1] and trees.nodes[t, 0].exact == 0:
-            considered = min(int64(trees.nodes[t, 0].edges), sequence.shape[0] - 1)
-            free[0] = root[0]
-            chosen = choose_root(trees, t, sequence[considered, slot.simulations], options)
-            depth, n, open_ = descend(trees, t, free[0], p, chosen, options)
-            slot.depth, slot.node = depth, n
-            if open_:
-                observe(free[0], p, int64(free[0].to_move), trees.observation[t])
-                slot.waiting = 1
-            else:
-                back_up(trees, t, depth, n)
-                slot.simulations += 1
-            continue
-        if slot.asked != 0:
-            make_move(trees, t, root[0], p, options, slot, games)
-        if has_ended(root[0]) or slot.moves == games.movers.shape[1]:
-            end_game(games, slot.game, slot.moves)
-            slot.game += count
-            slot.moves, slot.asked = 0, 0
-            if slot.game >= seeds.shape[0]:
-                return
-            generator = games.generators[slot.game]
-            begin_game(root, p, blank, trees.mask[t], generator, seeds[slot.game], openings)
-        ask_root(trees, t, root, p, free, slot)
+def self_play(trees, net, memo, roots, params, blank, scratch, sequence, options, openings, seed, g, games):
+    """Plays game `g` of `games` from this seed; the random opening and the noise come from the game's own generator."""
+    p, generator, tree = params[0], games.generators[g], (trees, net, memo)
+    begin_game(roots, p, blank, trees.mask[0], generator, seed, openings)
+    moves = int64(0)
+    while moves < games.movers.shape[1] and not has_ended(roots[0]):
+        found = search_one(tree, 0, roots, scratch, p, sequence, sequence.shape[1], options[0], generator)
+        make_move(trees, found, roots[0], p, options[0], g, moves, games)
+        moves += 1
+    end_game(games, g, moves)
 
 
 @inner
@@ -502,30 +481,14 @@ def begin_game(root, p, blank, mask, generator, seed, openings):
 
 
 @inner
-def ask_root(trees, t, root, p, free, slot):
-    """Begins the search of a move, where the game goes on."""
-    slot.simulations, slot.node, slot.depth = 0, 0, 0
-    slot.asked = 0
-    if not has_ended(root[0]):
-        trees.node_count[t], trees.used[t] = 1, 0
-        free[0] = root[0]
-        observe(root[0], p, int64(root[0].to_move), trees.observation[t])
-        slot.waiting, slot.asked = 1, 1
-
-
-@inner
-def make_move(trees, t, s, p, options, slot, games):
-    """Plays the move that the search has found, and notes position, policy and value."""
-    g, k = slot.game, slot.moves
-    found = edge_to_play(trees, t, options)
+def make_move(trees, found, s, p, options, g, k, games):
+    """Plays the edge that the search has found as move `k` of game `g`, and notes position, policy and value."""
     observe(s, p, int64(s.to_move), games.observations[g, k])
     legal(s, p, games.masks[g, k])
-    games.values[g, k] = write_policy(trees, t, options, games.policies[g, k])
+    games.values[g, k] = write_policy(trees, 0, options, games.policies[g, k])
     games.movers[g, k] = s.to_move
-    top = trees.nodes[t, 0]
-    play(s, p, trees.edges[t, top.first + found].action)
+    play(s, p, trees.edges[0, trees.nodes[0, 0].first + found].action)
     games.rewards[g, k] = s.rewards[games.movers[g, k]]
-    slot.moves += 1
 
 
 @inner
@@ -538,17 +501,3 @@ def end_game(games, g, moves):
             back = -back
         back += games.rewards[g, k]
         games.results[g, k] = back
-
-
-@inner
-def evaluate(trees, net, rows, logits, values):
-    """The network's answers to the positions of these rows of `trees.observation`, one after the other."""
-    scratch = trees.scratch[0]
-    for k in range(rows.shape[0]):
-        t = rows[k]
-        for i in range(trees.observation.shape[1]):
-            scratch[i] = trees.observation[t, i]
-        forward(net.layers, net.weights, scratch, trees.active[0])
-        for i in range(logits.shape[1]):
-            logits[t, i] = scratch[net.policy + i]
-        values[t] = scratch[net.value]
