@@ -21,7 +21,7 @@ from asobiba.arena.match import Match
 from asobiba.arena.playing import play_match
 from asobiba.core import game, make_agent
 from asobiba.learn import training
-from asobiba.learn.agent import PolicyAgent, load_policy
+from asobiba.learn.agent import PolicyAgent, drawn, load_policy
 from asobiba.learn.algorithms import ALGORITHMS
 from asobiba.learn.config import ConfigError, load_config
 from asobiba.learn.masked import MaskedVecEnv, _legal_at_random, mask_of
@@ -388,6 +388,25 @@ def test_every_episode_is_seen_through_a_symmetry_of_the_board():
     assert (mirrored.seen_one(1, other) == view).all()
     config = load_config(game("animal_shogi"), symmetry=True, num_envs=4)
     assert training.new_model(ruleset, config).get_env().turning is not None
+
+
+def test_snapshots_draw_from_their_distribution_with_one_number():
+    generator = np.random.default_rng(4)
+    logits = (4 * generator.standard_normal(12)).astype(np.float32)
+    logits[[0, 5, 11]] = -np.inf
+    expected = np.exp(logits.astype(float) - logits.max())
+    expected = 20_000 * expected / expected.sum()
+    found = np.bincount(drawn(np.tile(logits, (20_000, 1)), generator.random(20_000)), minlength=12)
+    likely = expected > 5
+    assert found[np.isinf(logits)].sum() == 0
+    assert chisquare(found[likely], expected[likely] * found[likely].sum() / expected[likely].sum()).pvalue > 0.001
+    rows = np.where(generator.random((5000, 40)) < 0.2, generator.standard_normal((5000, 40)), -np.inf).astype(
+        np.float32
+    )
+    rows = rows[np.isfinite(rows).any(1)]
+    for number in (0.0, 1 - 2.0**-53):
+        chosen = drawn(rows, np.full(len(rows), number))
+        assert np.isfinite(rows[np.arange(len(rows)), chosen]).all()
 
 
 def masked_pair(rows=2000, actions=37, seed=0):

@@ -7,7 +7,7 @@ repetition draws; positions that stood before in the game are counted as it ends
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -140,10 +140,13 @@ class Kept:
         worst = np.where(found == _ILLEGAL, 2, found).min(1)
         return cls(found.max(1), found[np.arange(len(states)), list(actions)], worst)
 
+    def where(self, held: np.ndarray) -> Kept:
+        """Those that `held` `(n,)` bool marks."""
+        return Kept(self.best[held], self.got[held], self.worst[held])
+
     def choices(self) -> Kept:
         """Those in which a move could change the value."""
-        held = self.worst < self.best
-        return replace(self, best=self.best[held], got=self.got[held], worst=self.worst[held])
+        return self.where(self.worst < self.best)
 
     def text(self) -> str:
         """The share that kept the value with its interval, and the mean loss."""
@@ -168,18 +171,24 @@ def over_positions(values: ExactValues, agent: Agent, states: Sequence[np.void])
     return Kept.of(values, states, actions)
 
 
-def thrown_away(played: Played, kept: Kept) -> tuple[int, int, int]:
-    """Of the games in which the first agent once stood won or drawn: how many there are; in how many one of its moves gave a
-    won or drawn position away; and how many different games all of them are."""
-    numbers = np.array(played.numbers[0])
-    lines: dict[int, list[int]] = {}
+def different_games(played: Played) -> list[int]:
+    """The numbers of the games that differ from all before them, in a position or a move."""
+    lines: dict[int, list[tuple]] = {}
     for who in range(2):
-        for number, action in zip(played.numbers[who], played.actions[who]):
-            lines.setdefault(number, []).extend((who, action))
-    begins = {number // 2: played.states[0][int(np.argmax(numbers == number))].tobytes() for number in set(numbers)}
-    different = len({(begins[number // 2], *line) for number, line in lines.items()})
+        for number, state, action in zip(played.numbers[who], played.states[who], played.actions[who]):
+            lines.setdefault(number, []).append((who, state["board"].tobytes(), state["stores"].tobytes(), action))
+    found: dict[tuple, int] = {}
+    for number in sorted(lines):
+        found.setdefault(tuple(lines[number]), number)
+    return list(found.values())
+
+
+def thrown_away(played: Played, kept: Kept) -> tuple[int, int]:
+    """Of the different games in which the first agent once stood won or drawn: how many there are, and in how many one of its
+    moves gave a won or drawn position away."""
+    numbers, different = np.array(played.numbers[0]), different_games(played)
     stood, lost = set(numbers[kept.best >= 0]), set(numbers[kept.got < kept.best])
-    return len(stood), len(lost), different
+    return len(stood.intersection(different)), len(lost.intersection(different))
 
 
 def strength_table(
@@ -196,9 +205,10 @@ def strength_table(
         ended = play(ruleset, (agent, make_agent(ruleset.game, strong)), min(games, positions), won.__getitem__, False)
         cells.append(_share(ended.results.count(1), ended.games))
         own = play(ruleset, (agent, make_agent(ruleset.game, strong)), games, lambda k: opening(ruleset, OPENING, k))
-        kept = Kept.of(values, own.states[0], own.actions[0])
-        stood, lost, different = thrown_away(own, kept)
-        cells += [kept.choices().text(), f"{_share(lost, stood)}; {different} different", f"{own.milliseconds(0):.2f}"]
+        kept, different = Kept.of(values, own.states[0], own.actions[0]), different_games(own)
+        stood, lost = thrown_away(own, kept)
+        counted = kept.where(np.isin(own.numbers[0], different)).choices()
+        cells += [counted.text(), _share(lost, stood), f"{own.milliseconds(0):.2f}"]
         rows.append((f"`{name}`", *cells))
     return TextTable(
         (
@@ -210,7 +220,7 @@ def strength_table(
         f"Percent of moves that keep the value, with the 95 % interval; behind the slash the value given away a move (a win 1, a draw 0, a "
         f"loss -1). *won*, *drawn*: {positions:,} positions each, drawn uniformly from the boards that play reaches, captured seeds "
         f"divided evenly. *wins*: of {min(games, positions):,} of these won positions played out against `{strong}`. *own games*: {games} "
-        f"against `{strong}`, {OPENING} random moves before, each beginning from both sides; of its decisions those in which a move could "
-        "change the value. *thrown away*: of the games in which it once stood won or drawn, those in which a move of its own gave "
-        "value away.",
+        f"against `{strong}`, {OPENING} random moves before, each beginning from both sides, of which those count that differ; of its decisions "
+        "those in which a move could change the value. *thrown away*: of the games in which it once stood won or drawn, those in which a "
+        "move of its own gave value away.",
     )  # fmt: skip

@@ -27,6 +27,15 @@ __all__ = ["PolicyAgent", "PolicyFileError", "load_agent", "load_policy", "obser
 _WORTH_THREADS = 64
 
 
+def drawn(scores: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Actions `(n,)` with the probabilities of these logits `(n, actions)`, -inf for none, by numbers `(n,)` from 0 to 1:
+    the first action whose cumulated probability exceeds the number."""
+    sums = np.exp(scores - scores.max(1, keepdims=True)).cumsum(1)
+    total = sums[:, -1:]
+    # Below the last sum, so that it belongs to an action that has a probability, however the product is rounded.
+    return (sums <= np.minimum(numbers[:, None] * total, np.nextafter(total, 0))).sum(1)
+
+
 class PolicyAgent(Agent):
     """Plays a policy of Stable-Baselines3.
 
@@ -38,12 +47,14 @@ class PolicyAgent(Agent):
             after a check that the game has its spaces.
         name: its name in tables.
         deterministic: play the likeliest legal action; otherwise draw from the policy's distribution.
+        quick: draw with one random number a decision, not one an action: other draws from the same distribution, in a third
+            of the time.
     """
 
-    def __init__(self, policy: Any, name: str = "sb3", deterministic: bool = True):
+    def __init__(self, policy: Any, name: str = "sb3", deterministic: bool = True, quick: bool = False):
         self._policy = policy
         self.name = name
-        self.deterministic = deterministic
+        self.deterministic, self.quick = deterministic, quick
         self._ruleset: Ruleset | None = None
 
     @property
@@ -198,6 +209,8 @@ class PolicyAgent(Agent):
             self._unmasked = logits.argmax(1)
         scores = np.where(legal != 0, logits, -np.inf)
         if not self.deterministic and not self._values:
+            if self.quick:
+                return drawn(scores, self._generator.random(len(scores)))
             scores = scores + self._generator.gumbel(size=scores.shape)
         return scores.argmax(1)
 

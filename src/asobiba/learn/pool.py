@@ -132,7 +132,7 @@ class Pool(Agent):
         self.exploiters = self.exploiters[-self.keep :]
 
     def _player(self, policy: Any, name: str) -> PolicyAgent:
-        player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), name, deterministic=False)
+        player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), name, deterministic=False, quick=True)
         player.policy.set_training_mode(False)
         player.begin(self.ruleset, (0,), (int(self._generator.integers(2**62)),))
         return player

@@ -263,7 +263,9 @@ class Snapshot(Agent):
     def refresh(self, policy: Any, steps: int) -> None:
         """Takes a copy of the learner's policy, after so many steps."""
         self.steps = steps
-        self.player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), self.name, deterministic=False)
+        self.player = PolicyAgent(
+            cloudpickle.loads(cloudpickle.dumps(policy)), self.name, deterministic=False, quick=True
+        )
         if hasattr(self, "_game"):
             self.player.reset(*self._game)
 
