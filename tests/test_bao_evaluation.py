@@ -88,3 +88,12 @@ def test_the_learned_evaluation_beats_the_other_at_equal_depth(endgame):
     found = evaluate(BAO, learned, counted, games=100, plies=4)
     assert found.distinct >= 90
     assert found.score >= 0.55
+
+
+def test_the_network_with_a_search_knows_three_boards():
+    for holes in (4, 6, 8):
+        ruleset = GAME.ruleset(holes=holes)
+        learned, chance = (("it", make_agent(GAME, name)) for name in ("gumbel_az:simulations=8", "random"))
+        assert evaluate(ruleset, learned, chance, games=40, plies=2).score > 0.75
+    with pytest.raises(GameParameterError, match="the network reads 20 numbers"):
+        make_agent(GAME, "gumbel_az").prepare(GAME.ruleset(holes=10))

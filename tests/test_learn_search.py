@@ -18,6 +18,7 @@ from asobiba.api.batch import Batch
 from asobiba.core import GameParameterError, make_agent, registry, states
 from asobiba.core.kernels import compiled
 from asobiba.core.networks import LINEAR, RELU, TANH, Network, NetworkBuilder, forward
+from asobiba.core.yaml_text import read_yaml
 from asobiba.learn.kernels import load_network, network_of
 from asobiba.learn.network_agent import NetworkAgent
 from asobiba.learn.policy_file import PolicyFileError, read_tensors
@@ -202,13 +203,15 @@ print("torch" in sys.modules, *together)
     assert agent.act_batch(batch.states[going], batch.masks[going]).tolist() == [int(word) for word in told[1:]]
 
 
-def dense_policies() -> list[tuple[str, Path]]:
-    """The published policies of dense layers, by their games."""
+def dense_policies() -> list[tuple[str, Path, dict]]:
+    """The published policies of dense layers, by their games, with the parameters of the games if they are not the usual ones."""
     found = []
     for path in sorted((Path(__file__).parent.parent / "baselines").glob("*/policies/**/policy.safetensors")):
         with contextlib.suppress(PolicyFileError):
             load_network(path)
-            found.append((path.relative_to(Path(__file__).parent.parent).parts[1], path))
+            config = read_yaml(path.with_name("config.yml").read_text(encoding="utf-8"))
+            parameters = {key: value for key, value in config["parameters"].items() if key == "holes"}
+            found.append((path.relative_to(Path(__file__).parent.parent).parts[1], path, parameters))
     return found
 
 
@@ -230,15 +233,23 @@ def positions_met(ruleset, agent: NetworkAgent, count: int) -> tuple[np.ndarray,
     return np.array(observations), np.array(masks)
 
 
-@pytest.mark.parametrize("count", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("name", "path"), dense_policies(), ids=lambda value: value if isinstance(value, str) else "")
-def test_published_networks_play_in_compiled_code_what_pytorch_plays(name, path, count):
+def positions_of_policies():
+    """The published policies, and as many positions of each; small boards do not have so many different ones."""
+    for name, path, parameters in dense_policies():
+        yield pytest.param(name, path, parameters, 3000, id=f"{name}{parameters.get('holes', '')}-{path.parent.name}")
+        if not parameters:
+            yield pytest.param(name, path, {}, 100_000, marks=pytest.mark.slow, id=f"{name}-{path.parent.name}-many")
+
+
+@pytest.mark.parametrize(("name", "path", "parameters", "count"), list(positions_of_policies()))
+def test_published_networks_play_in_compiled_code_what_pytorch_plays(name, path, parameters, count):
     torch = pytest.importorskip("torch")
     from asobiba.learn.agent import PolicyAgent, load_policy
 
-    agent = make_agent(registry.game(name), f"sb3:{path}")
+    # The text sb3:FILE gives compiled code for the game as it is usually played.
+    agent = NetworkAgent(load_network(path)) if parameters else make_agent(registry.game(name), f"sb3:{path}")
     assert isinstance(agent, NetworkAgent)
-    observations, masks = positions_met(registry.game(name).ruleset(), agent, count)
+    observations, masks = positions_met(registry.game(name).ruleset(**parameters), agent, count)
     played, policy, close = agent.choose(observations, masks), PolicyAgent(load_policy(path)), 0
     for first in range(0, count, 1000):
         rows = slice(first, first + 1000)
@@ -253,7 +264,7 @@ def test_published_networks_play_in_compiled_code_what_pytorch_plays(name, path,
 
 
 def test_there_are_published_networks_of_dense_layers():
-    assert {"animal_shogi", "bao"} <= {name for name, _ in dense_policies()}
+    assert {"animal_shogi", "bao"} <= {name for name, *_ in dense_policies()}
 
 
 def test_an_evaluation_counts_what_would_be_illegal_without_the_mask(tmp_path):

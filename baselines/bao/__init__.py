@@ -99,7 +99,8 @@ def ppo() -> Agent:
 
 
 def gumbel_az(simulations: int = 64, time: float | None = None) -> Agent:
-    """The network in `policies/gumbel_az`, trained by `asobiba train bao --algo gumbel_az`, with its search.
+    """The network in `policies/gumbel_az`, trained by `asobiba train bao --algo gumbel_az`, with its search; on the boards of
+    4x2 and 6x2 those in the folders there.
 
     Args:
         simulations: of a move; 1: the network alone.
@@ -107,7 +108,8 @@ def gumbel_az(simulations: int = 64, time: float | None = None) -> Agent:
     """
     from asobiba.learn.search_agent import NetAgent
 
-    return NetAgent(_POLICIES / "gumbel_az" / "policy.safetensors", simulations, time, name="gumbel_az")
+    files = [_POLICIES / "gumbel_az" / board / "policy.safetensors" for board in (".", "4x2", "6x2")]
+    return NetAgent(files, simulations, time, name="gumbel_az")
 
 
 AGENTS = (
