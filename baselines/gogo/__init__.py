@@ -42,6 +42,10 @@ _DESCRIPTIONS = {
 }
 
 
+QUIET = 60
+"""The order of a move below which it is a late one: it makes less than an open four, and stops less."""
+
+
 def alpha_beta(
     depth: int | None = None,
     nodes: int | None = None,
@@ -49,8 +53,13 @@ def alpha_beta(
     solve: int = 60,
     solve_root: int = 4000,
     table_size: int = 1 << 18,
+    late: int = 2,
+    forced: bool = True,
 ) -> Agent:
-    """The shared search with threats at the leaves; 20,000 positions a move where no budget is given."""
+    """The shared search with threats at the leaves; 20,000 positions a move where no budget is given.
+
+    `late=0,forced=False` is the search without late move reductions, and without moves that cost no depth.
+    """
     from asobiba.baselines.search.agent import SearchAgent
 
     if depth is None and nodes is None and seconds is None:
@@ -63,6 +72,9 @@ def alpha_beta(
         solve=solve,
         solve_root=solve_root,
         table_size=table_size,
+        late=late,
+        quiet=QUIET,
+        forced=forced,
     )
 
 
@@ -73,6 +85,8 @@ def alpha_beta_learned(
     solve: int = 60,
     solve_root: int = 4000,
     table_size: int = 1 << 18,
+    late: int = 2,
+    forced: bool = True,
 ) -> Agent:
     """The same search with the evaluation in `policies/alpha_beta_learned`, made by `asobiba gogo learn`."""
     from asobiba.baselines.gogo import learned_rules
@@ -88,6 +102,9 @@ def alpha_beta_learned(
         solve=solve,
         solve_root=solve_root,
         table_size=table_size,
+        late=late,
+        quiet=QUIET,
+        forced=forced,
         search_module=learned_rules,
     )
 
