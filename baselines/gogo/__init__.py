@@ -117,6 +117,26 @@ def uct(simulations: int = 1000, exploration: float = 0.5) -> Agent:
     return UctAgent(simulations=simulations, exploration=exploration, search_module=uct_rules)
 
 
+def uct_learned(simulations: int = 1000, exploration: float = 0.2, weight: int = 1) -> Agent:
+    """UCT guided by the network of `alpha_beta_learned`: its value of a new child counts as `weight` visits, and leaves get
+    its value in place of a playout."""
+    import numpy as np
+
+    from asobiba.baselines.gogo import uct_learned_rules
+    from asobiba.baselines.search.uct import UctAgent
+
+    return UctAgent(
+        simulations,
+        "uct_learned",
+        exploration=exploration,
+        playout=True,
+        knowledge=np.zeros((1, 1), np.float32),
+        settings={"weight": weight},
+        transpositions=True,
+        search_module=uct_learned_rules,
+    )
+
+
 def ppo() -> Agent:
     """The policy in `policies/`, trained by `asobiba train gogo`. Needs the extra `sb3`."""
     from asobiba.learn.agent import PolicyAgent, load_policy
@@ -147,6 +167,14 @@ AGENTS = (
         uct,
         "UCT whose tree and playouts take the moves that patterns name",
         "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006",
+    ),
+    AgentDeclaration(
+        "uct_learned",
+        uct_learned,
+        "UCT with the network of alpha_beta_learned as prior of new moves and as value of leaves",
+        "baselines/gogo/policies/alpha_beta_learned",
+        league=False,
+        kind="learned",
     ),
     AgentDeclaration(
         "ppo",
