@@ -108,8 +108,14 @@ def main() -> None:
     rules = ruleset()
     module = sys.modules[__name__]
     state = rules.zeros()
-    for settings in ({}, {"table": "off", "pvs": False}, {"alpha_beta": False, "table": "off", "ordering": False}):
-        searcher = Searcher(rules, depth=14, solve=0, search_module=module, **settings)
+    for settings in (
+        {},
+        {"table": "off", "pvs": False},
+        {"late": 1, "forced": True},
+        {"alpha_beta": False, "table": "off", "ordering": False},
+    ):
+        # Twice the longest game: late moves, which are searched less deep, then reach its end too.
+        searcher = Searcher(rules, depth=20, solve=0, search_module=module, **settings)
         for heap in range(1, 10 if settings.get("alpha_beta", True) else 7):
             for twos in (0, 1):
                 for seat in (0, 1):

@@ -18,7 +18,7 @@ MOST_POSITIONAL = 9
 LONG = {
     # A search without recursion, whose state is some forty local variables: machine code keeps them in registers, and a
     # part of it would have to be given and to return most of them.
-    "baselines.search.alpha_beta_loops.search": 334,
+    "baselines.search.alpha_beta_loops.search": 333,
     "baselines.bao.proof.search": 116,
     "baselines.search.uct_loops.simulate": 83,
     # The loop over one game, which every step of every environment runs through.

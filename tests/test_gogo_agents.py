@@ -381,7 +381,7 @@ def test_the_papers_king_makers_do_not_lift_their_friend_of_its_table_5(count):
     assert copied.gained[0] >= lift.gained[0]
 
 
-@pytest.mark.parametrize("engine", ["alpha_beta", "alpha_beta_learned"])
+@pytest.mark.parametrize("engine", ["alpha_beta:late=0,forced=False", "alpha_beta_learned"])
 def test_a_program_of_others_is_timed_and_meets_the_engine(engine, tmp_path):
     program = Path(__file__).parents[1] / "examples" / "program.py"
     meeting = engines.Meeting("pente", "the first point", f"process:{sys.executable} {program}", None, engine)
@@ -405,6 +405,7 @@ def test_matches_of_the_page_with_others():
     assert both[0].program.startswith("Rapfi")
     assert "seconds=0.1 " in both[1].agent
     assert {meeting.program.startswith("Mammel") for meeting in engines.meetings(None, file)} == {True}
+    assert [meeting.program for meeting in engines.meetings(file, file, only="level 7")] == ["Mammel, level 7"]
 
 
 def test_an_engine_at_equal_time_makes_up_for_what_it_spent():

@@ -178,7 +178,8 @@ def test_each_part_saves_positions():
     every = Searcher(RULES, **MINIMAX, iterative=False).search(state, depth=depth).nodes
     ordered = Searcher(RULES, **PLAIN, table="off", iterative=False).search(state, depth=depth).nodes
     table = Searcher(RULES, **PLAIN).search(state, depth=depth).nodes
-    assert every > 5 * alone > 5 * ordered > 5 * table
+    late = Searcher(RULES, **PLAIN, late=3).search(state, depth=depth).nodes
+    assert every > 5 * alone > 5 * ordered > 5 * table > 5 * late
 
 
 def test_thresholds_prune_forward():
@@ -220,6 +221,8 @@ def test_unknown_weights_and_budgets_are_refused():
             Searcher(RULES, **budget)
     with pytest.raises(GameParameterError, match="table is one of"):
         Searcher(RULES, table="huge")
+    with pytest.raises(GameParameterError, match="late is at least 0, not -1"):
+        Searcher(RULES, late=-1)
     with pytest.raises(GameParameterError, match="losing is one of"):
         SearchAgent(losing="never", depth=1)
     with pytest.raises(GameParameterError, match="terms are all"):

@@ -42,6 +42,10 @@ _DESCRIPTIONS = {
 }
 
 
+QUIET = 60
+"""The order of a move below which it is a late one: it makes less than an open four, and stops less."""
+
+
 def alpha_beta(
     depth: int | None = None,
     nodes: int | None = None,
@@ -49,8 +53,13 @@ def alpha_beta(
     solve: int = 60,
     solve_root: int = 4000,
     table_size: int = 1 << 18,
+    late: int = 2,
+    forced: bool = True,
 ) -> Agent:
-    """The shared search with threats at the leaves; 20,000 positions a move where no budget is given."""
+    """The shared search with threats at the leaves; 20,000 positions a move where no budget is given.
+
+    `late=0,forced=False` is the search without late move reductions, and without moves that cost no depth.
+    """
     from asobiba.baselines.search.agent import SearchAgent
 
     if depth is None and nodes is None and seconds is None:
@@ -63,6 +72,9 @@ def alpha_beta(
         solve=solve,
         solve_root=solve_root,
         table_size=table_size,
+        late=late,
+        quiet=QUIET,
+        forced=forced,
     )
 
 
@@ -73,6 +85,8 @@ def alpha_beta_learned(
     solve: int = 60,
     solve_root: int = 4000,
     table_size: int = 1 << 18,
+    late: int = 2,
+    forced: bool = True,
 ) -> Agent:
     """The same search with the evaluation in `policies/alpha_beta_learned`, made by `asobiba gogo learn`."""
     from asobiba.baselines.gogo import learned_rules
@@ -88,6 +102,9 @@ def alpha_beta_learned(
         solve=solve,
         solve_root=solve_root,
         table_size=table_size,
+        late=late,
+        quiet=QUIET,
+        forced=forced,
         search_module=learned_rules.__name__,
     )
 
@@ -98,6 +115,26 @@ def uct(simulations: int = 1000, exploration: float = 0.5) -> Agent:
     from asobiba.baselines.search.uct import UctAgent
 
     return UctAgent(simulations=simulations, exploration=exploration, search_module=uct_rules.__name__)
+
+
+def uct_learned(simulations: int = 1000, exploration: float = 0.2, weight: int = 1) -> Agent:
+    """UCT guided by the network of `alpha_beta_learned`: its value of a new child counts as `weight` visits, and leaves get
+    its value in place of a playout."""
+    import numpy as np
+
+    from asobiba.baselines.gogo import uct_learned_rules
+    from asobiba.baselines.search.uct import UctAgent
+
+    return UctAgent(
+        simulations,
+        "uct_learned",
+        exploration=exploration,
+        playout=True,
+        knowledge=np.zeros((1, 1), np.float32),
+        settings={"weight": weight},
+        transpositions=True,
+        search_module=uct_learned_rules.__name__,
+    )
 
 
 def ppo() -> Agent:
@@ -130,6 +167,14 @@ AGENTS = (
         uct,
         "UCT whose tree and playouts take the moves that patterns name",
         "Kocsis and Szepesvári, Bandit based Monte-Carlo planning, ECML 2006",
+    ),
+    AgentDeclaration(
+        "uct_learned",
+        uct_learned,
+        "UCT with the network of alpha_beta_learned as prior of new moves and as value of leaves",
+        "baselines/gogo/policies/alpha_beta_learned",
+        league=False,
+        kind="learned",
     ),
     AgentDeclaration(
         "ppo",

@@ -86,9 +86,11 @@ def engines(
         typer.Option(exists=True, dir_okay=False, help="examples/mammel/player.py, with its library built."),
     ] = None,
     engine: Annotated[
-        list[str], typer.Option(help="Our engine, alpha_beta or alpha_beta_learned; may be given more than once.")
+        list[str],
+        typer.Option(help="Our engine, alpha_beta or alpha_beta_learned, with settings; may be given more than once."),
     ] = ["alpha_beta"],  # noqa: B006 - typer reads it only
     games: Annotated[int, typer.Option(min=2, help="Games against each, half of them from each side.")] = 20,
+    only: Annotated[str, typer.Option(help="Play only where the program's name contains this.")] = "",
     keep: Annotated[
         bool,
         typer.Option("--keep", help="Keep the matches in the record beside the page (.json), and play the others."),
@@ -98,7 +100,7 @@ def engines(
     """Play an alpha-beta engine against Rapfi (gomoku) and Mark Mammel's player (Pente), which you have built."""
     from asobiba.baselines.gogo.engines import load, meetings, page, play, save
 
-    planned = meetings(rapfi, mammel, engine)
+    planned = meetings(rapfi, mammel, engine, only)
     if not planned:
         raise typer.BadParameter(
             "name a program: --rapfi, --mammel or both. docs/reproductions/gogo-engines.md builds them"
@@ -166,6 +168,7 @@ def small_boards(
 
 @app.command()
 def learn(
+    preset: Annotated[str, typer.Option(help="Of the rules: gogo, pente or gomoku.")] = "gogo",
     teacher: Annotated[str, typer.Option(help="The search whose games it learns from.")] = "alpha_beta:nodes=100",
     games: Annotated[int, typer.Option(min=20, help="Games of it against itself.")] = 20000,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over their positions.")] = 12,
@@ -173,9 +176,15 @@ def learn(
     workers: Annotated[int, typer.Option(min=1, help="Processes that play.")] = 2,
     output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/gogo-evaluation"),
 ) -> None:
-    """Learn the evaluation of alpha_beta_learned from games of a search."""
-    from asobiba.baselines.gogo.learning import LESSON
+    """Learn the evaluation of alpha_beta_learned for a preset from games of a search."""
+    from asobiba.baselines.gogo.evaluation import PRESETS
+    from asobiba.baselines.gogo.learning import lesson
     from asobiba.baselines.search import rows_learning
     from asobiba.core import game
 
-    rows_learning.learn(game("gogo"), LESSON, teacher, games, output, epochs=epochs, seed=seed, workers=workers)
+    if preset not in PRESETS:
+        raise typer.BadParameter(f"the preset is one of {', '.join(PRESETS)}, not {preset!r}")
+    rows_learning.learn(
+        game("gogo"), lesson(preset), teacher, games, output,
+        epochs=epochs, seed=seed, workers=workers, options=f"--preset {preset} ",
+    )  # fmt: skip

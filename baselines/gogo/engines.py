@@ -40,7 +40,7 @@ class Meeting:
         preset: of the rules.
         program: how the page names it; agent: how a match does.
         seconds: the engine's time for a move; `None`: as much as the program takes on average.
-        engine: an agent that is an alpha-beta search.
+        engine: an agent that is an alpha-beta search, with its settings.
     """
 
     preset: str
@@ -155,8 +155,13 @@ class Paced(Timed):
         return super().act(view, legal)
 
 
-def meetings(rapfi: Path | None, mammel: Path | None, engines: Sequence[str] = ("alpha_beta",)) -> list[Meeting]:
-    """The matches of the page, with the programs that are given: a Gomocup executable, and `player.py` beside its library."""
+def meetings(
+    rapfi: Path | None, mammel: Path | None, engines: Sequence[str] = ("alpha_beta",), only: str = ""
+) -> list[Meeting]:
+    """The matches of the page, with the programs that are given: a Gomocup executable, and `player.py` beside its library.
+
+    `only`: those alone whose program's name contains this.
+    """
     found = []
     for engine in engines:
         if rapfi is not None:
@@ -167,11 +172,11 @@ def meetings(rapfi: Path | None, mammel: Path | None, engines: Sequence[str] = (
             for level in (1, 4, 7):
                 agent = f"process:python3 {mammel.resolve()} {level}"
                 found.append(Meeting("pente", f"Mammel, level {level}", agent, None, engine))
-    return found
+    return [meeting for meeting in found if only in meeting.program]
 
 
 def _engine(name: str, seconds: float) -> SearchAgent:
-    agent = make_agent(game("gogo"), f"{name}:seconds={seconds:g}")
+    agent = make_agent(game("gogo"), f"{name}{',' if ':' in name else ':'}seconds={seconds:g}")
     assert isinstance(agent, SearchAgent)
     return agent
 
@@ -257,7 +262,8 @@ def page(found: Iterable[Row]) -> str:
 
 Nobody else has an engine for Gogo. Its neighbours have: gomoku on 15 lines (`preset=gomoku`: five or more win, no captures)
 and Pente on 19 (`preset=pente`). `alpha_beta` plays all of them with one evaluation, which was not tuned for either, and
-`alpha_beta_learned` with one that was learned from games of Gogo alone.
+`alpha_beta_learned` with one that was learned from games by the same rules. `late=0,forced=False` is the search without late
+move reductions and forced moves that cost no depth.
 Written by `{_command(rows)}`, with `--games` as in the table, on {platform.machine()}, one game at a time. Openings of {PLIES} random plies, each from both sides;
 intervals count openings, not games.
 

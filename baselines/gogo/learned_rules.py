@@ -51,4 +51,4 @@ def position_fields(ruleset):
 def evaluate(node, p, w):
     """The network's score for the player to move."""
     count_inputs(node, p, node.counts)
-    return score(node.counts, node.first, node.second) * w.scale // 100
+    return score(p, node.counts, node.first, node.second) * w.scale // 100

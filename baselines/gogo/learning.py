@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -35,8 +35,10 @@ def inputs(ruleset: Ruleset, states: np.ndarray) -> np.ndarray:
     return counts
 
 
-def _ruleset(game: Game, chunk: int) -> Ruleset:
-    return game.ruleset()
+def _ruleset(preset: str, game: Game, chunk: int) -> Ruleset:
+    return game.ruleset(preset=preset)
 
 
-LESSON = Lesson(_ruleset, inputs, plies=range(2, 10), scale=SCALE)
+def lesson(preset: str = "gogo") -> Lesson:
+    """How the network of a preset is learned, from games by its rules."""
+    return Lesson(partial(_ruleset, preset), inputs, plies=range(2, 10), scale=SCALE)

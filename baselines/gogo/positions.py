@@ -3,7 +3,8 @@ move.
 
 A node holds what a state holds of the board (so that the rules' own kernels mend it), and `kinds`: for each player,
 direction and empty point what his stone would make of the line there (see `patterns.py`), with how often each class
-occurs (`tally`) and, as bits, the points where he makes a four or more, and a five (`sharp`). A stone that comes or goes
+occurs (`tally`), what the four directions of a point are worth together (`worth`), and, as bits, the points where he
+makes a four or more, and a five (`sharp`). A stone that comes or goes
 changes the classes of the five squares to each side on its four lines.
 """
 
@@ -31,6 +32,8 @@ from asobiba.envs.gogo.rules import judge, opening_allows
 
 _WORTH = np.array([0, 2, 8, 10, 40, 60, 300, 900], np.int64)
 """Weight of each class of stone in the order of moves."""
+_SHARE = 8 * _WORTH + (np.arange(8) >= OPEN_THREE)
+"""What a class adds to `worth`: its weight, and in the last three bits whether it is an open three or more."""
 SHARP_WORDS = (MOST_POINTS + 31) // 32
 """Words of 32 bits in a set of points. `sharp` has four sets: fours and more, then fives, of each player."""
 
@@ -57,6 +60,7 @@ def position_fields(ruleset):
         ("planes", np.uint8, (PLANES * MOST_POINTS,)),
         ("kinds", np.uint8, (8 * MOST_POINTS,)),
         ("sharp", np.uint32, (4 * SHARP_WORDS,)),
+        ("worth", np.int16, (2 * MOST_POINTS,)),
     ]
 
 
@@ -117,6 +121,7 @@ def set_kind(node, p, point, player, direction, kind):
         node.tally[8 * player + before] -= 1
         node.tally[8 * player + kind] += 1
         node.kinds[at] = kind
+        node.worth[player * np.int64(p.area) + point] += _SHARE[kind] - _SHARE[before]
         if before >= FOUR or kind >= FOUR:
             mend_sharp(node, p, point, player)
 
@@ -177,6 +182,8 @@ def load(s, p, node):
         node.planes[k] = s.planes[k]
     for k in range(8 * area):
         node.kinds[k] = 0
+    for k in range(2 * area):
+        node.worth[k] = 0
     for k in range(4 * SHARP_WORDS):
         node.sharp[k] = 0
     for k in range(8):
@@ -222,6 +229,9 @@ def copy_position(node, child, p):
     kinds, kinds_to = node.kinds, child.kinds
     for k in range(np.uint64(8) * area):
         kinds_to[k] = kinds[k]
+    worth, worth_to = node.worth, child.worth
+    for k in range(np.uint64(2) * area):
+        worth_to[k] = worth[k]
     for k in range(4 * SHARP_WORDS):
         child.sharp[k] = node.sharp[k]
 
@@ -285,24 +295,25 @@ def may_play(node, p, point):
 
 @kernel
 def point_worth(node, p, point, player):
-    """Worth of a stone of the player here, and the greatest class that it makes."""
-    area = np.int64(p.area)
-    total = np.int64(0)
-    greatest = 0
-    threes = 0
-    for direction in range(4):
-        kind = np.int64(node.kinds[(4 * player + direction) * area + point])
-        total += _WORTH[kind]
-        greatest = max(greatest, kind)
-        threes += 1 if kind >= OPEN_THREE else 0
-    if threes >= 2:
+    """Worth of a stone of the player here, captures included."""
+    at = player * np.int64(p.area) + point
+    share = np.int64(node.worth[at])
+    total = share >> 3
+    if share & 7 >= 2:
         total += 150
-    takes = np.int64(node.planes[(TAKES + player) * area + point])
+    takes = np.int64(node.planes[TAKES * np.int64(p.area) + at])
     if takes != 0:
         total += takes * (70 + 15 * np.int64(node.captured[player]))
         if p.goal > 0 and node.captured[player] + 2 * takes >= p.goal:
             total += 3000
-    return total, greatest
+    return total
+
+
+@kernel
+def makes_five_here(node, point, player):
+    """Whether a stone of the player makes a five here."""
+    word = node.sharp[(2 * player + 1) * SHARP_WORDS + (point >> 5)]
+    return (np.int64(word) >> (point & 31)) & 1 != 0
 
 
 @kernel

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.baselines.gogo.patterns import CLOSED_TWO, FOUR, MADE_FIVE, OPEN_FOUR, OPEN_THREE
-from asobiba.baselines.gogo.positions import breaks_five, load, may_play, play, point_worth, position_fields, turned
+from asobiba.baselines.gogo.positions import (
+    breaks_five,
+    load,
+    makes_five_here,
+    may_play,
+    play,
+    point_worth,
+    position_fields,
+    turned,
+)
 from asobiba.baselines.gogo.threats import find_win
 from asobiba.core import kernel
 from asobiba.envs.gogo.board import TAKES
@@ -71,21 +80,23 @@ def gather(node, p, most):
             if node.hashes[symmetry] == node.hashes[0]:
                 symmetries |= 1 << symmetry
     count = 0
-    anything = -1
     for point in range(area):
-        if not may_play(node, p, point):
+        there = area + point
+        if (
+            node.worth[point]
+            | node.worth[there]
+            | node.planes[TAKES * area + point]
+            | node.planes[TAKES * area + there]
+        ) == 0 or not may_play(node, p, point):
             continue
-        anything = point
         takes = np.int64(node.planes[(TAKES + me) * area + point])
         reaches = takes > 0 and p.goal > 0 and node.captured[me] + 2 * takes >= p.goal
         if must_break:
             if not reaches and not (takes > 0 and breaks_five(node, p, point, me)):
                 continue
-        mine, best = point_worth(node, p, point, me)
-        theirs, worst = point_worth(node, p, point, other)
-        if must_stop and not reaches and takes == 0 and best < MADE_FIVE and worst < MADE_FIVE:
-            continue
-        if mine == 0 and theirs == 0:
+        wins = makes_five_here(node, point, me)
+        stops = makes_five_here(node, point, other)
+        if must_stop and not reaches and takes == 0 and not wins and not stops:
             continue
         if symmetries != 0:
             twin = False
@@ -93,12 +104,12 @@ def gather(node, p, most):
                 twin |= ((symmetries >> symmetry) & 1) != 0 and turned(p, point, symmetry) < point
             if twin:
                 continue
-        worth = 2 * mine + theirs
+        worth = 2 * point_worth(node, p, point, me) + point_worth(node, p, point, other)
         if reaches:
             worth += 20000
-        if best == MADE_FIVE:
+        if wins:
             worth += 10000
-        if worst == MADE_FIVE:
+        if stops:
             worth += 4000
         node.moves[count] = point
         node.order[count] = worth
@@ -115,13 +126,21 @@ def gather(node, p, most):
         node.order[best_at] = node.order[k]
         node.moves[k] = move
         node.order[k] = min(worth // 8, 999) if worth >= 160 else 0
-    if kept == 0 and anything >= 0:
-        n = np.int64(p.width)
-        centre = (n // 2) * n + n // 2
-        node.moves[0] = centre if may_play(node, p, centre) else anything
-        node.order[0] = 0
-        kept = 1
-    return kept
+    return kept if kept > 0 else any_move(node, p)
+
+
+@kernel
+def any_move(node, p):
+    """Writes the centre where it is free, else a legal point; returns the number of moves, 1 or 0."""
+    n = np.int64(p.width)
+    centre = (n // 2) * n + n // 2
+    for k in range(np.int64(p.area) + 1):
+        point = centre if k == 0 else np.int64(p.area) - k
+        if may_play(node, p, point):
+            node.moves[0] = point
+            node.order[0] = 0
+            return 1
+    return 0
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Alpha-beta search for games of two players, perfect information and no chance.
 
-Iterative deepening, principal variation search, a transposition table, move ordering (table move, the game's own order,
-killers, history), quiescence where the game defines it, repetitions, budgets of depth, nodes and time. See the package
+Iterative deepening, principal variation search, late move reductions, a transposition table, move ordering (table move,
+the game's own order, killers, history), quiescence where the game defines it, repetitions, budgets of depth, nodes and time. See the package
 for what a game provides. The loops are `alpha_beta_loops.py`, compiled together with the game's kernels.
 
 Sources: Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975; Marsland and Campbell,
@@ -40,7 +40,7 @@ _TABLE_MODES = {"off": 0, "deeper": 1, "equal": 2}
 _SETTINGS = (
     "depth", "alpha", "beta", "prune", "pvs", "tt", "age", "ordering", "killers", "history", "quiescence", "threshold",
     "lower", "upper", "fold", "occurrences", "repetition", "distance", "plies_left", "hint",
-    "solve", "solve_root",
+    "solve", "solve_root", "late", "quiet", "forced",
 )  # fmt: skip
 _OPTIONS = record_dtype([("node_limit", np.int64), *((name, np.int32) for name in _SETTINGS)])
 _RESULTS = record_dtype(
@@ -150,6 +150,10 @@ class Searcher:
         solve, solve_root: positions that the game's search of threats, where it has one, may visit at a leaf and at the
             root; 0 for none.
         iterative: whether depths 1, 2, ... come before the last one.
+        late: from which move of a position on (0 is the first) a move is searched one ply less deep at first, and again in
+            full if it is better than thought; 0: none. Only with `pvs`.
+        quiet: only moves whose own order is less than this are late ones.
+        forced: whether the only move of a position costs no depth.
         search_module: the game's search module or its name; see `asobiba.baselines.search`.
 
     Scores that depend on how a position was reached (a repetition of a position above it, the game's longest length)
@@ -179,14 +183,18 @@ class Searcher:
         solve: int = 60,
         solve_root: int = 2000,
         iterative: bool = True,
+        late: int = 0,
+        quiet: int = 1,
+        forced: bool = False,
         search_module: ModuleType | str | None = None,
     ):
         if depth is not None or nodes is not None or seconds is not None:
             self.require_budget(depth, nodes, seconds)
         if table not in _TABLE_MODES:
             raise GameParameterError(f"table is one of {', '.join(_TABLE_MODES)}, not {table!r}")
-        if quiescence < 0 or table_size < 0:
-            raise GameParameterError(f"quiescence and table_size are at least 0, not {quiescence} and {table_size}")
+        for name, value in (("quiescence", quiescence), ("table_size", table_size), ("late", late)):
+            if value < 0:
+                raise GameParameterError(f"{name} is at least 0, not {value}")
         self.ruleset = ruleset
         self.depth, self.nodes, self.seconds = depth, nodes, seconds
         self.iterative = iterative
@@ -212,6 +220,9 @@ class Searcher:
             "distance": distance,
             "solve": solve,
             "solve_root": solve_root,
+            "late": late,
+            "quiet": quiet,
+            "forced": forced,
         }
         for name, value in settings.items():
             self._options[name] = value

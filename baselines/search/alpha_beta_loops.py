@@ -40,6 +40,23 @@ def slot_of(key):
     return (key ^ (key >> 13) ^ (key >> 29) ^ (key >> 43)) & FILTER
 
 
+@inner
+def divide(history, by):
+    for side in range(2):
+        for k in range(history.shape[1]):
+            history[side, k] = history[side, k] // by
+
+
+@inner
+def first_depth(o, n, index, has_room):
+    # The depth that a move is searched to at first: one ply less for late quiet ones, one more for the only move.
+    if o.forced != 0 and n.count == 1 and has_room:
+        return n.depth
+    if o.late > 0 and index >= o.late and n.depth >= 3 and n.order[index] < o.quiet * 1_000_000:
+        return n.depth - 2 if o.pvs != 0 and o.prune != 0 else n.depth - 1
+    return n.depth - 1
+
+
 @looping
 def load_root(states, params, frames):
     load(states[0], params[0], frames[0])
@@ -305,20 +322,20 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
                     child.slot = -1
                     todo = LEAVE
                 else:
-                    child.depth = n.depth - 1
+                    child.depth = first_depth(o, n, index, 2 * (ply + n.depth) < last_ply)
                     n.turn = -1 if child.side != n.side else 1
                     n.probing = 0
                     if o.prune == 0:
                         child.alpha = -INFINITE
                         child.beta = INFINITE
-                    elif o.pvs != 0 and index > 0 and n.beta - n.alpha > 1:
+                    elif o.pvs != 0 and index > 0 and (child.depth < n.depth - 1 or n.beta - n.alpha > 1):
                         if n.turn < 0:
                             child.alpha = -n.alpha - 1
                             child.beta = -n.alpha
                         else:
                             child.alpha = n.alpha
                             child.beta = n.alpha + 1
-                        n.probing = 1
+                        n.probing = n.depth - child.depth  # 2: also searched less deep
                     elif n.turn < 0:
                         child.alpha = -n.beta
                         child.beta = -n.alpha
@@ -341,8 +358,9 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
             if n.turn < 0:
                 value = -value
             todo = NEXT
-            if n.probing != 0 and value > n.alpha and value < n.beta:
+            if n.probing != 0 and value > n.alpha and (n.probing == 2 or value < n.beta):
                 n.probing = 0
+                child.depth = n.depth - 1
                 if n.turn < 0:
                     child.alpha = -n.beta
                     child.beta = -n.alpha
@@ -381,9 +399,7 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
                                 total = history[n.side, move] + n.depth * n.depth
                                 history[n.side, move] = total
                                 if total > 800_000:
-                                    for a in range(history.shape[1]):
-                                        history[0, a] //= 2
-                                        history[1, a] //= 2
+                                    divide(history, 2)
     r.move = root.best_move
     r.score = root.best if aborted else value
     r.complete = 0 if aborted else 1
@@ -427,9 +443,7 @@ def think(
     o.plies_left = params[0].max_steps - states[0].steps
     o.hint = -1
     o.alpha, o.beta = -INFINITE, INFINITE
-    for side in range(2):
-        for k in range(history.shape[1]):
-            history[side, k] = history[side, k] // 8
+    divide(history, 8)
     r.move, r.score, r.complete, r.nodes = -1, 0, 0, 0
     action, score, depth = int64(-1), int64(0), budget[0]
     while depth <= budget[1]:

@@ -189,12 +189,21 @@ def train(
 
 
 def learn(
-    game: Game, lesson: Lesson, teacher: str, games: int, folder: Path, *, epochs: int, seed: int, workers: int
+    game: Game,
+    lesson: Lesson,
+    teacher: str,
+    games: int,
+    folder: Path,
+    *,
+    epochs: int,
+    seed: int,
+    workers: int,
+    options: str = "",
 ) -> dict[str, Any]:
-    """`train` as a command: with a progress bar, and a line at the end."""
+    """`train` as a command: with a progress bar, and a line at the end. `options`: what else the command was given."""
     from asobiba.progress import progress_bar
 
-    words = f"--teacher {teacher} --games {games} --epochs {epochs} --seed {seed}"
+    words = f"{options}--teacher {teacher} --games {games} --epochs {epochs} --seed {seed}"
     with progress_bar(counted=True) as bar:
         task = bar.add_task("games", total=games)
         record = train(
