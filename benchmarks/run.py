@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -327,29 +327,61 @@ def players_table() -> list[str]:
 def learning_table() -> list[str]:
     """Training from end to end: samples a second, and where the time goes"""
     lines = [
-        f"Rollouts of {learning.STEPS} steps, minibatches of 8,192, {learning.EPOCHS} epoch, two layers of 64 units each for policy "
-        "and value, two threads; opponents play at random.",
+        f"Rollouts of {learning.STEPS} steps, minibatches of {learning.BATCH:,}, {learning.EPOCHS} epoch, two layers of 64 units each for "
+        "policy and value, one thread, whose processor time the last columns divide. Opponents play at random; `self` is a snapshot "
+        "of the learner, whose network is asked for every move of its games, as a pool's are.",
         "",
-        "| learner | samples/s | collecting, % | of it the games, % | learning, % |",
-        "|---|--:|--:|--:|--:|",
+        "| learner | samples/s by the clock | of processor time | collecting, % | of it the games, % | learning, % |",
+        "|---|--:|--:|--:|--:|--:|",
     ]
     for row in learning.cycles():
-        lines.append(f"| {row.name} | {row.rate:,.0f} | {row.collecting:.0f} | {row.games:.0f} | {row.learning:.0f} |")
+        shares = f"{row.collecting:.0f} | {row.games:.0f} | {row.learning:.0f}"
+        lines.append(f"| {row.name} | {row.rate:,.0f} | {row.of_processor:,.0f} | {shares} |")
+    return lines
+
+
+def profile_table() -> list[str]:
+    """Where the processor time of MaskablePPO's update cycle goes, percent"""
+    lines = [
+        f"Rollouts of {learning.STEPS} steps, minibatches of {learning.BATCH:,}, {learning.EPOCHS} epoch, two layers of 64 units each for "
+        "policy and value, one thread, whose processor time counts, the distribution of `asobiba train`. *Games*: the engine, `random` "
+        "opponents included; *opponents*: the network of `self`; *buffers*: filled, and cut into minibatches.",
+        "",
+        f"| learner | samples/s | {' | '.join(learning.PARTS)} |",
+        f"|---|{'--:|' * (1 + len(learning.PARTS))}",
+    ]
+    for row in learning.profiles():
+        lines.append(f"| {row.name} | {row.rate:,.0f} | {' | '.join(f'{share:.0f}' for share in row.shares)} |")
     return lines
 
 
 def beaten_table() -> list[str]:
     """How long MaskablePPO trains until it scores 95 % against random play"""
+    return beaten(learning.GAMES, True, "Two layers of 128 units. ")
+
+
+def own_table() -> list[str]:
+    """The same with the games' own networks"""
+    told = (
+        "The network, parameters and practice game of each game's `training.yml`, without its teacher. Where the opponents play "
+        "at random, nothing can be learned in werewolf ([training](training.md#opponents)). "
+    )
+    return beaten(learning.OWN, False, told)
+
+
+def beaten(names: Sequence[str], plain: bool, told: str) -> list[str]:
     lines = [
-        f"Large minibatches and few epochs (`QUICK` in benchmarks/learning.py); {learning.EVALUATED} games from other openings after "
-        f"every {4 * learning.STEPS * learning.ENVIRONMENTS:,} decisions, whose time does not count; at most {learning.LIMIT:.0f} s.",
+        f"{told}Large minibatches and few epochs (`QUICK` in benchmarks/learning.py); {learning.EVALUATED} games from other openings after "
+        f"every {4 * learning.STEPS * learning.ENVIRONMENTS:,} decisions, whose time does not count; one thread, at most {learning.LIMIT:.0f} s of processor time.",
         "",
-        "| game | seconds | decisions | score at the end |",
-        "|---|--:|--:|--:|",
+        "| game | seconds by the clock | of processor time | decisions | score at the end |",
+        "|---|--:|--:|--:|--:|",
     ]
-    for name in learning.GAMES:
-        row = learning.until_beaten(name)
-        lines.append(f"| {name} | {row.seconds:.1f} | {row.decisions:,} | {100 * row.score:.1f} % |")
+    for name in names:
+        row = learning.until_beaten(name, plain)
+        lines.append(
+            f"| {name} | {row.seconds:.1f} | {row.processor:.1f} | {row.decisions:,} | {100 * row.score:.1f} % |"
+        )
     return lines
 
 
@@ -358,7 +390,9 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "arithmetic": arithmetic_table,
     "networks": network_table,
     "learning": learning_table,
+    "profile": profile_table,
     "beaten": beaten_table,
+    "own": own_table,
     "frames": frame_table,
     "compiling": compile_table,
     "together": side_by_side,
