@@ -267,7 +267,7 @@ def bracket(measuring: Measuring) -> str:
   {_told(even[0])} (`{even[1]}`).
 * The attack {_shown(paid[1])} needs at most {_told(paid[0])} shots for any placement or fleet that was found against it.
 * The sum of what both sides may gain by an answer (NashConv, in shots) is {gap:.2f} ± {half:.2f} by the answers found, which is a lower
-  bound of it. The pair is an approximate equilibrium in this sense only: `belief` is not the best answer to the placement, only
+  bound of it but for the choice of the least and the most by these same games. The pair is an approximate equilibrium in this sense only: `belief` is not the best answer to the placement, only
   the best that is known here, and the fleets were not all tried. On small boards both are known exactly (below)."""
 
 
