@@ -48,8 +48,11 @@ def _hider(file: Path, expects: bool, placement: str, slack: float, name: str) -
     return agent
 
 
-def make_equilibrium(placement: str = LEARNED, slack: float = 0.0) -> KernelAgent:
-    """Approximate equilibrium: its fleets are learned against the best searches, and its search expects such fleets."""
+def make_equilibrium(placement: str = LEARNED, slack: float = 0.2) -> KernelAgent:
+    """Approximate equilibrium: its fleets are learned against the best searches, and its search expects such fleets.
+
+    `slack`: shots are drawn from the cells whose chance is at most this share below the best, or a fleet could hide from it.
+    """
     return _hider(EQUILIBRIUM, True, placement, slack, "equilibrium")
 
 
