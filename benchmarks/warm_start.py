@@ -1,6 +1,6 @@
 """Learning by search from fresh weights, and from weights that imitation or PPO has left: equal core minutes.
 
-python benchmarks/warm_start.py [--folder runs/warm_start] [--seconds 45] [--games 200] [--write docs/training.md]
+python benchmarks/warm_start.py [--folder runs/warm_start] [--seconds 45] [--games 200]
 
 Animal shogi, one thread, two seeds. The seconds of processor time of a run include its warm start. Runs that are finished
 are kept. Scores are those of the policies with 32 simulations, after openings of 4 random plies; intervals count different games.
@@ -24,14 +24,13 @@ from asobiba.learn.search_agent import NetAgent
 
 SEEDS, SIMULATIONS, OPENINGS = (0, 1), 32, 4
 NETWORK: dict[str, Any] = {"width": 256, "depth": 2}
-BEGIN, END = "<!-- warm start: written by benchmarks/warm_start.py -->", "<!-- end of warm start -->"
 DENSE = {"policy": "asobiba.learn.networks:DensePolicy", "policy_kwargs": NETWORK, "threads": 1}
 KINDS: dict[str, dict[str, Any] | None] = {
     "fresh weights": None,
     "imitation of alpha_beta:depth=3": {
-        "total_steps": 1, "imitation": {"teacher": "alpha_beta:depth=3", "decisions": 60_000, "epochs": 2},
+        "total_steps": 1, "imitation": {"teacher": "alpha_beta:depth=3", "decisions": 20_000, "epochs": 2},
     },
-    "PPO": {"total_steps": 300_000},
+    "PPO": {"total_steps": 100_000},
 }  # fmt: skip
 
 
@@ -83,7 +82,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("runs/warm_start"))
     parser.add_argument("--seconds", type=float, default=45.0, help="of processor time of a run")
     parser.add_argument("--games", type=int, default=200)
-    parser.add_argument("--write", type=Path, help="a page whose table between the marks is replaced")
     parser.add_argument("--one", nargs=2, metavar=("KIND", "SEED"), help="train this one only")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -117,12 +115,6 @@ def main() -> None:
         cells = (kind, seed, f"{figures['warm']:.0f}", f"{figures['positions']:,}", minimax, direct)
         table.append(f"| {' | '.join(map(str, cells))} |")
         print(table[-1], flush=True)
-    if given.write is not None:
-        before, _, rest = given.write.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
-        told = f"{given.seconds:.0f} s of processor time a run, {given.games} games of each pair, {SIMULATIONS} simulations."
-        text = "\n".join([*table, "", told])
-        given.write.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
