@@ -412,7 +412,7 @@ def test_a_copy_goes_on_with_agents_that_cannot_be_copied_whole(copied):
         assert (seating.states == twin.states).all()
 
 
-@pytest.mark.parametrize("name", registry.game_names())
+@pytest.mark.parametrize("name", [name for name in registry.game_names() if not name.startswith("toy_")])
 def test_every_agent_can_sit_in_many_games_at_once(name):
     """A seating copies agents that answer one at a time."""
     declared = agent_declarations(game(name))

@@ -116,7 +116,10 @@ def test_a_run_is_evaluated_again_and_its_record_and_page_follow(tmp_path):
     record = json.loads((run / "run.json").read_text(encoding="utf-8"))
     found = json.loads(output.read_text(encoding="utf-8"))
     assert [row["opponent"] for row in found] == [row["opponent"] for row in before["evaluation"]] == ["random"]
-    assert record["evaluation"] == [{**row, "agent": "sb3:policy.safetensors"} for row in found]
+    games = {"game": nim.id, "parameters": {**nim.ruleset().parameters, "opening_plies": 2}, "seed": 5}
+    assert [{**games, **row} for row in record["evaluation"]] == [
+        {**row, "agent": "sb3:policy.safetensors"} for row in found
+    ]
     assert (record["evaluation"][0]["games"], record["evaluated"]["seed"]) == (60, 5)
     assert {name: record[name] for name in ("command", "steps", "versions")} == {
         name: before[name] for name in ("command", "steps", "versions")
