@@ -565,6 +565,7 @@ def main() -> None:
         sections = {**sections_of(arguments.write), **measured}
         order = [((SECTIONS.get(name) or TABLES[name]).__doc__ or name).strip().rstrip(".") for name in names]
         text = "# Benchmarks\n\nEvery section says what measured it, and on what machine.\n"
+        order += [title for title in sections if "python benchmarks/run.py" not in sections[title]]  # of other scripts
         text += "".join(f"\n## {title}\n\n{sections[title]}\n" for title in order if title in sections)
         arguments.write.parent.mkdir(parents=True, exist_ok=True)
         arguments.write.write_text(text, encoding="utf-8")
