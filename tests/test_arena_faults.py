@@ -22,7 +22,20 @@ from arena_tools import ROGUES
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import check_agents, run_league
 from asobiba.arena.match import Match
-from asobiba.arena.player import FIELDS, Late, Player, SharedClock, Terms, Unit
+from asobiba.arena.player import (
+    ALLOWED,
+    BEAT,
+    BEFORE,
+    CPU,
+    FIELDS,
+    PAUSED,
+    STARTED,
+    Late,
+    Player,
+    SharedClock,
+    Terms,
+    Unit,
+)
 from asobiba.arena.playing import killed_record
 from asobiba.arena.replay import check_record
 from asobiba.arena.store import Store
@@ -201,15 +214,70 @@ def test_a_worker_that_is_stopped_for_longer_than_the_limit_forfeits_nothing():
     assert done
 
 
+def stopped_for(pauses, seconds):
+    """As if the process had been stopped for so long after the last tick."""
+    pauses._seen = replace(pauses._seen, time=pauses._seen.time - seconds)
+
+
 def test_pauses_are_no_thinking():
     pauses = Pauses()
-    pauses.tick()
-    pauses._last -= 3.0  # as if the process had been stopped for three seconds
-    assert 2.5 < pauses.tick() < 3.5
+    stopped_for(pauses, 3.0)
+    assert 2.5 < pauses.tick()[1] < 3.5
     watch = Stopwatch(os.getpid())
     watch._last -= 3.0
     watch.look()
     assert watch.seconds < 0.1
+
+
+def test_a_tick_while_the_pauses_are_read_takes_none_away(monkeypatch):
+    pauses, waiting = Pauses(), Pauses._waiting
+    stopped_for(pauses, 3.0)
+
+    def tick_first(self):
+        monkeypatch.setattr(Pauses, "_waiting", waiting)
+        self.tick()  # as the other thread does while this one reads a file
+        return waiting(self)
+
+    monkeypatch.setattr(Pauses, "_waiting", tick_first)
+    assert 2.5 < pauses.total < 3.5
+    assert 2.5 < pauses.total < 3.5
+
+
+class Stopped(list):
+    """Fields of a shared clock whose process is stopped before the last is written."""
+
+    def __setitem__(self, key, value):
+        if key == CPU and self[BEAT]:
+            time.sleep(0.6)
+        super().__setitem__(key, value)
+
+
+def test_a_stop_between_the_fields_of_a_beat_is_no_thinking():
+    fields, log = Stopped([0.0] * FIELDS), (ctypes.c_ubyte * 1000)()
+    clock = SharedClock(fields, log, Terms(0.2, 30.0))
+    clock.beat()
+    clock.start(0, "slow")
+    clock.beat()
+    assert fields[BEAT] - fields[STARTED] - (fields[PAUSED] - fields[BEFORE]) < 0.2
+
+
+class Moves(list):
+    """Fields of a shared clock whose process begins its next move while they are read."""
+
+    def __getitem__(self, key):
+        value = super().__getitem__(key)
+        if key == PAUSED:
+            self[BEFORE], self[STARTED] = value, time.monotonic()
+        return value
+
+
+def test_a_move_that_begins_while_the_last_is_judged_is_not_late():
+    worker, now = Worker.__new__(Worker), time.monotonic()
+    worker.unit, worker._seen = Unit(tuple(matches(["slow"])), "single"), None
+    worker._fields = Moves([0.0] * FIELDS)
+    for key, value in ((STARTED, now - 4.2), (ALLOWED, 1.0), (BEAT, now), (PAUSED, 4.0)):
+        worker._fields[key] = value
+    assert worker.overdue is None
 
 
 def test_who_is_trusted():

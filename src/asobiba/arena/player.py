@@ -139,9 +139,10 @@ class SharedClock(Clock):
 
     def beat(self) -> None:
         """A sign of life, every `TICK`."""
-        self._fields[PAUSED] = self.pauses.tick()
+        now, paused = self.pauses.tick()
+        self._fields[PAUSED] = paused
         self._fields[CPU] = time.process_time()
-        self._fields[BEAT] = time.monotonic()
+        self._fields[BEAT] = now  # last, and the time of the pauses: the process may be stopped between any two lines
 
 
 class Player:

@@ -228,8 +228,11 @@ class Worker:
         if started == 0:
             return None
         thought = beat - started - (self._fields[PAUSED] - self._fields[BEFORE])
+        allowed, warming = self._fields[ALLOWED], self._fields[WARMING]
+        if self._fields[STARTED] != started:  # it has begun another move while this one was looked at
+            return None
         # On a busy machine compiling takes long by the clock, so a warm-up is judged by its processor time.
-        late = thought > self._fields[ALLOWED] + TICK or 0 < self._fields[WARMING] < self._fields[CPU]
+        late = thought > allowed + TICK or 0 < warming < self._fields[CPU]
         return TIME_OUT if late else None
 
     def _silent(self, now: float, beat: float) -> str | None:

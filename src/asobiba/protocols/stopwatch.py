@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import dataclass
 
 TICK = 0.05
 """Seconds between two checks."""
@@ -68,8 +69,11 @@ class Pauses:
 
     def __init__(self, thread: int | None = None):
         self._schedule = f"/proc/self/task/{thread or threading.get_native_id()}/schedstat"
-        self._total = 0.0
-        self._last, self._cpu, self._waited = time.monotonic(), time.process_time(), self._waiting()
+        self._seen = _Look(*self._now())
+
+    def _now(self) -> tuple[float, float, float]:
+        """The time, the processor time, and how long the thread has waited for a processor, in seconds."""
+        return time.monotonic(), time.process_time(), self._waiting()
 
     def _waiting(self) -> float:
         """Seconds that the thread has waited for a processor so far; 0 where the system does not tell."""
@@ -79,24 +83,35 @@ class Pauses:
         except (OSError, IndexError, ValueError):
             return 0.0
 
-    def tick(self) -> float:
-        """To be called by one thread every `TICK`; returns the total."""
-        now, cpu, waited = time.monotonic(), time.process_time(), self._waiting()
-        total = self._total + self._pause(now, cpu, waited)
-        self._last, self._cpu, self._waited, self._total = now, cpu, waited, total
-        return total
-
-    def _pause(self, now: float, cpu: float, waited: float) -> float:
-        queue = max(0.0, waited - self._waited)
-        passed = now - self._last
-        if passed < _GAP + TICK:
-            return queue
-        return max(queue, passed - TICK - max(0.0, cpu - self._cpu))
+    def tick(self) -> tuple[float, float]:
+        """To be called by one thread every `TICK`; returns the time of the tick, and the seconds of pauses up to it."""
+        now, cpu, waited = self._now()
+        # One assignment: other threads find either the last look or this one, never a part of each.
+        self._seen = seen = _Look(now, cpu, waited, self._seen.total_at(now, cpu, waited))
+        return now, seen.total
 
     @property
     def total(self) -> float:
         """Seconds so far, up to now."""
-        return self._total + self._pause(time.monotonic(), time.process_time(), self._waiting())
+        seen = self._seen  # before the time is read: a tick in between must not take its pause away
+        return seen.total_at(*self._now())
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a tick has seen, and the pauses up to it."""
+
+    time: float
+    cpu: float
+    waited: float
+    total: float = 0.0
+
+    def total_at(self, now: float, cpu: float, waited: float) -> float:
+        """Seconds of pauses up to a later moment, which has had no tick of its own."""
+        queue, passed = max(0.0, waited - self.waited), now - self.time
+        if passed < _GAP + TICK:
+            return self.total + queue
+        return self.total + max(queue, passed - TICK - max(0.0, cpu - self.cpu))
 
 
 def cpu_seconds(pid: int) -> float | None:
