@@ -26,7 +26,7 @@ from asobiba.baselines.animal_shogi.solver.lookup import packed_position
 from asobiba.baselines.animal_shogi.solver.published import comparison, measure
 from asobiba.baselines.animal_shogi.solver.table import DRAW_BYTE, TableError, TableMissing, ValueTable, write_table
 from asobiba.baselines.animal_shogi.solver.unfolded import unfolded_distances
-from asobiba.baselines.animal_shogi.strength import drawn_positions, over_positions
+from asobiba.baselines.animal_shogi.strength import drawn_positions, over_positions, won_from
 from asobiba.baselines.search.own_games import opening, play
 from asobiba.core import game, make_agent
 from asobiba.core.errors import GameParameterError
@@ -292,6 +292,14 @@ def test_utilities_order_moves():
 def test_strength_must_be_a_number(strength):
     with pytest.raises(GameParameterError, match="strength"):
         GradedAgent(strength)
+
+
+def test_perfect_play_wins_what_is_won_and_random_play_does_not(table):
+    won = drawn_positions(table, RULESET, (1,), 40, 1)
+    assert won_from(table, RULESET, PerfectAgent(table.path), won) == 40
+    assert 0 < won_from(table, RULESET, make_agent(game("animal_shogi"), "random"), won) < 40
+    lost = drawn_positions(table, RULESET, (-1,), 40, 1)
+    assert won_from(table, RULESET, PerfectAgent(table.path), lost) == 0
 
 
 def test_accuracy_counts_decisions(table):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asobiba.baselines.animal_shogi.perfect import Accuracy, judge_decisions
+from asobiba.baselines.animal_shogi.perfect import Accuracy, PerfectAgent, judge_decisions
 from asobiba.baselines.animal_shogi.solver.index import WHOLE_GAME, open_numbers
 from asobiba.baselines.animal_shogi.solver.table import ValueTable
-from asobiba.baselines.search.own_games import Played
+from asobiba.baselines.search.own_games import Played, play
 from asobiba.core import Agent, Ruleset
 from asobiba.core.states import action_mask, is_over, view_of
 from asobiba.envs.animal_shogi.position import judge
@@ -70,3 +70,9 @@ def over_games(table: ValueTable, ruleset: Ruleset, played: Played, who: int = 0
     states = played.states[who]
     masks = np.array([action_mask(ruleset, state) for state in states])
     return judged(table, states, masks, np.array(played.actions[who]))
+
+
+def won_from(table: ValueTable, ruleset: Ruleset, agent: Agent, states: list[np.void]) -> int:
+    """How many of these positions, won for the player to move, an agent wins against the defence that holds out longest."""
+    played = play(ruleset, (agent, PerfectAgent(table.path)), len(states), states.__getitem__, both_sides=False)
+    return played.results.count(1)

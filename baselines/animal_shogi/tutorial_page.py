@@ -13,7 +13,7 @@ from asobiba.baselines.animal_shogi import forward_pruning, one_ply, plain_alpha
 from asobiba.baselines.animal_shogi.pruning import steps
 from asobiba.baselines.animal_shogi.search_rules import GROUPS
 from asobiba.baselines.animal_shogi.solver.table import TableMissing, ValueTable
-from asobiba.baselines.animal_shogi.strength import Judged, drawn_positions, over_games, over_positions
+from asobiba.baselines.animal_shogi.strength import Judged, drawn_positions, over_games, over_positions, won_from
 from asobiba.baselines.search.agent import SearchAgent
 from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.baselines.search.own_games import opening, play
@@ -166,7 +166,7 @@ def fighting_table(ruleset: Ruleset, games: int, depth: int) -> TextTable:
 def strength_table(
     table: ValueTable, ruleset: Ruleset, agents: Sequence[str], positions: int, games: int, tell: Callable[[str], None]
 ) -> TextTable:
-    """The share of moves that keep the value, and the mean loss of a move."""
+    """The share of moves that keep the value, the mean loss of a move, and how often won positions are won."""
     won = drawn_positions(table, ruleset, (1,), positions, 1)
     drawn = drawn_positions(table, ruleset, (0,), positions, 2)
     rows = []
@@ -176,16 +176,27 @@ def strength_table(
         own = _match(ruleset, make_agent(GAME, name), make_agent(GAME, "random"), games)
         strong = _match(ruleset, make_agent(GAME, name), make_agent(GAME, "alpha_beta:depth=4"), games)
         found += [over_games(table, ruleset, played) for played in (own, strong)]
-        rows.append((f"`{name}`", *(_kept(each, k >= 2) for k, each in enumerate(found)), f"{own.milliseconds(0):.2f}"))
+        cells = [_kept(each, k >= 2) for k, each in enumerate(found)]
+        cells.insert(2, _share(won_from(table, ruleset, make_agent(GAME, name), won[:games]), min(games, positions)))
+        rows.append((f"`{name}`", *cells, f"{own.milliseconds(0):.2f}"))
     return TextTable(
-        ("agent", "won positions", "drawn positions", "own games, `random`", "own games, `alpha_beta:depth=4`", "ms a move"),
+        (
+            "agent", "won positions", "drawn positions", "wins won positions", "own games, `random`",
+            "own games, `alpha_beta:depth=4`", "ms a move",
+        ),
         rows,
         "Against the exact values",
         f"Percent of moves that keep the value, with the 95 % interval; behind the slash the value given away a move (a win 1, a draw 0, a "
         f"loss -1). *won*, *drawn*: {positions:,} positions each, drawn uniformly from all legal ones that the player to move wins or "
-        f"draws (mirror images are one), asked as a game's first. *own games*: {games} games each, {OPENING} random moves before; "
+        f"draws (mirror images are one), asked as a game's first. *wins*: of {min(games, positions):,} of these won positions played out "
+        f"against `perfect`, which holds out as long as can be. *own games*: {games} games each, {OPENING} random moves before; "
         "of their decisions those in which a move could change the value.",
     )  # fmt: skip
+
+
+def _share(part: int, of: int) -> str:
+    low, high = wilson(part, of)
+    return f"{100 * part / of:.1f} ({100 * low:.1f} to {100 * high:.1f}) of {of:,}"
 
 
 def _kept(found: Judged, choices: bool) -> str:
@@ -193,8 +204,7 @@ def _kept(found: Judged, choices: bool) -> str:
     kept, of = (accuracy.kept_choices, accuracy.choices) if choices else (accuracy.kept, accuracy.decisions)
     if not of:
         return "-"
-    low, high = wilson(kept, of)
-    return f"{100 * kept / of:.1f} ({100 * low:.1f} to {100 * high:.1f}) of {of:,} / {found.loss:.3f}"
+    return f"{_share(kept, of)} / {found.loss:.3f}"
 
 
 def write_page(
