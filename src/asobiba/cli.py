@@ -319,6 +319,15 @@ def publish(
         list[str] | None,
         typer.Option("--only", metavar="TEXT", help="Only pages with this text in their path; may be repeated."),
     ] = None,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--again",
+            metavar="AGENT",
+            help="Leagues keep the games of all agents but this one, if a game of each seating comes out the same; may be "
+            "repeated.",
+        ),
+    ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List what is stale and stop.")] = False,
 ) -> None:
     """Plays the leagues and pages of the repository again that are older than their code, the cheapest first, and writes
@@ -335,7 +344,7 @@ def publish(
     print(f"{len(jobs)} pages are older than their code" if jobs else "Every page is what its code writes.")
     if listing or not jobs:
         return
-    failed = publish(Path(), jobs, lambda text: print(text, file=sys.stderr, flush=True))
+    failed = publish(Path(), jobs, lambda text: print(text, file=sys.stderr, flush=True), again or ())
     learned.write(Path())
     across.write(Path())
     if failed:

@@ -116,10 +116,29 @@ def commands_of(page: Page) -> list[list[str]]:
     return [shlex.split(command.replace("{store}", str(store)))[1:] for command in page.commands]
 
 
-def write_page(root: Path, job: Job, tell: Callable[[str], None]) -> bool:
+def take_command(root: Path, page: Page, again: Sequence[str]) -> list[str] | None:
+    """The command that takes the games of all other agents from the published league, as the arguments of `asobiba`; `None`
+    where it holds nothing to take, or the store has been begun."""
+    folder = (root / page.path).parent
+    runs = [words for words in commands_of(page) if words[:2] == ["league", "run"]]
+    if not again or len(runs) != 1 or not (folder / "records.xz").is_file():
+        return None
+    words = runs[0]
+    store = words[words.index("--store") + 1]
+    if (root / store).exists():
+        return None
+    given = [word for k, word in enumerate(words) if word == "-p" or words[k - 1] == "-p"]
+    named = [word for agent in again for word in ("--again", agent)]
+    return ["league", "take", words[2], str(folder.relative_to(root)), *given, *named, "--store", store]
+
+
+def write_page(root: Path, job: Job, tell: Callable[[str], None], again: Sequence[str] = ()) -> bool:
     """Runs a page's commands; returns whether the page is now what its code writes.
 
     A page with a probe that gives what it gave is stamped instead.
+
+    Args:
+        again: if given, a league keeps the games of all agents but these.
     """
     page = job.page
     if page.probe is not None and (root / page.path).is_file() and page.trouble(root) is None:
@@ -128,7 +147,8 @@ def write_page(root: Path, job: Job, tell: Callable[[str], None]) -> bool:
         return True
     (root / STORES).mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    for words in commands_of(page):
+    take = take_command(root, page, again)
+    for words in [*([take] if take else []), *commands_of(page)]:
         tell(f"asobiba {shlex.join(words)}")
         done = subprocess.run([sys.executable, "-m", "asobiba.cli", *words], cwd=root, check=False)
         if done.returncode == 130:
@@ -143,7 +163,7 @@ def write_page(root: Path, job: Job, tell: Callable[[str], None]) -> bool:
     return why is None
 
 
-def publish(root: Path, jobs: Sequence[Job], tell: Callable[[str], None]) -> list[Job]:
+def publish(root: Path, jobs: Sequence[Job], tell: Callable[[str], None], again: Sequence[str] = ()) -> list[Job]:
     """Writes these pages one after the other; returns those that could not be written.
 
     It may be stopped at any moment: finished pages stay, and a league resumes with the next call.
@@ -151,6 +171,6 @@ def publish(root: Path, jobs: Sequence[Job], tell: Callable[[str], None]) -> lis
     failed = []
     for number, job in enumerate(jobs, 1):
         tell(f"[{number}/{len(jobs)}] {job.page.path} ({job.estimate})")
-        if not write_page(root, job, tell):
+        if not write_page(root, job, tell, again):
             failed.append(job)
     return failed

@@ -37,6 +37,13 @@ class Hangs(Rogue):
             pass
 
 
+class Moody(Rogue):
+    """Plays the first or the last legal action, as an environment variable tells: an agent that has been changed."""
+
+    def act(self, view, legal):
+        return int(np.flatnonzero(legal)[-1 if os.environ.get("MOODY") else 0])
+
+
 class Sleeps(Rogue):
     def misbehave(self):
         time.sleep(0.6)
@@ -224,6 +231,7 @@ AGENTS = (
     declare("babbles", Babbles),
     declare("cheats", Cheats),
     declare("raises_at_once", RaisesAtOnce),
+    declare("moody", Moody),
     declare("slow", Slow),
     declare("exits", Exits),
     declare("interrupts", Interrupts),

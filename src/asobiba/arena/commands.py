@@ -281,6 +281,39 @@ def league_run(
             _publish(ruleset, kept, publish)
 
 
+@league.command("take")
+def league_take(
+    game: GameName,
+    folder: Annotated[Path, typer.Argument(help="Folder of the published league.")],
+    again: Annotated[
+        list[str] | None,
+        typer.Option("--again", metavar="AGENT", help="Leave this agent's games to be played; may be repeated."),
+    ] = None,
+    param: Parameters = None,
+    store: StorePlace = None,
+    jobs: Jobs = None,
+    time_limit: TimeLimit = 10.0,
+    trust: Trusted = None,
+) -> None:
+    """Takes games of a published league into a store, so that `league run` plays only those of agents that have changed.
+
+    A game of every seating is played again first and must come out the same.
+    """
+    from asobiba.arena.taking import compare_games, sampled, take_games
+    from asobiba.arena.terminal import Progress
+
+    ruleset = ruleset_of(game, param)
+    runner = make_runner("local", jobs, time_limit, None, trust)
+    file, compared = sampled(ruleset, folder, again or ())
+    with Progress(len(compared), "Compared") as progress:
+        compare_games(compared, runner, lambda done, _: progress.show(done))
+    with open_store(ruleset, store, create=True) as kept:
+        taken = take_games(file, again or (), kept)
+    print(
+        f"{taken} games of {folder} are in {kept.place}; {len(compared)} of them were played again and came out the same."
+    )
+
+
 @league.command("table")
 def league_table(
     game: GameName,

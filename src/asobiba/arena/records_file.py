@@ -130,7 +130,7 @@ class RecordsFile:
             self.header = json.loads(line)
             self._columns = _read_columns(self.header, body)
             self.ruleset = _ruleset(self.header)
-            self._secrets = [self._secret(text) for text in self.header["secrets"]]
+            self._secrets = [self.secret(text) for text in self.header["secrets"]]
             self._check()
         except OSError as error:
             raise RecordsError(f"{path} cannot be read: {error.strerror}") from None
@@ -140,7 +140,8 @@ class RecordsFile:
             raise RecordsError(f"{path} is not a file of records, or damaged: {error}") from None
         self.sha256 = hashlib.sha256(data).hexdigest()
 
-    def _secret(self, text: str) -> Secret | None:
+    def secret(self, text: str) -> Secret | None:
+        """The secret of an entry's text, with its public seed if it has one; `None` for an empty text."""
         if not text:
             return None
         return replace(Secret.of_text(text), seed=self.header.get("public_seeds", {}).get(text))
