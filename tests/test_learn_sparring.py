@@ -111,6 +111,7 @@ def test_opponents_are_dealt_to_pairs_in_turn_and_snapshots_are_kept():
     met = [opponents.of_round(k, networks[k], 16 * k) for k in range(7)]
     assert [one.steps for one in opponents.roster.members] == [0, 6]
     for k, against in enumerate(met):
+        assert against is not None
         assert against.chosen[::2].tolist() == against.chosen[1::2].tolist()
         who = ["self" if c < 0 else against.players[c] for c in against.chosen[::2]]
         for place, one in enumerate(who, 8 * k):

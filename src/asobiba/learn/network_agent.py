@@ -18,6 +18,8 @@ from asobiba.learn.thinking import network_thinking
 class NetworkAgent(Agent):
     """Plays the legal action with the greatest logit; the first of equal ones.
 
+    Its games are played side by side: each row of a batch is computed on its own, in the same order of additions.
+
     Args:
         network: its inputs and outputs are the game's observation and actions.
         name: its name in tables.
@@ -30,6 +32,10 @@ class NetworkAgent(Agent):
         self._scratch = np.zeros(network.size, np.float32)
         self._active = np.zeros(widest, np.int64)
         self._ruleset: Ruleset | None = None
+
+    @property
+    def same_in_batches(self) -> bool:
+        return True
 
     def prepare(self, ruleset: Ruleset) -> None:
         network = self.network
