@@ -38,8 +38,8 @@ from asobiba.learn import training
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.config import load_config
 from asobiba.learn.imitation import demonstrate, imitate
-from asobiba.learn.memory import RememberingVecEnv
 from asobiba.learn.policy_file import load_policy
+from asobiba.learn.remembering import RememberingVecEnv
 from asobiba.learn.shaping import ShapedVecEnv
 from asobiba.learn.training import _Exploration, new_model, train
 
