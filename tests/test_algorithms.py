@@ -26,9 +26,10 @@ from asobiba.learn.algorithms import ALGORITHMS
 from asobiba.learn.config import ConfigError, load_config
 from asobiba.learn.masked import MaskedVecEnv, _legal_at_random, mask_of
 from asobiba.learn.masked_choice import MaskedChoice
+from asobiba.learn.members import Member
 from asobiba.learn.payoff import payoff_matrix
 from asobiba.learn.policy_file import PolicyFileError, save_policy
-from asobiba.learn.pool import Member, Pool
+from asobiba.learn.pool import Pool
 from asobiba.learn.reporting import Report
 from asobiba.learn.shaping import ShapedVecEnv
 from asobiba.learn.turning import Turning
@@ -278,7 +279,7 @@ def test_a_pool_draws_as_its_weights_say():
         pool.progress = progress
         # The learner beats the first three times in four and always loses to the second.
         pool.members = [Member(0, None, 96, 73), Member(1, None, 96, 0), Member(2, None, 96, 98)]
-        found = [pool._drawn().steps for _ in range(3000)]
+        found = [pool.drawn(pool._generator).steps for _ in range(3000)]
         return np.bincount(found, minlength=3) / 3000
 
     assert drawn(latest=1.0).tolist() == [0, 0, 1]

@@ -15,10 +15,12 @@ import time
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, permutations
+from pathlib import Path
 
 import pytest
 from arena_tools import COMMAND, ENVIRONMENT, ROGUES, result
 
+from asobiba import baselines
 from asobiba.arena.costs import Past, Workload, past_pairings
 from asobiba.arena.executors import LocalExecutor
 from asobiba.arena.league import LeagueRun, run_league
@@ -151,6 +153,21 @@ def test_processes_change_no_result():
     for match in matches:
         agents = [make_agent(match.ruleset().game, text) for text in match.seats]
         assert records[match.key].same_play(play_match(match, agents))
+
+
+def test_networks_play_in_lockstep_once_they_are_checked():
+    shogi = game("animal_shogi").ruleset(opening_plies=4)
+    policies = Path(baselines.__path__[0]) / "animal_shogi" / "policies"
+    names = ["gumbel_az:simulations=2", f"sb3:{policies / 'gumbel_az' / 'policy.safetensors'}"]
+    matches, executor = round_robin(shogi, names, 6), LocalExecutor(1)
+    executor.check([Match.of(shogi, (names[1],) * 2, 0)])
+    assert Workload(matches, 1).take().kind == "single"
+    assert Workload(matches, 1, kernels=executor.kernels).take().kind == "batch"
+    records = {r.match.key: r for found in executor.play(matches) for r in found}
+    for match in matches:
+        record = records[match.key]
+        assert record.same_play(play_match(match, [make_agent(shogi.game, text) for text in match.seats]))
+        assert min(record.seconds) > 0
 
 
 def test_every_pairing_is_probed_first_and_nothing_is_left_out():

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from arena_tools import ROGUES
 
+from asobiba import baselines
 from asobiba.arena.match import Match, ReplayError, decode_actions
 from asobiba.arena.playing import play_lockstep, play_match, plays_in_lockstep
 from asobiba.arena.referee import Clock
 from asobiba.arena.replay import check_record, replay
 from asobiba.arena.worker import Unit
-from asobiba.core import Agent, game, make_agent
+from asobiba.core import Agent, GameParameterError, game, make_agent
 
 sys.path.insert(0, str(ROGUES))
 
@@ -108,11 +110,29 @@ def test_lockstep_of_hidden_games_three_players_and_one():
     _compare("toy_walk", ["random"])
 
 
-def _compare(name, seats, **parameters):
+NETWORK = Path(baselines.__path__[0]) / "animal_shogi" / "policies" / "gumbel_az" / "policy.safetensors"
+
+
+def test_lockstep_of_networks_gives_the_records_of_one_game_after_another():
+    seats = ["gumbel_az:simulations=4", f"sb3:{NETWORK}", f"net_uct:policy={NETWORK},simulations=3", "one_ply"]
+    for pair in (seats[:2], seats[1:3], seats[2:], [seats[3], seats[1]]):
+        _compare("animal_shogi", pair, games=12, opening_plies=4)
+
+
+def test_a_search_with_noise_or_for_a_time_does_not_play_in_lockstep():
+    ruleset = game("animal_shogi").ruleset()
+    for setting in ("noise=1", "time=2"):
+        agent = make_agent(ruleset.game, f"net_uct:policy={NETWORK},{setting}")
+        assert not plays_in_lockstep(ruleset, [agent])
+    with pytest.raises(GameParameterError, match="plays one game at a time"):
+        make_agent(ruleset.game, f"net_uct:policy={NETWORK},noise=1").begin(ruleset, (0, 0), (0, 1))
+
+
+def _compare(name, seats, games=60, **parameters):
     ruleset = game(name).ruleset(**parameters)
     agents = [make_agent(ruleset.game, text) for text in seats]
     assert plays_in_lockstep(ruleset, agents)
-    matches = [Match.of(ruleset, seats, seed) for seed in range(60)]
+    matches = [Match.of(ruleset, seats, seed) for seed in range(games)]
     fast = {record.match.key: record for records in play_lockstep(matches, agents) for record in records}
     assert len(fast) == len(matches)
     for match in matches:

@@ -16,6 +16,7 @@ from asobiba.learn.config import ConfigError, load_config
 expert = pytest.importorskip("asobiba.learn.expert")
 SMALL = {
     "rounds": 3, "games": 40, "simulations": 8, "length": 20, "width": 16, "threads": 1, "batch_size": 32, "window": 2000,
+    "opponents": ["self", "pool", "bouton"], "snapshot_every": 1,
     "evaluation": {"games": 4, "every": 100, "openings": 1, "simulations": [4]},
 }  # fmt: skip
 
@@ -58,9 +59,9 @@ def test_the_policy_is_the_same_with_any_number_of_actors_and_if_one_is_killed(t
     killed, again = [], []
     play, repeat = RaySelfPlay.play, _Units.again
 
-    def and_lose_an_actor(self, network, seed):
+    def and_lose_an_actor(self, *arguments):
         if killed:
-            return play(self, network, seed)
+            return play(self, *arguments)
         take = _Units.take
 
         def taken(units):
@@ -74,7 +75,7 @@ def test_the_policy_is_the_same_with_any_number_of_actors_and_if_one_is_killed(t
             return unit
 
         monkeypatch.setattr(_Units, "take", taken)
-        return play(self, network, seed)
+        return play(self, *arguments)
 
     monkeypatch.setattr(RaySelfPlay, "play", and_lose_an_actor)
     monkeypatch.setattr(_Units, "again", lambda units, lost: again.extend(lost) or repeat(units, lost))

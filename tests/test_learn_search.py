@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from arena_tools import ENVIRONMENT
 from asobiba_toys.labyrinth import GAME as LABYRINTH
+from safetensors import safe_open
 
 from asobiba.api.batch import Batch
 from asobiba.core import GameParameterError, make_agent, registry, states
@@ -201,6 +203,101 @@ print("torch" in sys.modules, *together)
     agent.reset(ruleset, 0, 0)
     going = batch.masks.any(1)
     assert agent.act_batch(batch.states[going], batch.masks[going]).tolist() == [int(word) for word in told[1:]]
+
+
+MEMORY = "asobiba_toys.memory:LastHeaps"
+
+
+def policy_with_memory(path: Path, kind: str) -> None:
+    """A policy of Nim that reads `LastHeaps`: a trained one of dense layers, or convolutions of random weights."""
+    import torch
+    from gymnasium import spaces
+
+    from asobiba.learn import networks, training
+    from asobiba.learn.config import load_config
+    from asobiba.learn.policy_file import save_policy
+
+    game = registry.game("toy_nim")
+    if kind == "DensePolicy":
+        config = load_config(
+            game, memory=MEMORY, policy="asobiba.learn.networks:DensePolicy", policy_kwargs={"width": 16}, total_steps=512,
+            num_envs=8, threads=1, learner={"n_steps": 16, "batch_size": 64}, evaluation={"games": 20},
+        )  # fmt: skip
+        training.train(game, config, path.parent, progress=False)
+        return
+    ruleset = game.ruleset()
+    size = ruleset.observation_size
+    torch.manual_seed(4)
+    policy = networks.BoardPolicy(
+        spaces.Box(0, 1, (2 * size,), np.float32), ruleset.action_space, lambda _: 0.0,
+        channels={**ruleset.layout.observation, "memory": (size,)}, width=8, depth=2, memory=MEMORY,
+    )  # fmt: skip
+    for weights in policy.mlp_extractor.parameters():
+        torch.nn.init.normal_(weights, 0, 0.5)
+    save_policy(policy, path)
+
+
+@pytest.mark.parametrize("kind", ["DensePolicy", "BoardPolicy"])
+def test_a_policy_with_a_memory_plays_without_pytorch_what_pytorch_plays(kind, tmp_path):
+    torch = pytest.importorskip("torch")
+    from asobiba_toys.memory import LastHeaps
+
+    from asobiba.learn.agent import PolicyAgent
+    from asobiba.learn.policy_file import load_policy
+
+    path = tmp_path / "policy.safetensors"
+    policy_with_memory(path, kind)
+    policy, ruleset = load_policy(path), registry.game("toy_nim").ruleset(opening_plies=1)
+    agent, theirs = make_agent(ruleset.game, f"sb3:{path}"), PolicyAgent(policy)
+    assert isinstance(agent, NetworkAgent)
+    assert agent.remembers
+    many, generator, clear, told = make_agent(ruleset.game, f"sb3:{path}"), np.random.default_rng(1), 0, {}
+    many.begin_rows(ruleset, 300, 0)
+    for seed in range(300):
+        state, memory, seat = states.new_state(ruleset, seed), LastHeaps(ruleset, 1), seed % 2
+        for one in (agent, theirs):
+            one.begin(ruleset, (seat,), (seed,))
+        while not states.is_over(state):
+            mask = states.action_mask(ruleset, state)
+            action = int(generator.choice(np.flatnonzero(mask)))
+            if state["to_move"] == seat:
+                looked = memory.look(states.observation(ruleset, state, seat)[None])
+                with torch.no_grad():
+                    logits = policy.mlp_extractor.forward_actor(torch.as_tensor(looked))[0].numpy()
+                best = np.sort(np.where(mask != 0, logits, -np.inf))[::-1]
+                found, wanted = agent.act(state, mask), theirs.act(state, mask)
+                if best[0] - best[1] > 1e-5:
+                    assert found == wanted == int(np.where(mask != 0, logits, -np.inf).argmax())
+                    clear += 1
+                assert many.act_rows(np.array([state]), mask[None], np.array([seat]), np.array([seed]))[0][0] == found
+                told.setdefault(state["heaps"].tobytes(), set()).add(looked.tobytes())
+            state = states.step(ruleset, state, action)
+    assert clear > 200
+    assert max(map(len, told.values())) > 1  # one position, and several memories
+    code = f"""
+import sys
+from asobiba.core import make_agent, registry, states
+ruleset = registry.game("toy_nim").ruleset()
+agent, state = make_agent(ruleset.game, "sb3:{path}"), states.new_state(ruleset, 0)
+agent.begin(ruleset, (0,), (0,))
+agent.act(state, states.action_mask(ruleset, state))
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env=ENVIRONMENT)
+
+
+def test_a_file_does_not_name_a_memory_of_a_foreign_package(tmp_path):
+    pytest.importorskip("torch")
+    from safetensors.numpy import load_file, save_file
+
+    path = tmp_path / "policy.safetensors"
+    policy_with_memory(path, "BoardPolicy")
+    with safe_open(path, "np") as opened:
+        header = opened.metadata()
+    header["policy.yml"] = header["policy.yml"].replace(MEMORY, "os:system")
+    save_file(load_file(path), path, metadata=header)
+    with pytest.raises(PolicyFileError, match="names the memory 'os:system', which belongs to none of"):
+        make_agent(registry.game("toy_nim"), f"sb3:{path}")
 
 
 def dense_policies() -> list[tuple[str, Path, dict]]:

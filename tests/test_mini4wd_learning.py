@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
+import sys
 
 import gymnasium
 import numpy as np
@@ -38,8 +39,8 @@ from asobiba.learn import training
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.config import load_config
 from asobiba.learn.imitation import demonstrate, imitate
-from asobiba.learn.memory import RememberingVecEnv
-from asobiba.learn.policy_file import load_policy
+from asobiba.learn.policy_file import PolicyFileError, load_policy
+from asobiba.learn.remembering import RememberingVecEnv
 from asobiba.learn.shaping import ShapedVecEnv
 from asobiba.learn.training import _Exploration, new_model, train
 
@@ -81,6 +82,22 @@ def test_the_driver_does_what_the_network_says(policy, observations):
     driver.reset(wide_rules(policy), 0, 0)
     wanted, _ = policy.predict(observations, deterministic=True)
     assert np.abs(np.array([driver.drive(row) for row in observations]) - wanted).max() < 1e-5
+
+
+def test_the_driver_needs_no_pytorch_and_plays_its_own_class_only():
+    code = """
+import sys
+from asobiba.core import game, make_agent, states
+ruleset = game("mini4wd").ruleset(tachometer=True)
+agent = make_agent(ruleset.game, "ppo_junior_hill")
+agent.reset(ruleset, 0, 0)
+agent.act(states.new_state(ruleset, 0), None)
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    other = POLICY.parents[2] / "animal_shogi" / "policies" / "policy.safetensors"
+    with pytest.raises(PolicyFileError, match=r"this driver plays asobiba\.baselines\.mini4wd\.network:CarPolicy"):
+        make_agent(GAME, f"ppo_junior_hill:path={other}")
 
 
 def test_the_driver_keeps_its_own_window(policy):

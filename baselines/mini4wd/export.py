@@ -8,6 +8,7 @@ the same results as the C code, bit for bit.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,17 +106,21 @@ def actor_network(policy: Any) -> Network:
     Raises:
         GameParameterError: for a policy of another kind.
     """
-    from torch import nn
-
     from asobiba.baselines.mini4wd.network import CarPolicy
 
     if not isinstance(policy, CarPolicy):
         raise GameParameterError(
             f"the policy is a {type(policy).__name__}; only asobiba.baselines.mini4wd.network:CarPolicy can be exported"
         )
-    modules = (*policy.mlp_extractor.policy_net, policy.action_net)
-    linear = [m for m in modules if isinstance(m, nn.Linear)]
-    layers = [(m.weight.detach().numpy(), m.bias.detach().numpy()) for m in linear]
+    return actor_of({name: tensor.detach().numpy() for name, tensor in policy.state_dict().items()})
+
+
+def actor_of(tensors: Mapping[str, np.ndarray]) -> Network:
+    """As `actor_network`, from the arrays of such a policy; needs no PyTorch."""
+    prefix = "mlp_extractor.policy_net."
+    hidden = sorted({int(name[len(prefix) :].partition(".")[0]) for name in tensors if name.startswith(prefix)})
+    names = [*(f"{prefix}{k}" for k in hidden), "action_net"]
+    layers = [(tensors[f"{name}.weight"], tensors[f"{name}.bias"]) for name in names]
     builder = NetworkBuilder(layers[0][0].shape[1])
     kinds = [RELU] * (len(layers) - 1) + [LINEAR]
     head = builder.chain(0, [(*layer, kind) for layer, kind in zip(layers, kinds, strict=True)])

@@ -15,6 +15,7 @@ from asobiba.core.record import record_dtype
 from asobiba.envs.mini4wd.layout import control_ms_of
 
 POLICY = Path(__file__).parent / "policies" / "policy.safetensors"
+_CLASS = "asobiba.baselines.mini4wd.network:CarPolicy"
 _CHANNELS = (
     "imu",
     "voltage",
@@ -117,24 +118,36 @@ def _steer(memory, layers, weights, scratch, active, out):
 
 
 class LearnedDriver(Agent):
-    """Drives by the actor of a `network.CarPolicy`.
+    """Drives by the actor of a `network.CarPolicy`, without PyTorch.
 
     The network reads more samples and actions than the game's observation may hold. So the driver remembers them: a sample is
     new where it does not continue the window before. Where the network reads a memory of the run, too, the driver keeps it.
 
     Args:
-        policy: the `CarPolicy`.
+        policy: the file of a `CarPolicy`.
         name: its name in tables.
+
+    Raises:
+        FileNotFoundError, PolicyFileError, MissingExtra: as `asobiba.learn.policy_file.read_tensors`; PolicyFileError also for a
+            policy of another class.
     """
 
-    def __init__(self, policy: Any, name: str = "ppo_junior_hill"):
-        from asobiba.baselines.mini4wd.export import actor_network
+    def __init__(self, policy: str | Path, name: str = "ppo_junior_hill"):
+        from asobiba.baselines.mini4wd.export import actor_of
+        from asobiba.learn.policy_file import PolicyFileError, read_tensors
 
         self.name = name
-        self._network = actor_network(policy)
-        scaled = policy.pi_features_extractor
-        self._offsets, self._factors = scaled.offsets.numpy(), scaled.factors.numpy()
-        self._channels = dict(policy.channels)
+        header, tensors = read_tensors(policy)
+        try:
+            if header["class"] != _CLASS:
+                raise PolicyFileError(f"{policy} holds a policy of {header['class']}; this driver plays {_CLASS}")
+            self._network = actor_of(tensors)
+            self._offsets, self._factors = (tensors[f"pi_features_extractor.{name}"] for name in ("offsets", "factors"))
+            self._channels = {key: tuple(shape) for key, shape in header["arguments"]["channels"].items()}
+        except (KeyError, ValueError) as error:
+            if isinstance(error, PolicyFileError):
+                raise
+            raise PolicyFileError(f"the weights in {policy} are not those of {_CLASS}: {error}") from None
 
     @property
     def observed(self) -> np.ndarray:
@@ -198,9 +211,7 @@ class LearnedDriver(Agent):
 def ppo_junior_hill(path: str | None = None) -> LearnedDriver:
     """The policy in `policies/`, trained on one course by `asobiba train mini4wd`, or the one at `path`. Needs the extra `sb3`, the
     tachometer and a car of the profile `atmega328p`."""
-    from asobiba.learn.agent import load_policy
-
-    return LearnedDriver(load_policy(path or POLICY), "ppo_junior_hill")
+    return LearnedDriver(path or POLICY, "ppo_junior_hill")
 
 
 PPO = AgentDeclaration(

@@ -56,7 +56,7 @@ def as_agent(ruleset: Ruleset, player: Player) -> Agent:
 
 def plays_batches(agent: Agent) -> bool:
     """Whether the agent plays many games at once through `act_batch`."""
-    return type(agent).act_batch is not Agent.act_batch
+    return type(agent).act_batch is not Agent.act_batch and not agent.remembers
 
 
 def seat_number(ruleset: Ruleset, seat: str | int) -> int:

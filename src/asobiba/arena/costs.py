@@ -119,9 +119,9 @@ class Workload:
         matches: of one or more rulesets.
         jobs: number of units played at the same time.
         before: figures of pairings (the agents of their seats, sorted) that have played already.
-        trust: the agents that may play inside the workers; kernels among them play in lockstep.
-        kernels: third-party agents that the user trusts and that are known to be kernels. Other third-party agents are
-            not built here: their constructors may do anything.
+        trust: the agents that may play inside the workers; compiled ones among them play in lockstep.
+        kernels: agents of files and third parties that may play inside the workers, and that are known to play in lockstep.
+            Others are not built here: their constructors may do anything.
     """
 
     def __init__(
@@ -171,7 +171,8 @@ class Workload:
     def _engine(self, ruleset: Ruleset, match: Match, text: str, known: dict[tuple, str | None]) -> str | None:
         """Key of the code that has to be compiled for this agent to play in lockstep; equal for agents that differ in settings only.
 
-        `None` for an agent that is not a kernel, or none that may run inside a worker.
+        "" for a network, which compiles what it needs when it is first asked; `None` for an agent that does not play in
+        lockstep, or may not run inside a worker.
         """
         key = (match.game, match.parameters_text, text)
         if key in known:
@@ -181,8 +182,8 @@ class Workload:
         if ours or (text in self._kernels and trusted(ruleset.game, text, self._trust)):
             agent = make_trusted(ruleset.game, text, self._trust)
             if plays_in_lockstep(ruleset, [agent]):
-                known[key] = engine = kernel_name(ruleset, agent)
-                if engine not in self._missing and not is_compiled(ruleset, agent):
+                known[key] = engine = kernel_name(ruleset, agent) if isinstance(agent, KernelAgent) else ""
+                if engine and engine not in self._missing and not is_compiled(ruleset, agent):
                     self._missing.add(engine)
                     self.compiling.append(text)
                     alone = Match(match.game, match.version, match.parameters, (text,) * len(match.seats), 0)

@@ -207,8 +207,9 @@ class _Beside(Seating):
         for agent, occupants in opponent:
             if isinstance(agent, KernelAgent):
                 self._groups.append(_Group(self, occupants, hand=self._dealt([agent], occupants)))
-            else:
-                self._groups.append(_Group(self, occupants, agent=agent))
+            else:  # one that answers by rows begins by rows
+                asked = np.full_like(occupants, -1) if not self._groups and hasattr(agent, "act_rows") else occupants
+                self._groups.append(_Group(self, asked, agent=agent))
 
 
 def _table(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals: np.ndarray) -> tuple[_Beside, np.ndarray]:

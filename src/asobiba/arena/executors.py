@@ -93,7 +93,7 @@ class Executor(ABC):
         self.compiling: Callable[[list[str]], None] = lambda agents: None
         """Told which agents must be compiled before games begin."""
         self.kernels: set[str] = set()
-        """Agents that were checked and are kernels."""
+        """Agents that were checked and play in lockstep."""
 
     def hide(self, place: str) -> None:
         """Hides this file or folder from contained agents."""

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from asobiba.arena.match import CRASH, LiveGame, Match, MatchRecord
-from asobiba.arena.playing import killed_record, play_lockstep, play_match
+from asobiba.arena.playing import killed_record, play_lockstep, play_match, plays_in_lockstep
 from asobiba.arena.referee import Clock, Undecided
 from asobiba.arena.trust import NOBODY, Trust, contained, make_player
-from asobiba.core import Agent, AsobibaError, KernelAgent
+from asobiba.core import Agent, AsobibaError
 from asobiba.core.answers import describe
 from asobiba.protocols import sandbox
 from asobiba.protocols.process import EngineDied, EngineMissing
@@ -41,7 +41,7 @@ class Unit:
 
     Args:
         matches: the matches to play.
-        kind: "batch": matches of equal seats between kernels, played in lockstep; "single": one after another; "warm":
+        kind: "batch": matches of equal seats between compiled agents, played in lockstep; "single": one after another; "warm":
             nothing is played, the kernels of the first seat are compiled and put into the disk cache; "check": nothing
             is played, the agents are built, and begin a game.
         compiles: name of the kernel that a "warm" unit compiles.
@@ -84,7 +84,7 @@ class Late:
 
 @dataclass(frozen=True)
 class Checked:
-    """An agent that was built and began a game, and whether it is a kernel."""
+    """An agent that was built and began a game, and whether it plays in lockstep."""
 
     kernel: bool
 
@@ -232,7 +232,7 @@ class Player:
         return agent
 
     def _check(self, match: Match) -> bool:
-        """Builds the agent of the first seat and begins a game with it; returns whether it is a kernel.
+        """Builds the agent of the first seat and begins a game with it; returns whether it plays in lockstep.
 
         Raises:
             AsobibaError, FileNotFoundError: if it cannot play this game at all. Other faults lose it its games.
@@ -242,7 +242,7 @@ class Player:
             agent = self._build(match, match.seats[0])
             agent.reset(match.ruleset(), 0, 0)
             self._checked[match.game, match.parameters_text, match.seats[0]] = agent
-            return isinstance(agent, KernelAgent)
+            return plays_in_lockstep(match.ruleset(), [agent])
         except _NotBuilt as error:
             cause = error.__cause__
             if isinstance(cause, (AsobibaError, FileNotFoundError)):

@@ -1,4 +1,4 @@
-"""Plays matches: one game under the clock, or thousands at once if every agent is a kernel. The records are the same.
+"""Plays matches: one game under the clock, or thousands at once if every agent is compiled. The records are the same.
 
 Both are a `Seating` without learners: `Seating.turn` selects the agents to ask, `Seating.decide` asks them,
 `Seating.advance` moves, and this module makes the records.
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from asobiba.api.opponents import Opponent
+from asobiba.api.opponents import Opponent, plays_batches
 from asobiba.api.referee import Referee
 from asobiba.api.seating import Seating, _Group
 from asobiba.arena.match import (
@@ -62,13 +62,14 @@ def play_match(match: Match, agents: Sequence[Agent], clock: Clock | None = None
 
 
 def plays_in_lockstep(ruleset: Ruleset, agents: Sequence[Agent]) -> bool:
-    """Whether these agents' games can run in the batch engine."""
-    return all(isinstance(agent, KernelAgent) for agent in agents)
+    """Whether these agents' games can be played side by side with the same records: kernels, and agents that answer many
+    games as they answer one."""
+    return all(isinstance(agent, KernelAgent) or (agent.same_in_batches and plays_batches(agent)) for agent in agents)
 
 
 def play_lockstep(
     matches: Sequence[Match],
-    agents: Sequence[KernelAgent],
+    agents: Sequence[Agent],
     clock: Clock | None = None,
     stop_after: int | None = None,
 ) -> Iterator[list[MatchRecord]]:
@@ -76,7 +77,7 @@ def play_lockstep(
 
     Args:
         matches: differ in their seeds only.
-        agents: one agent per seat.
+        agents: one agent per seat, which play in lockstep (`plays_in_lockstep`).
         clock: enforces the time limit; a batch of n games may take n times as long.
         stop_after: ends after this many moves, without a record of the games that still run.
 
@@ -107,7 +108,7 @@ def play_lockstep(
 class _LeagueSeating(Seating):
     """Games of the league: there are no learners, and every seat's agent is asked separately.
 
-    Every compiled agent has its own loops, so that a league of n policies compiles n of them, not every pair. With a
+    Every kernel has its own loops, so that a league of n policies compiles n of them, not every pair. With a
     referee there is one game, and the agent objects themselves play it.
     """
 
@@ -117,15 +118,17 @@ class _LeagueSeating(Seating):
             occupants[:, seat] = 0
             if isinstance(self.referee, MatchReferee):
                 group = _Group(self, occupants, agent=agent, own=True)  # type: ignore[arg-type]
+            elif isinstance(agent, KernelAgent):
+                group = _Group(self, occupants, hand=self._dealt([agent], occupants))
             else:
-                group = _Group(self, occupants, hand=self._dealt([agent], occupants))  # type: ignore[list-item]
+                group = _Group(self, occupants, agent=agent)  # type: ignore[arg-type]
             self._groups.append(group)
 
     def take_over(self, other: Seating, rows: np.ndarray) -> None:
         self.states[...], self.masks[...] = other.states[rows], other.masks[rows]
         for mine, theirs in zip(self._groups, other._groups, strict=True):
-            assert mine.hand is not None
-            assert theirs.hand is not None
+            if mine.hand is None or theirs.hand is None:  # others that play side by side have no memory
+                continue
             (kept,), (given,) = mine.hand.memories, theirs.hand.memories
             kept.reshape(-1, self.ruleset.seats)[...] = given.reshape(-1, self.ruleset.seats)[rows]
 

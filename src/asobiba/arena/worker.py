@@ -137,7 +137,7 @@ class Worker:
         self.late: frozenset[str] = frozenset()
         """Agents of programs that did not start in time."""
         self.kernel = False
-        """Whether the agent that was checked last is a kernel."""
+        """Whether the agent that was checked last plays in lockstep."""
         self.connection, theirs = _context.Pipe()
         self.process = _context.Process(
             target=_work, args=(theirs, self._fields, self._log, terms), daemon=True, name="asobiba-worker"

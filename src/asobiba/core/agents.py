@@ -69,6 +69,18 @@ class Agent(ABC):
     declared: str = ""
     """The name that an agent in a file declares; its `name` is the text that requested it."""
 
+    @property
+    def remembers(self) -> bool:
+        """Whether its answers depend on earlier positions of a game, so that `act_batch` cannot play many."""
+        return False
+
+    @property
+    def same_in_batches(self) -> bool:
+        """Whether `act_batch` gives each game, to the bit, the action that `act` does: leagues then play its games side by
+        side.
+        """
+        return False
+
     def prepare(self, ruleset: Ruleset) -> None:  # noqa: B027 - most agents play any ruleset
         """Prepares the agent, once for all games of `ruleset`; called before its first game.
 
@@ -85,7 +97,7 @@ class Agent(ABC):
         Raises:
             GameParameterError: as `prepare`; for several games, if the agent plays one at a time.
         """
-        if len(seats) != 1 and type(self).act_batch is Agent.act_batch:
+        if len(seats) != 1 and (self.remembers or type(self).act_batch is Agent.act_batch):
             raise GameParameterError(f"agent {self.name!r} plays one game at a time, not {len(seats)}")
         self.prepare(ruleset)
         self.reset(ruleset, int(seats[0]), int(seeds[0]))

@@ -1,7 +1,7 @@
 """Self-play on several machines: Ray actors play, and one learner gets their games.
 
 The games of a round are divided into units of a few games, whatever the number of actors. A game depends on its seed and on
-the network alone, so the learner gets the same bytes from any actors, and from `SelfPlay` on this machine. A unit whose actor
+the networks alone, so the learner gets the same bytes from any actors, and from `Sparring` on this machine. A unit whose actor
 is lost is played again.
 """
 
@@ -16,7 +16,8 @@ import numpy as np
 from asobiba.arena.cluster import Actors
 from asobiba.core.game import Ruleset
 from asobiba.core.networks import Network
-from asobiba.learn.search import GamesPlayed, SelfPlay
+from asobiba.learn.search import GamesPlayed
+from asobiba.learn.sparring import Against, Sparring
 
 UNIT = 16
 """Games that an actor plays at a time; so many are played again if it is lost."""
@@ -35,13 +36,13 @@ class Cluster(NamedTuple):
 
 
 class RaySelfPlay:
-    """`SelfPlay` by Ray actors. Needs the extra `ray`.
+    """`Sparring` by Ray actors. Needs the extra `ray`.
 
     Args:
-        ruleset, network: as for `SelfPlay`.
+        ruleset, network: as for `Sparring`.
         games: in one call of `play`.
         cluster: its actors.
-        settings: the other arguments of `SelfPlay`.
+        settings: the other arguments of `Sparring`.
 
     Raises:
         MissingExtra: without Ray.
@@ -54,10 +55,10 @@ class RaySelfPlay:
         self._actors = Actors(_Player, given, cluster.actors, cluster.address)
         self.cores = self._actors.count
 
-    def play(self, network: Network, seed: int) -> GamesPlayed:
+    def play(self, network: Network, seed: int, against: Against | None = None) -> GamesPlayed:
         """Plays all games; game `i` has the seed `seed + i`. The next call overwrites the arrays."""
         work = _Units(len(self.games.lengths), seed)
-        for (first, count, _), played in self._actors.run(work, len(work), shared=network):
+        for (first, count, _), played in self._actors.run(work, len(work), shared=(network, against)):
             for name, found in played.items():
                 whole = getattr(self.games, name)[first : first + count]
                 if whole.ndim == 1:
@@ -100,12 +101,12 @@ class _Player:
     """The actor."""
 
     def __init__(self, ruleset: Ruleset, network: Network, games: int, settings: dict[str, Any]):
-        self._self_play = SelfPlay(ruleset, network, games=games, **settings)
+        self._self_play = Sparring(ruleset, network, games=games, **settings)
 
-    def play(self, unit: tuple[int, int, int], network: Network) -> dict[str, np.ndarray]:
+    def play(self, unit: tuple[int, int, int], shared: tuple[Network, Against | None]) -> dict[str, np.ndarray]:
         """The arrays of `GamesPlayed` of a unit, up to the longest of its games."""
-        _, count, seed = unit
-        played = self._self_play.play(network, seed)
+        (first, count, seed), (network, against) = unit, shared
+        played = self._self_play.play(network, seed, None if against is None else against.part(first, count))
         longest = int(played.lengths[:count].max())
         return {
             name: np.ascontiguousarray(whole[:count] if whole.ndim == 1 else whole[:count, :longest])

@@ -317,14 +317,17 @@ def _compiled(game: Game, policy: Any, argument: str) -> Agent | None:
     usual = game.ruleset()
     if not (usual.discrete and isinstance(policy, PolicyFile) and policy.fits(usual)):
         return None
+    if "memory" in policy.channels and not policy.memory:  # only its own class knows it
+        return None
     try:
         network = load_network(policy.path)
     except PolicyFileError:
         return None
-    if (network.inputs, network.actions) != (usual.observation_size, usual.num_actions):
+    if (network.inputs,) != policy.observation_space.shape or network.actions != usual.num_actions:
         return None
     name = f"sb3:{argument}"
-    return NetworkAgent(network, name, None if network.value >= 0 else PolicyAgent(policy, name=name))
+    portable = None if network.value >= 0 and not policy.memory else PolicyAgent(policy, name=name)
+    return NetworkAgent(network, name, portable, policy.memory)
 
 
 def _completion(game: Game) -> Callable[..., Agent] | None:

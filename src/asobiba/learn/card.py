@@ -63,7 +63,9 @@ def _text(record: dict[str, Any], config: dict[str, Any]) -> str:
         searched = max(row["simulations"] for row in record["evaluation"]) or config["simulations"]
         search = f"\n    asobiba evaluate {name} net_uct:policy=policy.safetensors,simulations={searched} -a random"
         begun = f", beginning with the weights `{config['start']}`" if config["start"] else ""
-        taught = f"It learned from games against itself alone{begun}."
+        others = [text for text in dict.fromkeys(config.get("opponents", ())) if text != "self"]  # older runs name none
+        against = f"and {', '.join(others)}" if others else "alone"
+        taught = f"It learned from games against itself {against}{begun}."
     else:
         trainer, spent, search = "asobiba.learn.training.train", f"{record['steps']:,} decisions", ""
         taught = f"The opponents of the training were {', '.join(config['opponents'])}."

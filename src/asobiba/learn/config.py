@@ -113,6 +113,7 @@ def _check_search(config: dict[str, Any]) -> dict[str, Any]:
         value = config[name]
         if not (isinstance(value, (int, float)) and 0 <= value <= most):
             raise ConfigError(f"{name} is {value!r}; expected a number from 0{'' if most > 1 else ' to 1'}")
+    _check_sparring(config)
     settings = config["evaluation"]
     for name, bound in (("games", 1), ("every", 1), ("openings", 0)):
         if settings[name] < bound:
@@ -123,6 +124,20 @@ def _check_search(config: dict[str, Any]) -> dict[str, Any]:
     if not (isinstance(simulations, list) and simulations and all(isinstance(n, int) and n >= 0 for n in simulations)):
         raise ConfigError(f"evaluation.simulations is {simulations!r}; expected a list of whole numbers from 0")
     return config
+
+
+def _check_sparring(config: dict[str, Any]) -> None:
+    dealt = config["opponents"]
+    if not (isinstance(dealt, list) and dealt and all(isinstance(text, str) and text for text in dealt)):
+        raise ConfigError(f"opponents is {dealt!r}; expected a list of self, pool and agents, for example [self]")
+    for text in dealt:
+        if len(company(text)) > 1:
+            raise ConfigError(f"opponents: {text!r} names several agents; in a game of two players expected one")
+    if set(dealt) != {"self"} and config["games"] % 2:
+        raise ConfigError(
+            f"games is {config['games']}; expected an even number, since opponents are met from both seats"
+        )
+    _check_pool(config["pool"])
 
 
 def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +179,7 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_pool(pool: dict[str, Any]) -> None:
-    ways = ("latest", "uniform", "prioritised", "anchors", "exploiters")
+    ways = [way for way in ("latest", "uniform", "prioritised", "anchors", "exploiters") if way in pool]
     weights = []
     for way in ways:
         ends = pool[way] if isinstance(pool[way], list) else [pool[way]] * 2
@@ -178,6 +193,8 @@ def _check_pool(pool: dict[str, Any]) -> None:
         raise ConfigError(f"pool is {pool}; expected keep from 1 and power from 0")
     if not isinstance(pool["agents"], list) or (any(weights[3]) and not pool["agents"]):
         raise ConfigError(f"pool.agents is {pool['agents']!r}; anchors that are drawn are named there, as a list")
+    if "exploiters" not in pool:  # learning by search trains none
+        return
     if pool["exploiter_every"] < 0 or pool["exploiter_steps"] < 1:
         raise ConfigError(f"pool is {pool}; expected exploiter_every from 0 and exploiter_steps from 1")
     if any(weights[4]) and not pool["exploiter_every"]:
@@ -268,6 +285,8 @@ def _merge(base: dict[str, Any], change: Mapping[str, Any], source: str, prefix:
                     f"{source}: {name} belongs under {place}. In a file:\n{shown}\non the command line: "
                     f"--set {place}.{name}={value}"
                 )
+            if prefix == "pool." and str(name).startswith("exploiter"):
+                raise ConfigError(f"{source}: pool.{name}: gumbel_az trains no exploiters; name agents in pool.agents")
             close = difflib.get_close_matches(str(name), base, n=1)
             hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(base)}."
             raise ConfigError(f"{source}: no hyperparameter is called {prefix}{name!s}. {hint}")

@@ -37,10 +37,12 @@ from asobiba.learn.counts import CountsPolicy
 from asobiba.learn.curve import draw_curve
 from asobiba.learn.kernels import network_of
 from asobiba.learn.networks import DensePolicy
+from asobiba.learn.payoff import draw_payoff
 from asobiba.learn.policy_file import load_policy, save_policy
 from asobiba.learn.reporting import Interrupted
-from asobiba.learn.search import GamesPlayed, SelfPlay, require_searchable
+from asobiba.learn.search import GamesPlayed, require_searchable
 from asobiba.learn.search_agent import NetAgent
+from asobiba.learn.sparring import Opponents, Sparring
 from asobiba.learn.turning import Turns
 
 CHECKPOINT = "checkpoint.pt"
@@ -73,8 +75,8 @@ class Window:
         return min(self.added, len(self.values))
 
     def add(self, games: GamesPlayed, result_share: float) -> int:
-        """Adds all positions of a round; returns their number."""
-        kept = np.arange(games.movers.shape[1]) < games.lengths[:, None]
+        """Adds the positions of a round that are to be learned from; returns their number."""
+        kept = (np.arange(games.movers.shape[1]) < games.lengths[:, None]) & (games.learned != 0)
         count = int(kept.sum())
         places = (self.added + np.arange(count)) % len(self.values)
         self.observations[places] = games.observations[kept]
@@ -136,11 +138,13 @@ class Expert:
         self.turns = Turns.of(self.ruleset)
         self.round = 0
         self.seconds = self.core_seconds = 0.0
+        self.opponents = Opponents(self.ruleset, config)
         settings = {name: config[name] for name in ("simulations", "openings", "considered", "threads")}
         settings |= {"games": config["games"], "length": min(config["length"], self.ruleset.max_steps)}
-        self.self_play: SelfPlay | RaySelfPlay
+        settings["agents"] = self.opponents.agents
+        self.self_play: Sparring | RaySelfPlay
         if cluster is None:
-            self.self_play = SelfPlay(self.ruleset, self.network(), **settings)
+            self.self_play = Sparring(self.ruleset, self.network(), **settings)
         else:
             self.self_play = RaySelfPlay(self.ruleset, self.network(), cluster=cluster, **settings)
 
@@ -164,7 +168,9 @@ class Expert:
         """One round; returns its figures."""
         begun, config = time.perf_counter(), self.config
         seed = ((config["seed"] & 0xFFFFFFFF) << 32) + self.round * config["games"]
-        games = self.self_play.play(self.network(), seed)
+        network = self.network()
+        games = self.self_play.play(network, seed, self.opponents.of_round(self.round, network, seed))
+        scores = self.opponents.record(games) if self.opponents.any else {}
         moves = self.window.add(games, config["result_share"])
         played = time.perf_counter()
         generator = np.random.Generator(np.random.Philox(key=[config["seed"], self.round]))
@@ -183,7 +189,7 @@ class Expert:
         return {
             "round": self.round, "positions": self.window.added, "seconds": self.seconds, "moves": moves,
             "self_play": played - begun, "learning": ended - played, "length": float(games.lengths.mean()),
-            "policy_loss": float(policy), "value_loss": float(value),
+            "policy_loss": float(policy), "value_loss": float(value), **scores,
         }  # fmt: skip
 
     @torch.no_grad()
@@ -216,6 +222,9 @@ class Expert:
             {
                 "policy": self.policy.state_dict(), "optimizer": self.optimizer.state_dict(), "round": self.round,
                 "seconds": self.seconds, "core_seconds": self.core_seconds, "added": window.added,
+                "opponents": [
+                    {**each, "weights": torch.from_numpy(each["weights"])} for each in self.opponents.saved()
+                ],
                 "observations": torch.from_numpy(window.observations[:count]),
                 "masks": torch.from_numpy(np.packbits(window.masks[:count], axis=1)),
                 "policies": torch.from_numpy(window.policies[:count]),
@@ -232,6 +241,8 @@ class Expert:
         self.optimizer.load_state_dict(saved["optimizer"])
         self.round, self.seconds, self.window.added = saved["round"], saved["seconds"], saved["added"]
         self.core_seconds = saved["core_seconds"]
+        opponents = [{**each, "weights": each["weights"].numpy()} for each in saved["opponents"]]
+        self.opponents.restore(opponents, self.network())
         count = len(self.window)
         self.window.observations[:count] = saved["observations"].numpy()
         self.window.masks[:count] = np.unpackbits(
@@ -255,7 +266,8 @@ def train(
 
     The folder then holds `policy.safetensors` (agents: `net_uct:policy=FILE`, and `sb3:FILE` without a search),
     `config.yml`, `run.json`, `README.md` (its model card), `curve.csv` (scores, those after the last round at the end),
-    `learning.csv` (one line per round) and their picture `curve.svg` (if matplotlib is installed). Where it begins with
+    `learning.csv` (one line per round) and their picture `curve.svg` (if matplotlib is installed); with opponents also
+    `pool.csv` and `payoff.svg` (scores in the games of the training). Where it begins with
     the weights of an earlier run, `run.json` tells that run's cost too, if its own `run.json` lies beside them under their
     name. A stopped run resumes from its last checkpoint and ends as if it had never stopped. Ctrl-C raises `Interrupted`;
     rounds since the last checkpoint are played again.
@@ -326,6 +338,7 @@ def train(
     write_card(folder)
     with contextlib.suppress(MissingExtra):
         draw_curve(folder)
+        draw_payoff(folder)
     return policy
 
 
@@ -342,7 +355,10 @@ def _rounds(expert: Expert, folder: Path, say: Callable[[str], None]) -> None:
     config, said = expert.config, 0.0
     _cut(folder / "learning.csv", expert.round)
     _cut(folder / "curve.csv", expert.round)
+    _cut(folder / "pool.csv", expert.round - 1)  # the lines of a round are written when it begins
     while expert.round < config["rounds"]:
+        if expert.round and expert.opponents.keeps(expert.round):
+            _append(folder / "pool.csv", expert.opponents.rows(expert.round))
         figures = expert.play_and_learn()
         _append(folder / "learning.csv", [figures])
         if time.monotonic() - said > 10:
@@ -363,6 +379,8 @@ def _rounds(expert: Expert, folder: Path, say: Callable[[str], None]) -> None:
                 say(
                     f"  {row['simulations']} simulations against {row['opponent']}: {row['score']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
                 )
+    if expert.opponents.any:
+        _append(folder / "pool.csv", expert.opponents.rows(expert.round))
 
 
 def _evaluate(expert: Expert, settings: dict[str, Any], games: int) -> list[dict[str, Any]]:

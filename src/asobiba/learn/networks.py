@@ -17,6 +17,9 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
+from asobiba.core.game import Ruleset
+from asobiba.learn.memory import Memory, memory_class
+
 
 def board_shape(channels: Mapping[str, tuple[int, ...]]) -> tuple[int, int]:
     """The most frequent last two dimensions among the channels.
@@ -141,15 +144,17 @@ class BoardPolicy(MaskableActorCriticPolicy):
     """MaskablePPO's policy with a `BoardNetwork`, or any other network that reads the channels.
 
     Args (in `policy_kwargs`):
-        channels: name -> shape of the observation's channels (`Ruleset.layout.observation`).
+        channels: name -> shape of the observation's channels (`Ruleset.layout.observation`); the last one may be `memory`.
+        memory: the class MODULE:CLASS of the memory that completes the observations with that channel (`asobiba.learn.memory`).
         others: the arguments of `network_class` except `actions`.
     """
 
     network_class: type[nn.Module] = BoardNetwork
 
-    def __init__(self, *args: Any, channels: Mapping[str, tuple[int, ...]], **kwargs: Any):
+    def __init__(self, *args: Any, channels: Mapping[str, tuple[int, ...]], memory: str = "", **kwargs: Any):
         own = [name for name in inspect.signature(self.network_class).parameters if name not in ("channels", "actions")]
         self._network = {"channels": dict(channels), **{name: kwargs.pop(name) for name in own if name in kwargs}}
+        self._memory = memory
         kwargs["ortho_init"] = False
         kwargs["net_arch"] = []
         super().__init__(*args, **kwargs)
@@ -159,8 +164,13 @@ class BoardPolicy(MaskableActorCriticPolicy):
         """Names and shapes of the observation channels that the policy reads."""
         return self._network["channels"]
 
+    def memory(self, ruleset: Ruleset, count: int) -> Memory | None:
+        """A memory of `count` games that completes the observations; `None` if the policy reads none."""
+        return memory_class(self._memory)(ruleset, count) if self._memory else None
+
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), **self._network}
+        kept = {"memory": self._memory} if self._memory else {}
+        return {**super()._get_constructor_parameters(), **self._network, **kept}
 
     def _build_mlp_extractor(self) -> None:
         self.mlp_extractor = self.network_class(actions=int(self.action_space.n), **self._network)  # type: ignore[attr-defined, assignment]

@@ -15,17 +15,18 @@ def payoff_matrix(folder: str | Path) -> tuple[list[int], list[str], np.ndarray]
     """The table `pool.csv` of a run folder as a matrix.
 
     Returns:
-        The steps of the rows, the names of the columns, and the scores `(steps, members)`: of the learner after so many
-        steps, in the games of its training; NaN where they did not meet.
+        The steps of the rows (rounds, in learning by search), the names of the columns, and the scores `(steps, members)`: of
+        the learner after so many steps, in the games of its training; NaN where they did not meet.
     """
     with (Path(folder) / "pool.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    steps = sorted({int(row["steps"]) for row in rows})
+        table = csv.DictReader(file)
+        rows, unit = list(table), (table.fieldnames or ["steps"])[0]
+    steps = sorted({int(row[unit]) for row in rows})
     names = list(dict.fromkeys(row["opponent"] for row in rows))
     names = sorted([n for n in names if n.isdigit()], key=int) + [n for n in names if not n.isdigit()]
     scores = np.full((len(steps), len(names)), np.nan)
     for row in rows:
-        scores[steps.index(int(row["steps"])), names.index(row["opponent"])] = float(row["score"])
+        scores[steps.index(int(row[unit])), names.index(row["opponent"])] = float(row["score"])
     return steps, names, scores
 
 
@@ -47,7 +48,7 @@ def payoff_figure(folder: str | Path) -> Any:
     shown = axes.imshow(scores, vmin=0, vmax=1, cmap="RdBu", aspect="auto")
     axes.set_xticks(range(len(names)), names, rotation=90)
     axes.set_yticks(range(len(steps)), [f"{number:,}" for number in steps])
-    axes.set(xlabel="member of the pool", ylabel="decisions of the learner", title="score in the games of the training")
+    axes.set(xlabel="member of the pool", ylabel="learner's steps", title="score in the games of the training")
     figure.colorbar(shown)
     return figure
 

@@ -157,6 +157,8 @@ class PolicyFile:
         observation_space, action_space: those of the policy.
         channels: name -> shape of the observation channels that it reads, where it knows them.
         reads_masks: whether the mask stands at the end of what it observes; recurrent: whether it remembers.
+        memory: the class MODULE:CLASS of the memory that gives it the channel `memory`; "" for none, or for one that only
+            the policy's own class knows.
     """
 
     path: Path
@@ -165,12 +167,13 @@ class PolicyFile:
     channels: dict[str, tuple[int, ...]]
     reads_masks: bool = False
     recurrent: bool = False
+    memory: str = ""
 
     def fits(self, ruleset: Ruleset) -> bool:
-        """Whether its spaces are those of these rules."""
-        return (
-            self.observation_space.shape == ruleset.observation_space.shape
-            and self.action_space == ruleset.action_space
+        """Whether its spaces are those of these rules, what it remembers aside."""
+        remembered = math.prod(self.channels.get("memory", (0,)))
+        return self.observation_space.shape == (ruleset.observation_size + remembered,) and (
+            self.action_space == ruleset.action_space
         )
 
     def load(self) -> Any:
@@ -204,7 +207,8 @@ def open_header(path: str | Path) -> PolicyFile:
         observed, actions = _spaces_of(file, header)
         channels = {str(key): tuple(map(int, shape)) for key, shape in header["arguments"].get("channels", {}).items()}
         masked = str(header["class"]).startswith("asobiba.learn.masked:")
-        return PolicyFile(file, observed, actions, channels, masked, "lstm_hidden_size" in header["arguments"])
+        recurrent, memory = "lstm_hidden_size" in header["arguments"], _memory_of(file, header)
+        return PolicyFile(file, observed, actions, channels, masked, recurrent, memory)
     except (SafetensorError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, PolicyFileError):
             raise
@@ -267,6 +271,7 @@ def _load_plain(file: Path) -> Any:
         kind = getattr(importlib.import_module(module), name)
         if not (isinstance(kind, type) and issubclass(kind, BasePolicy)):
             raise PolicyFileError(f"{file} names {header['class']!r}, which is not a policy of Stable-Baselines3")
+        _memory_of(file, header)
         arguments = plain_arguments(header["arguments"])
         observed, actions = _spaces_of(file, header)
 
@@ -399,6 +404,14 @@ def _homes() -> tuple[str, ...]:
     return (*_HOMES, *sorted(f"{name}." for name in _plugins(GAMES, AGENTS)))
 
 
+def _memory_of(file: Path, header: dict[str, Any]) -> str:
+    """The class of a memory that a header names, or "". Raises `PolicyFileError` for one of another package's."""
+    text = str(header["arguments"].get("memory", ""))
+    if text and not text.startswith(_homes()):
+        raise PolicyFileError(f"{file} names the memory {text!r}, which belongs to none of {_homes()}")
+    return text
+
+
 def _ours(file: Path) -> bool:
     """Whether the file belongs to asobiba's own packages, or to an installed one that provides agents."""
     folders: list[str] = []
@@ -412,7 +425,7 @@ _KEPT = (
     "net_arch", "activation_fn", "ortho_init", "use_sde", "log_std_init", "full_std", "use_expln", "squash_output",
     "share_features_extractor", "normalize_images", "n_critics", "n_quantiles", "lstm_hidden_size", "n_lstm_layers",
     "shared_lstm", "enable_critic_lstm", "clip_mean", "batch_norm", "batch_norm_momentum", "batch_norm_eps",
-    "renorm_warmup_steps",
+    "renorm_warmup_steps", "memory",
 )  # fmt: skip
 
 

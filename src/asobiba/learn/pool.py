@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
@@ -23,58 +22,17 @@ import numpy as np
 from asobiba.core.agents import Agent, make_agent
 from asobiba.core.game import Ruleset
 from asobiba.learn.agent import PolicyAgent
-
-_PRIOR = 4
-"""Drawn games that every opponent is thought to have played before."""
-_FADING = 0.995
-"""A result counts so much less with each later one against the same opponent: the learner changes."""
+from asobiba.learn.members import Member, Roster
 
 
-WAYS = ("latest", "uniform", "prioritised", "anchors", "exploiters")
-"""Ways of drawing an opponent. Anchors, and exploiters, are drawn by the prioritised weights among themselves."""
-
-
-@dataclass
-class Member:
-    """An opponent, and what the learner scored against it.
-
-    Attributes:
-        steps: of the learner, when it was kept; 0 for an anchor.
-        player: who plays it; `None` for an anchor.
-        games, points: faded sums over the games against it.
-        name: an anchor's; `exploiter` for an exploiter; "" for an earlier self.
-    """
-
-    steps: int
-    player: PolicyAgent | None
-    games: float = 0.0
-    points: float = 0.0
-    name: str = ""
-
-    @property
-    def score(self) -> float:
-        """The learner's score against it."""
-        return (self.points + _PRIOR / 2) / (self.games + _PRIOR)
-
-    @property
-    def label(self) -> str:
-        """The name in tables."""
-        return f"{self.name} {self.steps}" if self.name == "exploiter" else self.name or str(self.steps)
-
-
-class Pool(Agent):
+class Pool(Roster, Agent):
     """Opponents, one of them in each game; plays at random while there is none.
 
     Args:
         ruleset: the game.
         count: the number of games it may play in.
-        weights: how often an opponent is drawn in which of `WAYS`, in proportion: a number, or from and to over the
-            training (`progress`). Ways not named have 0; those without members are left out.
-        keep: so many selves at most; of more, the one goes whose neighbours are nearest in steps (never the first or last).
-            Of exploiters, the latest so many.
-        power: of the prioritised weights.
+        weights, keep, power, anchors: as for `Roster`.
         seed: of the draws.
-        anchors: agents of the game, as text.
     """
 
     name = "pool"
@@ -89,13 +47,8 @@ class Pool(Agent):
         seed: int = 0,
         anchors: Sequence[str] = (),
     ):
-        self.ruleset, self.keep, self.power = ruleset, keep, power
-        self.weights = np.array([_ends(weights.get(way, 0.0)) for way in WAYS], float)
-        self.progress = 0.0
-        """The share of the training that is over, 0 to 1."""
-        self.members: list[Member] = []
-        self.exploiters: list[Member] = []
-        self.anchors = [Member(0, None, name=text) for text in anchors]
+        super().__init__(weights, keep, power, anchors)
+        self.ruleset = ruleset
         self.exploited = 0
         """After how many steps the last exploiter was trained."""
         self.playing: list[Member | None] = [None] * count
@@ -114,43 +67,19 @@ class Pool(Agent):
     def act(self, view: np.void, legal: np.ndarray) -> Any:
         raise TypeError("a pool plays in the games of a training; it is no agent of a match")
 
-    @property
-    def everybody(self) -> list[Member]:
-        """Earlier selves, then exploiters, then anchors."""
-        return [*self.members, *self.exploiters, *self.anchors]
-
     def add(self, policy: Any, steps: int) -> None:
         """Keeps a copy of the learner's policy."""
-        self.members.append(Member(steps, self._player(policy, f"{steps}")))
-        while len(self.members) > self.keep:
-            gaps = [self.members[k + 1].steps - self.members[k - 1].steps for k in range(1, len(self.members) - 1)]
-            del self.members[1 + int(np.argmin(gaps)) if gaps else 0]
+        self.keep_self(self._player(policy, f"{steps}"), steps)
 
     def add_exploiter(self, policy: Any, steps: int) -> None:
         """Keeps a copy of a policy that beat the learner after so many of its steps."""
-        self.exploiters = [*self.exploiters, Member(steps, self._player(policy, "exploiter"), name="exploiter")]
-        self.exploiters = self.exploiters[-self.keep :]
+        self.keep_exploiter(self._player(policy, "exploiter"), steps)
 
     def _player(self, policy: Any, name: str) -> PolicyAgent:
         player = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), name, deterministic=False, quick=True)
         player.policy.set_training_mode(False)
         player.begin(self.ruleset, (0,), (int(self._generator.integers(2**62)),))
         return player
-
-    def _drawn(self) -> Member | None:
-        groups = [self.members, self.members, self.members, self.anchors, self.exploiters]
-        weights = self.weights[:, 0] + self.progress * (self.weights[:, 1] - self.weights[:, 0])
-        weights = weights * [bool(group) for group in groups]
-        if not weights.any():
-            return None
-        way = int(self._generator.choice(len(WAYS), p=weights / weights.sum()))
-        group = groups[way]
-        if way == 0:
-            return group[-1]
-        if way == 1:
-            return group[int(self._generator.integers(len(group)))]
-        lost = np.array([(1 - member.score) ** self.power for member in group])
-        return group[int(self._generator.choice(len(lost), p=lost / lost.sum()))]
 
     def begin_in(self, games: np.ndarray, seat: int, seeds: np.ndarray) -> None:
         """New episodes of these seeds `(k,)` in these games `(k,)`: an opponent is drawn for each, for all its seats."""
@@ -159,7 +88,7 @@ class Pool(Agent):
                 self._seeds[game] = seed
                 if self._told[game]:  # what is dealt again before the learner's first move has no result
                     self.met[game], self._told[game] = self.playing[game], False
-                self.playing[game] = self._drawn()
+                self.playing[game] = self.drawn(self._generator)
             member = self.playing[game]
             if member is not None and member.player is None:
                 key = member.name, game, seat
@@ -193,10 +122,4 @@ class Pool(Agent):
         """The learner got this from the game that has just ended and been replaced by the next one."""
         member, self._told[game] = self.met[game], True
         if member is not None:
-            member.games = _FADING * member.games + 1
-            member.points = _FADING * member.points + 0.5 + 0.5 * float(np.sign(gain))
-
-
-def _ends(weight: Any) -> tuple[float, float]:
-    """A weight at the beginning and at the end of a training."""
-    return (weight[0], weight[1]) if isinstance(weight, (list, tuple)) else (weight, weight)
+            member.record(gain)

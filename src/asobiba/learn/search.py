@@ -55,6 +55,8 @@ class GamesPlayed(NamedTuple):
         masks: `(games, length, actions)` int8.
         policies: `(games, length, actions)` float32, the search's improved policy.
         movers: `(games, length)` int8, the player to move.
+        learned: `(games, length)` int8: 1 where the network that learns was to move. Of others only mover, reward and result
+            are certain to be noted.
         values: `(games, length)` float32, the search's value of the position, for the player to move.
         rewards: `(games, length)` float32, the reward of the move for its player.
         results: `(games, length)` float32, the return of the rest of the game for the player to move.
@@ -66,6 +68,7 @@ class GamesPlayed(NamedTuple):
     masks: np.ndarray
     policies: np.ndarray
     movers: np.ndarray
+    learned: np.ndarray
     values: np.ndarray
     rewards: np.ndarray
     results: np.ndarray
@@ -81,6 +84,7 @@ class GamesPlayed(NamedTuple):
             masks=np.zeros((games, length, actions), np.int8),
             policies=np.zeros((games, length, actions), np.float32),
             movers=np.zeros((games, length), np.int8),
+            learned=np.zeros((games, length), np.int8),
             values=np.zeros((games, length), np.float32),
             rewards=np.zeros((games, length), np.float32),
             results=np.zeros((games, length), np.float32),
@@ -184,7 +188,8 @@ def _make_options(noise: float, puct: bool, exploration: float) -> np.ndarray:
     return found
 
 
-def _arrays(network: Network) -> Net:
+def network_arrays(network: Network) -> Net:
+    """A network as the loops take it."""
     return Net(network.layers, network.weights, network.policy, network.value)
 
 
@@ -257,7 +262,7 @@ class NetSearch:
         self._roots[0] = state
         action, value = _loops(self.ruleset.game).search(
             trees=self._trees,
-            net=_arrays(self.network),
+            net=network_arrays(self.network),
             memo=self._memo,
             roots=self._roots,
             params=self.ruleset.params,
@@ -281,7 +286,7 @@ class NetSearch:
         roots[:] = states
         _loops(self.ruleset.game).search_rows(
             trees=self._trees,
-            net=_arrays(self.network),
+            net=network_arrays(self.network),
             memo=self._memo,
             roots=roots,
             params=self.ruleset.params,
@@ -302,9 +307,10 @@ class NetSearch:
         return dict(zip(edges["action"].tolist(), tried.tolist(), strict=True))
 
 
-class _Table(NamedTuple):
-    """What a thread needs to play a game."""
+class Table(NamedTuple):
+    """What a thread needs to play a game; `number` is the thread's."""
 
+    number: int
     trees: Trees
     memo: Memo
     roots: np.ndarray
@@ -339,48 +345,63 @@ class SelfPlay:
     ):
         require_searchable(ruleset)
         self.ruleset, self.openings, self.cores = ruleset, openings, threads
-        self._sequence = _sequences(considered, simulations)
-        self._options = _make_options(1.0, False, 0.0)
+        self.sequence = _sequences(considered, simulations)
+        self.options = _make_options(1.0, False, 0.0)
         self._tables = [
-            _Table(_make_trees(ruleset, network, 1, simulations), Memo.empty(ruleset), ruleset.zeros(), ruleset.zeros())
-            for _ in range(min(threads, games))
+            Table(
+                number,
+                _make_trees(ruleset, network, 1, simulations),
+                Memo.empty(ruleset),
+                ruleset.zeros(),
+                ruleset.zeros(),
+            )
+            for number in range(min(threads, games))
         ]
         self.games = GamesPlayed.room(ruleset, games, length)
+        self.seeds = self.deals = np.zeros(games, np.uint64)
+        self.loops, self.blank = _loops(ruleset.game), ruleset.zeros()
 
     def play(self, network: Network, seed: int) -> GamesPlayed:
         """Plays all games; game `i` has the seed `seed + i`. The next call overwrites the arrays."""
-        seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
-        self.games.generators["rng_key"] = seed_keys(seeds, _SELF_PLAY)
+        self.seeds = np.arange(len(self.games.lengths), dtype=np.uint64) + np.uint64(seed)
+        self.deals = self._deals(self.seeds)
+        self.games.generators["rng_key"] = seed_keys(self.deals, _SELF_PLAY)
         self.games.generators["rng_counter"] = 0
-        numbers = iter(range(len(seeds)))
+        numbers = iter(range(len(self.seeds)))
         with ThreadPoolExecutor(len(self._tables)) as pool:
-            for done in [pool.submit(self._play, table, network, seeds, numbers) for table in self._tables]:
+            for done in [pool.submit(self._play, table, network, numbers) for table in self._tables]:
                 done.result()
         return self.games
 
     def close(self) -> None:
         """Nothing: what plays ends with each call."""
 
-    def _play(self, table: _Table, network: Network, seeds: np.ndarray, numbers: Iterator[int]) -> None:
+    def _deals(self, seeds: np.ndarray) -> np.ndarray:
+        """The seeds `(games,)` of the openings and of the noise."""
+        return seeds
+
+    def _play(self, table: Table, network: Network, numbers: Iterator[int]) -> None:
         """Plays games, each the next of `numbers`, until there are no more."""
         table.memo.counts[0] += 1  # the answers of the network before do not count any more
-        net, blank, loops = _arrays(network), self.ruleset.zeros(), _loops(self.ruleset.game)
         for g in numbers:
-            loops.self_play(
-                trees=table.trees,
-                net=net,
-                memo=table.memo,
-                roots=table.roots,
-                params=self.ruleset.params,
-                blank=blank,
-                scratch=table.scratch,
-                sequence=self._sequence,
-                options=self._options,
-                openings=self.openings,
-                seed=seeds[g],
-                g=g,
-                games=self.games,
-            )
+            self._play_game(table, network, g)
+
+    def _play_game(self, table: Table, network: Network, g: int) -> None:
+        self.loops.self_play(
+            trees=table.trees,
+            net=network_arrays(network),
+            memo=table.memo,
+            roots=table.roots,
+            params=self.ruleset.params,
+            blank=self.blank,
+            scratch=table.scratch,
+            sequence=self.sequence,
+            options=self.options,
+            openings=self.openings,
+            seed=self.deals[g],
+            g=g,
+            games=self.games,
+        )
 
     @property
     def evaluations(self) -> tuple[int, int]:

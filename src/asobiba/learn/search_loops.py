@@ -463,7 +463,40 @@ def self_play(trees, net, memo, roots, params, blank, scratch, sequence, options
     while moves < games.movers.shape[1] and not has_ended(roots[0]):
         found = search_one(tree, 0, roots, scratch, p, sequence, sequence.shape[1], options[0], generator)
         make_move(trees, found, roots[0], p, options[0], g, moves, games)
+        games.learned[g, moves] = 1
         moves += 1
+    end_game(games, g, moves)
+
+
+@njit(**CALLED)
+def begin_meeting(trees, roots, params, blank, openings, seed, g, games):
+    """As `self_play` begins game `g`; returns whether it goes on. What follows are `search_turn` and `agent_turn`."""
+    begin_game(roots, params[0], blank, trees.mask[0], games.generators[g], seed, openings)
+    return not has_ended(roots[0])
+
+
+@njit(**CALLED)
+def search_turn(trees, net, memo, roots, params, scratch, sequence, options, g, k, games, learned):
+    """A network's move, the `k`-th of game `g`; `learned`: whether to learn from it. Returns whether the game goes on."""
+    p, generator, tree = params[0], games.generators[g], (trees, net, memo)
+    found = search_one(tree, 0, roots, scratch, p, sequence, sequence.shape[1], options[0], generator)
+    make_move(trees, found, roots[0], p, options[0], g, k, games)
+    games.learned[g, k] = learned
+    return not has_ended(roots[0])
+
+
+@njit(**CALLED)
+def agent_turn(roots, params, action, g, k, games):
+    """The move of somebody who is no network, not to be learned from. Returns whether the game goes on."""
+    games.movers[g, k], games.learned[g, k] = roots[0].to_move, 0
+    play(roots[0], params[0], action)
+    games.rewards[g, k] = roots[0].rewards[games.movers[g, k]]
+    return not has_ended(roots[0])
+
+
+@njit(**CALLED)
+def end_meeting(g, moves, games):
+    """As `self_play` ends game `g`."""
     end_game(games, g, moves)
 
 

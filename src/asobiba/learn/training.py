@@ -43,11 +43,13 @@ from asobiba.learn.evaluation import evaluate
 from asobiba.learn.imitation import imitate, mixed_openings
 from asobiba.learn.masked import MaskedVecEnv
 from asobiba.learn.masked_choice import quicken
-from asobiba.learn.memory import RememberingVecEnv, memory_class
+from asobiba.learn.members import WAYS
+from asobiba.learn.memory import memory_class
 from asobiba.learn.networks import BoardPolicy
 from asobiba.learn.payoff import draw_payoff, payoff_figure
 from asobiba.learn.policy_file import save_policy
-from asobiba.learn.pool import WAYS, Pool
+from asobiba.learn.pool import Pool
+from asobiba.learn.remembering import RememberingVecEnv
 from asobiba.learn.reporting import Interrupted, Report, StopOnInterrupt
 from asobiba.learn.shaping import ShapedVecEnv, potential_class
 from asobiba.learn.tracking import Tracking, require_trackers
@@ -237,6 +239,8 @@ def new_model(ruleset: Ruleset, config: dict[str, Any], opponent: Any = None) ->
         if config["policy"] != "board":
             module, _, name = config["policy"].partition(":")
             policy = getattr(importlib.import_module(module), name)
+        if config["memory"] and issubclass(policy, BoardPolicy):
+            kwargs["memory"] = config["memory"]
     algorithm = chosen.class_for(ruleset.discrete)
     device = config["device"]
     model = algorithm(policy, env, seed=config["seed"], policy_kwargs=kwargs, device=device, verbose=0, **learner)
