@@ -205,6 +205,7 @@ def play(meeting: Meeting, games: int, report: Callable[[int], None] | None = No
         engine = Timed(search) if meeting.seconds is not None else Paced(search, program)
         found = against(engine, games, report)
         program.close()
+        search.close()  # it may still ponder
         return Row.of(meeting, engine.mean, found)
 
 
