@@ -57,7 +57,6 @@ def alpha_beta(
     forced: bool = True,
     threads: int = 1,
     ponder: bool = False,
-    threes: bool = False,
 ) -> Agent:
     """The shared search with threats at the leaves; 20,000 positions a move where no budget is given.
 
@@ -68,10 +67,8 @@ def alpha_beta(
 
     if depth is None and nodes is None and seconds is None:
         nodes = 20_000
-    more = {"search_module": "asobiba.baselines.gogo.threes_rules"} if threes else {}
     return SearchAgent(
         "alpha_beta",
-        **more,
         depth=depth,
         nodes=nodes,
         seconds=seconds,
