@@ -214,6 +214,15 @@ def test_forced_wins_are_found_and_proved_against_every_reply(searcher, every):
         assert prove(searcher, step(GOGO, state, move)) == (0, -1)  # the loser has no forced win
 
 
+def test_two_threads_find_the_forced_wins_too():
+    """A search ends as soon as it has settled a position, so the limit is never reached."""
+    both = Searcher(GOGO, threads=2, solve_root=4000)
+    for win in read_wins()[::3]:
+        both.clear()
+        found = both.search(notation.text_to_state(GOGO, win.position), seconds=60)
+        assert found.proven == 1, win
+
+
 def test_the_opening_is_searched_up_to_symmetry(searcher):
     searcher.search(new_state(GOGO, 0), depth=1)
     state = notation.play_moves(GOGO, "g7")

@@ -53,6 +53,17 @@ def test_a_game_as_managers_play_it():
     assert all(0 <= x < 15 and 0 <= y < 15 for x, y in squares)
 
 
+def test_an_engine_of_two_threads_that_ponders_plays_legal_moves_and_takes_them_back():
+    name = "alpha_beta:seconds=1,threads=2,ponder=True"
+    moves = ["TURN 0,0", "TAKEBACK 0,0", "TAKEBACK 7,7", "TURN 14,14", "RESTART", "BEGIN", "TURN 0,14", "TURN 14,0"]
+    said = talk("START 15", "INFO timeout_turn 100", "BEGIN", *moves, "END", agent=name)
+    assert said[1] == said[-3] == "7,7"  # the first stone, in the middle
+    squares = [square(line) for line in said if line != "OK"]
+    assert len(squares) == 6
+    assert len({*squares[3:], (0, 14), (14, 0)}) == 5
+    assert not any(line.startswith("ERROR") for line in said)
+
+
 def test_a_board_is_taken_over_and_its_five_made():
     stones = ["3,7,1", "0,0,2", "4,7,1", "0,2,2", "5,7,1", "0,4,2", "6,7,1", "2,7,2"]
     assert talk("START 15", "BOARD", *stones, "DONE")[-1] == "7,7"

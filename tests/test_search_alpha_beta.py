@@ -172,6 +172,56 @@ def test_equal_searches_count_equal_nodes():
     assert len(counts) == 1
 
 
+def test_a_cleared_searcher_is_a_new_one():
+    """Neither the table, whose entries stand elsewhere where others stood before, nor killers of earlier games count."""
+    positions, used = list(random_positions(12, 3)), Searcher(RULES, table_size=256)
+    counts = []
+    for state in [*positions, *positions]:
+        used.clear()
+        counts.append(used.search(state, depth=5).nodes)
+    assert counts[:12] == counts[12:] == [Searcher(RULES, table_size=256).search(s, depth=5).nodes for s in positions]
+
+
+def test_entries_of_which_another_thread_wrote_a_half_are_nobodys():
+    """The data of all entries stand beside the keys of others, as after two threads that wrote at once."""
+    state, torn = states.new_state(RULES, 0), Searcher(RULES)
+    first = torn.search(state, depth=6)
+    kept = torn.search(state, depth=6)
+    assert kept.nodes < first.nodes
+    torn._tt_data[:] = np.roll(torn._tt_data, 1)
+    torn._history[:] = 0
+    torn._frames["killer_0"] = torn._frames["killer_1"] = 0
+    again = torn.search(state, depth=6)
+    assert (again.nodes, again.table_hits, again.score) == (first.nodes, first.table_hits, first.score)
+
+
+def test_two_threads_share_a_table_and_give_the_values_of_minimax():
+    """The table is so small that they write the same entries all the time."""
+    exact = {**VARIANTS["a table too small"], **PLAIN}
+    both = Searcher(RULES, threads=2, **exact)
+    for state in random_positions(8, 4):
+        found = both.search(state, seconds=0.1)
+        alone = Searcher(RULES, **exact).search(state, depth=found.depth)
+        values = {depth: score for depth, score, *_ in alone.by_depth}
+        for depth, score, *_ in found.by_depth:
+            assert score == values.get(depth, alone.score)  # settled before this depth
+        assert found.action in states.legal_actions(RULES, state)
+
+
+def test_two_threads_search_only_by_time():
+    state, both = states.new_state(RULES, 0), Searcher(RULES, threads=2)
+    assert both.search(state, nodes=3000).nodes == Searcher(RULES).search(state, nodes=3000).nodes
+    helped = both.search(state, seconds=0.2)
+    assert helped.nodes > sum(line[3] for line in helped.by_depth[-1:])
+    for budget in ({"nodes": 10}, {"depth": 3}):
+        with pytest.raises(GameParameterError, match="threads=2 goes with seconds"):
+            Searcher(RULES, threads=2, **budget)
+        with pytest.raises(GameParameterError, match="ponder=True goes with seconds"):
+            SearchAgent(ponder=True, **budget)
+    with pytest.raises(GameParameterError, match="threads is 1 or 2, not 3"):
+        Searcher(RULES, threads=3)
+
+
 def test_each_part_saves_positions():
     state, depth = states.new_state(RULES, 0), 6
     alone = Searcher(RULES, **PLAIN, **VARIANTS["alpha-beta alone"], iterative=False).search(state, depth=depth).nodes
@@ -315,6 +365,23 @@ def test_pondering_leaves_something_for_the_next_move():
     agent.ponder(state)
     agent.close()
     assert pickle.loads(pickle.dumps(agent)).settings == agent.settings
+
+
+def test_an_agent_ponders_by_itself_until_its_next_move():
+    agent = SearchAgent(seconds=0.05, threads=2, ponder=True)
+    agent.reset(RULES, 0, 0)
+    state = states.new_state(RULES, 0)
+    for _ in range(3):
+        state = states.step(RULES, state, agent.act(state, None))
+        expected = agent.expected_reply
+        time.sleep(0.1)
+        agent.stop_pondering()
+        assert agent.pondered.nodes > 0
+        state = states.step(RULES, state, int(states.legal_actions(RULES, state)[0]) if expected is None else expected)
+    agent.act(state, None)
+    assert agent._thread.is_alive()
+    agent.close()
+    assert agent._thread is None
 
 
 def test_agents_without_reset_say_so():

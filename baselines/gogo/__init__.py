@@ -55,10 +55,13 @@ def alpha_beta(
     table_size: int = 1 << 18,
     late: int = 2,
     forced: bool = True,
+    threads: int = 1,
+    ponder: bool = False,
 ) -> Agent:
     """The shared search with threats at the leaves; 20,000 positions a move where no budget is given.
 
-    `late=0,forced=False` is the search without late move reductions, and without moves that cost no depth.
+    `late=0,forced=False` is the search without late move reductions, and without moves that cost no depth. With `seconds`
+    alone, `threads=2` searches in two threads that share the table, and `ponder=True` thinks in the opponent's time.
     """
     from asobiba.baselines.search.agent import SearchAgent
 
@@ -75,6 +78,8 @@ def alpha_beta(
         late=late,
         quiet=QUIET,
         forced=forced,
+        threads=threads,
+        ponder=ponder,
     )
 
 
@@ -87,6 +92,8 @@ def alpha_beta_learned(
     table_size: int = 1 << 18,
     late: int = 2,
     forced: bool = True,
+    threads: int = 1,
+    ponder: bool = False,
 ) -> Agent:
     """The same search with the evaluation in `policies/alpha_beta_learned`, made by `asobiba gogo learn`."""
     from asobiba.baselines.gogo import learned_rules
@@ -105,6 +112,8 @@ def alpha_beta_learned(
         late=late,
         quiet=QUIET,
         forced=forced,
+        threads=threads,
+        ponder=ponder,
         search_module=learned_rules.__name__,
     )
 

@@ -15,7 +15,12 @@ app = typer.Typer(help="Gogo: the Gomocup protocol, the course's contest replaye
 
 @app.command()
 def engine(
-    agent: Annotated[str, typer.Option(help="The agent behind it.")] = "alpha_beta:seconds=1",
+    agent: Annotated[
+        str,
+        typer.Option(
+            help="The agent behind it. alpha_beta:seconds=1,threads=2,ponder=True searches in two threads, and in the opponent's time."
+        ),
+    ] = "alpha_beta:seconds=1",
     preset: Annotated[
         str | None, typer.Option(help="Rules for managers that know them, such as gogo; else what INFO rule names.")
     ] = None,

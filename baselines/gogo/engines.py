@@ -205,6 +205,7 @@ def play(meeting: Meeting, games: int, report: Callable[[int], None] | None = No
         engine = Timed(search) if meeting.seconds is not None else Paced(search, program)
         found = against(engine, games, report)
         program.close()
+        search.close()  # it may still ponder
         return Row.of(meeting, engine.mean, found)
 
 
@@ -278,6 +279,19 @@ intervals count openings, not games.
   for Pente's tournament rule and its book; here both sides begin from random openings.
 * Both times are means of all moves of these games, by the wall clock. *Load* is that of the machine, which has {os.cpu_count()} cores,
   when the match ended: above their number, other work slowed down both sides.
+
+Settings of the engine by the clock that the table does not have: `threads=2` searches in two threads, which brings a depth
+sooner ([benchmark](../benchmarks.md#gogo-two-threads)); `ponder=True` thinks on in the opponent's time.
+
+Tried and left out: wins by moves that threaten an open four, not only a five, searched at the root (200 positions) and at
+the leaves (30). Against the same search without, in 160 games at equal positions a move (commit afc625b; `asobiba evaluate gogo
+alpha_beta:nodes=NODES,threes=True -a alpha_beta:nodes=NODES -n 160 --openings 4`):
+
+| rules | where | positions | score (95 %) | time |
+|---|---|--:|---|--:|
+| gogo | root | 1,000 | 49.4 % (47.6 to 51.1) | + 9 % |
+| gomoku | root | 1,000 | 50.0 % (48.8 to 51.2) | + 7 % |
+| gogo | root and leaves (`solve=61`) | 500 | 52.5 % (47.4 to 57.5) | x 4.4 |
 
 To build them:
 

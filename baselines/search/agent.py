@@ -13,6 +13,8 @@ from asobiba.core.agents import Thinking
 from asobiba.core.states import is_over, legal_actions, step
 
 LOSING = ("longest", "confusing", "any")
+PONDER_SECONDS = 60.0
+"""How long an agent that ponders by itself thinks about the opponent's move, at most."""
 
 
 class SearchAgent(Agent):
@@ -21,18 +23,27 @@ class SearchAgent(Agent):
     Args:
         losing: the choice when every move loses: the `"longest"` line; the most `"confusing"` move, the one after which
             the smallest share of the opponent's replies still wins; or `"any"` move.
+        ponder: whether it thinks on after each move of its own, for at most `PONDER_SECONDS`, about the reply that it expects,
+            whoever runs the game. Only with `seconds`: what is pondered depends on the opponent's time.
         settings: arguments of `Searcher`; a budget (`depth`, `nodes` or `seconds`) is needed.
 
     `last` is the `SearchResult` of the last move.
     """
 
-    def __init__(self, name: str = "alpha_beta", losing: str = "longest", **settings: Any):
+    def __init__(self, name: str = "alpha_beta", losing: str = "longest", ponder: bool = False, **settings: Any):
         if losing not in LOSING:
             raise GameParameterError(f"losing is one of {', '.join(LOSING)}, not {losing!r}")
         budget = {key: settings.get(key) for key in ("depth", "nodes", "seconds")}
         Searcher.require_budget(**budget)
+        Searcher.require_threads(settings.get("threads", 1), budget["depth"], budget["nodes"])
+        if ponder and (budget["depth"] is not None or budget["nodes"] is not None):
+            raise GameParameterError(
+                "ponder=True goes with seconds=TIME alone: what is pondered depends on the opponent's time, so the answers of "
+                "a search limited by depth or nodes could not be repeated"
+            )
         self.name = name
         self.losing = losing
+        self.ponders = ponder
         self.settings: dict[str, Any] = {**settings, "distance": losing != "any"}
         self.last: SearchResult | None = None
         self._budget: dict[str, Any] = {}
@@ -71,6 +82,8 @@ class SearchAgent(Agent):
         self.last = self.searcher.search(view, **self._budget)
         if self.losing == "confusing" and self.last.proven < 0:
             return self.most_confusing(view)
+        if self.ponders:
+            self._think_about(step(self.searcher.ruleset, view, self.last.action), PONDER_SECONDS)
         return self.last.action
 
     def most_confusing(self, state: np.void, depth: int = 4, nodes: int = 4000) -> int:
@@ -116,6 +129,9 @@ class SearchAgent(Agent):
 
         Its results stay in the transposition table, so that the next move begins where it left off.
         """
+        self._think_about(view)
+
+    def _think_about(self, view: np.void, seconds: float | None = None) -> None:
         self.stop_pondering()
         if is_over(view):
             return
@@ -128,7 +144,7 @@ class SearchAgent(Agent):
         begun = threading.Event()
 
         def think() -> None:
-            self.pondered = searcher.search(state, depth=60, started=begun)
+            self.pondered = searcher.search(state, depth=60, seconds=seconds, started=begun)
 
         self._thread = threading.Thread(target=think, daemon=True)
         self._thread.start()

@@ -1,23 +1,25 @@
 """Alpha-beta search for games of two players, perfect information and no chance.
 
 Iterative deepening, principal variation search, late move reductions, a transposition table, move ordering (table move,
-the game's own order, killers, history), quiescence where the game defines it, repetitions, budgets of depth, nodes and time. See the package
-for what a game provides. The loops are `alpha_beta_loops.py`, compiled together with the game's kernels.
+the game's own order, killers, history), quiescence where the game defines it, repetitions, budgets of depth, nodes and time, two
+threads that share the table. See the package for what a game provides. The loops are `alpha_beta_loops.py`, compiled together with the game's kernels.
 
 Sources: Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975; Marsland and Campbell,
 "Parallel search of strongly ordered game trees", Computing Surveys 14, 1982 (principal variation search); Schaeffer,
 "The history heuristic and alpha-beta search enhancements in practice", IEEE PAMI 11, 1989; Campbell, "The
-graph-history interaction: on ignoring position history", ACM 1985.
+graph-history interaction: on ignoring position history", ACM 1985; Hyatt and Mann, "A lockless transposition-table
+implementation for parallel search", ICGA Journal 25, 2002 (an entry's key is kept with its data exclusively ored).
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from types import ModuleType
 
 import numpy as np
@@ -81,7 +83,14 @@ class SearchResult:
         """Plies to the forced end, if one was found."""
         return WIN - abs(self.score) if self.proven else None
 
+    def joined(self, other: SearchResult) -> SearchResult:
+        """The deeper one of two searches of a position that shared a table, this one if they are equal, with the work of both."""
+        deeper = other if other.depth > self.depth else self
+        totals = {name: getattr(self, name) + getattr(other, name) for name in _WORK}
+        return replace(deeper, seconds=self.seconds, deepest=max(self.deepest, other.deepest), **totals)
 
+
+_WORK = ("nodes", "leaves", "cuts", "first_cuts", "table_hits")
 _REQUIRED = ("load", "generate", "play", "evaluate")
 _OPTIONAL = {
     "generate_tactical": "no_tactical",
@@ -154,6 +163,8 @@ class Searcher:
             full if it is better than thought; 0: none. Only with `pvs`.
         quiet: only moves whose own order is less than this are late ones.
         forced: whether the only move of a position costs no depth.
+        threads: 2: a second thread searches the same position one depth ahead, and both share the table, wherever `seconds`
+            alone limit a search. Its answers cannot be repeated.
         search_module: the game's search module or its name; see `asobiba.baselines.search`.
 
     Scores that depend on how a position was reached (a repetition of a position above it, the game's longest length)
@@ -186,10 +197,12 @@ class Searcher:
         late: int = 0,
         quiet: int = 1,
         forced: bool = False,
+        threads: int = 1,
         search_module: ModuleType | str | None = None,
     ):
         if depth is not None or nodes is not None or seconds is not None:
             self.require_budget(depth, nodes, seconds)
+        self.require_threads(threads, depth, nodes)
         if table not in _TABLE_MODES:
             raise GameParameterError(f"table is one of {', '.join(_TABLE_MODES)}, not {table!r}")
         for name, value in (("quiescence", quiescence), ("table_size", table_size), ("late", late)):
@@ -197,7 +210,7 @@ class Searcher:
                 raise GameParameterError(f"{name} is at least 0, not {value}")
         self.ruleset = ruleset
         self.depth, self.nodes, self.seconds = depth, nodes, seconds
-        self.iterative = iterative
+        self.iterative, self.threads = iterative, threads
         self._provides = search_module_of(ruleset, search_module)
         self._compiled = _module(self._provides)
         self._weights = weights_record(self._provides, weights)
@@ -248,10 +261,27 @@ class Searcher:
         if seconds is not None and not (isinstance(seconds, (float, *whole)) and seconds > 0):
             raise GameParameterError(f"seconds is more than 0, not {seconds!r}")
 
+    @staticmethod
+    def require_threads(threads: int, depth: int | None = None, nodes: int | None = None) -> None:
+        """Raises `GameParameterError` unless the number of threads is 1, or 2 for searches by time."""
+        if threads not in (1, 2):
+            raise GameParameterError(f"threads is 1 or 2, not {threads!r}")
+        if threads == 2 and (depth is not None or nodes is not None):
+            raise GameParameterError(
+                "threads=2 goes with seconds=TIME alone: searches limited by depth or nodes can be repeated, those of two "
+                "threads cannot"
+            )
+
+    @cached_property
+    def _helper(self) -> _Helper:
+        return _Helper(self)
+
     def clear(self) -> None:
-        """Forgets what earlier searches have stored."""
+        """Forgets all of earlier searches: the next one is that of a new searcher."""
         self._tt_data[:] = 0
-        self._history[:] = 0
+        for one in (self, self._helper.second) if self.threads == 2 else (self,):
+            one._history[:] = 0
+            one._frames["killer_0"] = one._frames["killer_1"] = 0
 
     def set_weights(self, weights: Mapping[str, int]) -> None:
         """Evaluates with the defaults changed by `weights` from now on, and forgets what was stored."""
@@ -305,11 +335,16 @@ class Searcher:
             timer.daemon = True
             timer.start()
         last = depth or MAX_DEPTH
+        helper = self._helper if self.threads == 2 and depth is None and nodes is None else None
         try:
-            return self._deepen(path, length, range(1 if self.iterative else last, last + 1), nodes, begun, on_depth)
+            if helper:
+                helper.begin(state)
+            found = self._deepen(path, length, range(1 if self.iterative else last, last + 1), nodes, begun, on_depth)
         finally:
             if timer:
                 timer.cancel()
+            helped = helper.end() if helper else None
+        return found if helped is None else found.joined(helped)
 
     def _begin(self, state: np.void) -> tuple[np.ndarray, int]:
         """Loads a state; the keys of its game with room for those of the search, and how many there are."""
@@ -413,6 +448,41 @@ class Searcher:
         self._options["alpha"], self._options["beta"] = -INFINITE, INFINITE
         self._stop[0] = 0
         return self._deepen(path, length, (depth,), None, time.perf_counter(), None).score
+
+
+class _Helper:
+    """A second search of a searcher's position, in a thread of its own, which reads and writes the same table.
+
+    It begins at the second depth, so that it is ahead and the first search finds its results. Whichever of the two has settled
+    the position ends both.
+    """
+
+    _OWN = ("_frames", "_options", "_history", "_counts", "_stop", "_states")
+
+    def __init__(self, searcher: Searcher):
+        self.first = searcher
+        self.second = copy.copy(searcher)
+        for name in self._OWN:
+            setattr(self.second, name, getattr(searcher, name).copy())
+
+    def begin(self, state: np.void) -> None:
+        first, second = self.first, self.second
+        second._stop[0] = 0
+        second._weights = first._weights
+        path, length = second._begin(state)
+        second._options[:] = first._options
+        self._found: SearchResult | None = None
+        self._thread = threading.Thread(target=self._run, args=(path, length), daemon=True)
+        self._thread.start()
+
+    def _run(self, path: np.ndarray, length: int) -> None:
+        self._found = self.second._deepen(path, length, range(2, MAX_DEPTH + 1), None, time.perf_counter(), None)
+        self.first.stop()
+
+    def end(self) -> SearchResult | None:
+        self.second.stop()
+        self._thread.join()
+        return self._found
 
 
 def _frame_dtype(position: list[tuple], most: int) -> np.dtype:

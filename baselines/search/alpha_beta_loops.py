@@ -82,7 +82,7 @@ def evaluate_root(frames, params, weights):
 def search(frames, params, weights, options, path, length, counts, tt_keys, tt_data, history, stop, results):
     # Searches frames[0] to options[0].depth. path[:length]: keys of the game, the root's last. counts: room for how
     # many keys of the path fall into each slot, so that the path is read only where a key may stand in it. Adds to
-    # results[0].
+    # results[0]. tt_keys: each key xor its data, so that an entry whose halves two threads wrote is nobody's.
     p = params[0]
     w = weights[0]
     o = options[0]
@@ -159,9 +159,9 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
                 at = int64(mix64(uint64(key)) & mask)
                 for k in range(2):
                     i = at ^ k
-                    if tt_keys[i] == key and tt_data[i] != 0:
+                    data = tt_data[i]
+                    if (tt_keys[i] ^ data) == key and data != 0:
                         hits += 1
-                        data = tt_data[i]
                         hint = (data >> 36) & 0xFFFF
                         if hint == 0xFFFF:
                             hint = -1
@@ -264,15 +264,14 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
                     at = int64(mix64(uint64(key)) & mask)
                     # The first of two entries is kept while it is of this search and deeper, the second always yields.
                     i = at
-                    if tt_data[at] != 0 and tt_keys[at] != key:
+                    if tt_data[at] != 0 and (tt_keys[at] ^ tt_data[at]) != key:
                         if ((tt_data[at] >> 26) & 0xFF) > n.depth and ((tt_data[at] >> 52) & 0xFF) == o.age:
                             i = at ^ 1
-                    if tt_keys[at ^ 1] == key:
+                    if (tt_keys[at ^ 1] ^ tt_data[at ^ 1]) == key:
                         i = at ^ 1
                     # A score that depends on the path is not stored, only the move, and not in the place of a score.
-                    if bound != 0 or tt_keys[i] != key or (tt_data[i] >> 24) & 3 == 0:
-                        tt_keys[i] = key
-                        tt_data[i] = (
+                    if bound != 0 or (tt_keys[i] ^ tt_data[i]) != key or (tt_data[i] >> 24) & 3 == 0:
+                        data = (
                             ((score + (1 << 23)) & 0xFFFFFF)
                             | (int64(bound) << 24)
                             | (int64(n.depth) << 26)
@@ -280,6 +279,7 @@ def search(frames, params, weights, options, path, length, counts, tt_keys, tt_d
                             | (int64(o.age) << 52)
                             | (int64(1) << 60)
                         )
+                        tt_data[i], tt_keys[i] = data, key ^ data
             else:
                 index = n.index
                 if o.ordering != 0 or index == 0:

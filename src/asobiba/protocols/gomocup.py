@@ -126,6 +126,7 @@ class GomocupServer:
     def _begin(self) -> None:
         if not self._size:
             raise GameParameterError("START comes first")
+        self._agent.stop_pondering()
         parameters = {**self._notation.gomocup_parameters(self._size, self._rule), **self._chosen}
         self._ruleset = self.game.ruleset(**parameters)
         self._state = new_state(self._ruleset, 0)
