@@ -328,6 +328,13 @@ def test_a_network_of_lines_sees_five_squares_to_each_side():
     logits, value = network(observation)
     assert logits.shape == (2, 169)
     assert value.shape == (2, network.latent_dim_vf)
+    observation[1, 84] = 1
+    torch.manual_seed(0)
+    for blocks in (0, 1):
+        found = LinesNetwork(GOGO.layout.observation, 169, blocks=blocks).features(observation)[0]
+        changed = {int(k) for k in (found[0] != found[1]).any(1).nonzero()[:, 0]}
+        # The whole board is read by the blocks only; they see it everywhere.
+        assert changed == (around if blocks == 0 else set(range(169)))
 
 
 def test_the_trained_policy_beats_the_weak_and_the_middle_reference():
