@@ -21,7 +21,7 @@ from asobiba.api.sb3 import SB3VecEnv
 from asobiba.api.seating import Seating
 from asobiba.arena.evaluation import Played, score_of, summary
 from asobiba.cli import app
-from asobiba.core import AsobibaError, agent_declarations, make_agent
+from asobiba.core import Agent, AsobibaError, agent_declarations, make_agent
 from asobiba.core.registry import game
 from asobiba.learn import kernels, own_files, reporting, training
 from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
@@ -30,6 +30,7 @@ from asobiba.learn.evaluation import evaluate
 from asobiba.learn.imitation import demonstrate, imitate
 from asobiba.learn.networks import BoardNetwork
 from asobiba.learn.policy_file import PolicyFile, save_policy
+from asobiba.learn.turning import Turns
 
 SMALL = {
     "num_envs": 16,
@@ -413,6 +414,62 @@ def test_values_of_what_a_teacher_shows_are_its_games_results():
     assert np.array_equal(exponents, np.rint(exponents))
     assert exponents.max() >= 1
     assert (shown.masks[np.arange(len(shown.actions)), shown.actions] != 0).all()
+
+
+class Asked(Agent):
+    """Plays the first legal action, and must not be asked in the other seat's turn."""
+
+    name = "asked"
+
+    def reset(self, ruleset, seat, seed):
+        self.seat = seat
+
+    def act(self, view, legal):
+        assert view["to_move"] == self.seat
+        return int(legal.argmax())
+
+
+def test_a_teacher_is_asked_in_its_own_turns_only():
+    seating = Seating(game("toy_nim").ruleset(), 5, opponent=Asked(), seat=None, autoreset="disabled", threads=1)
+    shown = demonstrate(seating, 3, 1.0)
+    assert np.array_equal(shown.actions, shown.masks.argmax(1))
+
+
+def test_decisions_are_learned_in_all_images():
+    """An image of a decision, turned back, is the decision: what is seen, what is legal and what the teacher did."""
+    small = game("gogo").ruleset(board_size=9)
+    seating = Seating(small, 2, opponent="weak", seat=None, autoreset="disabled", threads=1)
+    shown, turns = demonstrate(seating, 5, 0.9), Turns.of(small)
+    rows = np.repeat(np.arange(20), 40)
+    images = shown.taken(rows, turns, np.random.default_rng(0))
+    assert (images.masks[np.arange(len(rows)), images.actions] == 1).all()
+    assert np.array_equal(images.values, shown.values[rows])
+    met = set()
+    for k, row in enumerate(rows):
+        back = [
+            image for image in range(8)
+            if np.array_equal(images.observations[k], shown.observations[row][turns.observation[image]])
+            and np.array_equal(images.masks[k], shown.masks[row][turns.actions[image]])
+            and turns.actions[image][images.actions[k]] == shown.actions[row]
+        ]  # fmt: skip
+        assert back
+        met.update(back)
+    assert met == set(range(8))
+
+
+def test_imitation_comes_back_to_earlier_rounds(tmp_path):
+    """Only the rounds before count: the first one is learned as without, the policy then differs."""
+    curves = []
+    for again in (0.0, 2.0):
+        shown = {"teacher": "random", "decisions": 600, "again": again}
+        config, folder = small_config(imitation=shown), tmp_path / str(again)
+        folder.mkdir()
+        ruleset = game("toy_nim").ruleset()
+        imitate(training.new_model(ruleset, config), ruleset, config, folder)
+        curves.append((folder / "imitation.csv").read_text().splitlines())
+    assert len(curves[0]) == len(curves[1]) > 3
+    assert curves[0][:3] == curves[1][:3]
+    assert curves[0][3:] != curves[1][3:]
 
 
 def test_imitation_knows_memories_in_games_of_one_player_only(tmp_path):

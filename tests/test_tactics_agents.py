@@ -573,6 +573,29 @@ def test_agents_of_the_game_in_words_play_the_flat_game():
     assert choose(LEARNED["tactics"](Speaker()), state) == "c3-c4xb4"
 
 
+def test_a_search_says_its_action_word_by_word():
+    """Left alone it plays what the search plays; where somebody else chose the unit, it goes on with that one."""
+    text, state = "uct_learned:simulations=50", at("skirmish 0 I10b2,P10c3,U10b3 I10b4,I10d4,P6e5")
+    flat = make_agent(GAME, text + ",reuse=false")
+    speaker = make_agent(STEPS, text)
+    for agent, ruleset in ((flat, FLAT), (speaker, WORDS)):
+        agent.begin(ruleset, [0], [4])
+    spoken = orders.other_state(FLAT, state)
+    chosen = flat.act(state, states.action_mask(FLAT, state))
+    for word in orders.in_words(FLAT, state, chosen):
+        assert speaker.act(spoken, states.action_mask(WORDS, spoken)) == word
+        spoken = states.step(WORDS, spoken, word)
+    words = orders.other_state(FLAT, state)
+    for unit in np.flatnonzero(states.action_mask(WORDS, words)[:64]):
+        after = states.step(WORDS, words, int(unit))
+        goal = speaker.act(after, states.action_mask(WORDS, after))
+        assert states.action_mask(WORDS, after)[goal]
+        after = states.step(WORDS, after, goal)
+        if after["phase"] == 2:
+            word = speaker.act(after, states.action_mask(WORDS, after))
+            assert states.action_mask(WORDS, after)[word]
+
+
 def test_the_network_gives_a_logit_for_every_word():
     import torch
 
@@ -582,3 +605,17 @@ def test_the_network_gives_a_logit_for_every_word():
     logits, value = network(torch.zeros(3, WORDS.observation_size))
     assert logits.shape == (3, 66)
     assert value.shape == (3, 8)
+
+
+def test_a_network_that_reads_the_whole_board_sees_the_far_corner():
+    import torch
+
+    from asobiba.baselines.tactics.network import CellNetwork
+
+    torch.manual_seed(0)
+    near, far = (CellNetwork(WORDS.layout.observation, WORDS.num_actions, 8, 2, whole=whole) for whole in (False, True))
+    observation = torch.zeros(2, WORDS.observation_size)
+    observation[1, WORDS.channels(np.arange(WORDS.observation_size))["own"][0, 7, 7]] = 1
+    changed = [(net(observation)[0].diff(dim=0)[0, :64].reshape(8, 8) != 0) for net in (near, far)]
+    assert changed[0].nonzero().min() == 5  # two convolutions of 3 x 3
+    assert changed[1].all()

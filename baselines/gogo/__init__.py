@@ -188,7 +188,7 @@ AGENTS = (
     AgentDeclaration(
         "ppo",
         ppo,
-        "imitation of the champion, then MaskablePPO: `asobiba train gogo`; needs the extra sb3",
+        "imitation of a small search, then MaskablePPO: `asobiba train gogo`; needs the extra sb3",
         "baselines/gogo/policies",
         league=False,
         kind="learned",

@@ -2,8 +2,9 @@
 
 The value of a stone depends on the five squares to each side of it on its four lines. So the first convolution runs
 along lines: the same weights read the eleven squares around every point along the row, the column and both diagonals.
-Its features in the four directions are summed and joined with those of the point itself and of the whole board to give
-the point's logit; the value reads the mean and the greatest of all points.
+Its features in the four directions are summed and joined with those of the point itself and of the whole board; blocks
+then add what the neighbouring points and the whole board have found. A point's logit comes from its own features; the
+value reads the mean and the greatest of all points.
 """
 
 from __future__ import annotations
@@ -43,10 +44,12 @@ class LinesNetwork(nn.Module):
     Args:
         channels: name -> shape of the observation's channels.
         actions: number of actions, one a point.
-        lines: features of a line. width: features of a point.
+        lines: features of a line. width: features of a point. blocks: convolutions of 3 x 3 points that follow.
     """
 
-    def __init__(self, channels: Mapping[str, tuple[int, ...]], actions: int, lines: int = 48, width: int = 64):
+    def __init__(
+        self, channels: Mapping[str, tuple[int, ...]], actions: int, lines: int = 48, width: int = 64, blocks: int = 0
+    ):
         super().__init__()
         self.channels = {name: tuple(shape) for name, shape in channels.items()}
         self.board = board_shape(channels)
@@ -67,6 +70,8 @@ class LinesNetwork(nn.Module):
         self.lines = nn.Linear(lines, width)
         self.point = nn.Linear(planes, width)
         self.board_wide = nn.Linear(numbers, width, bias=False)
+        self.near = nn.ModuleList(nn.Conv2d(width, width, 3, padding=1) for _ in range(blocks))
+        self.whole = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(blocks))
         self.pooled = nn.Linear(2 * width, width)
         self.joint = nn.Sequential(nn.Linear(width, width), nn.ReLU())
         self.logits = nn.Linear(width, 1)
@@ -103,7 +108,14 @@ class LinesNetwork(nn.Module):
         windows = squares.index_select(1, self.squares).reshape(n, 4, points, k * (2 * REACH + 1))
         found = self.lines(self.along(windows).sum(1)) + self.point(planes.transpose(1, 2))
         found = torch.relu(found + self.board_wide(numbers)[:, None])
-        return found, torch.cat([found.mean(1), found.amax(1)], 1)
+        for near, whole in zip(self.near, self.whole, strict=True):
+            planes = near(found.transpose(1, 2).reshape(n, -1, *self.board))
+            found = found + torch.relu(planes.flatten(2).transpose(1, 2) + whole(self._board(found))[:, None])
+        return found, self._board(found)
+
+    @staticmethod
+    def _board(found: torch.Tensor) -> torch.Tensor:
+        return torch.cat([found.mean(1), found.amax(1)], 1)
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         found, board = self.features(observation)

@@ -142,6 +142,16 @@ def uct_learned(
     )
 
 
+def uct_learned_in_words(simulations: int = 2000) -> Agent:
+    """`uct_learned` in words, without the tree of the last move."""
+    from asobiba.baselines.search.uct import UctAgent
+    from asobiba.baselines.tactics.words import SearchInWords
+
+    player = uct_learned(simulations, reuse=False)
+    assert isinstance(player, UctAgent)
+    return SearchInWords(player)
+
+
 def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) -> Agent:
     """Rolling-horizon evolution of the turn."""
     from asobiba.baselines.tactics.evolution import EvolutionAgent
@@ -214,6 +224,13 @@ AGENTS = {
         ),
         AgentDeclaration(
             "max_act_eval", max_act_eval_in_words, "the best attack by a formula, else good ground", _TUBSTAP
+        ),
+        AgentDeclaration(
+            "uct_learned",
+            uct_learned_in_words,
+            "uct_learned of the flat game, word by word",
+            "baselines/tactics/policies/uct_learned",
+            kind="learned",
         ),
         AgentDeclaration("ppo", ppo_in_words, "the trained policy", _PPO, deterministic=True, kind="learned"),
     ),

@@ -18,12 +18,16 @@ class CellNetwork(BoardNetwork):
 
     Args:
         channels, actions, width, depth, kernel: as in `BoardNetwork`.
+        whole: every further convolution also reads the mean and the greatest features of the board, and
+            adds its results to its input: units move farther than a few convolutions of 3 x 3 cells see.
     """
 
     def __init__(
-        self, channels: Mapping[str, tuple[int, ...]], actions: int, width: int = 32, depth: int = 4, kernel: int = 3
-    ):
+        self, channels: Mapping[str, tuple[int, ...]], actions: int, width: int = 32, depth: int = 4, kernel: int = 3,
+        whole: bool = False,
+    ):  # fmt: skip
         super().__init__(channels, actions, width, depth, kernel)
+        self.wide = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(depth - 1 if whole else 0))
         self.counts = nn.Linear(sum(math.prod(shape) for shape in self.channels.values() if len(shape) < 2), width)
         self.logits = nn.Conv2d(width, 1, 1)
         self.others = nn.Linear(2 * width, actions - math.prod(self.board))
@@ -52,8 +56,13 @@ class CellNetwork(BoardNetwork):
         planes, counts = self._split(observation)
         first, *others = self.torso
         features = first(planes) + self.counts(counts)[:, :, None, None]
-        for layer in others:
-            features = layer(features)
+        if not self.wide:
+            for layer in others:
+                features = layer(features)
+            return features
+        features = torch.relu(features)
+        for near, wide in zip(others[1::2], self.wide, strict=True):
+            features = features + torch.relu(near(features) + wide(_pooled(features))[:, :, None, None])
         return features
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -67,8 +76,12 @@ class CellNetwork(BoardNetwork):
         return self._critic(self._features(observation))
 
     def _actor(self, features: torch.Tensor) -> torch.Tensor:
-        pooled = torch.cat([features.mean((2, 3)), features.amax((2, 3))], 1)
-        return torch.cat([self.logits(features).flatten(1), self.others(pooled)], 1)
+        return torch.cat([self.logits(features).flatten(1), self.others(_pooled(features))], 1)
+
+
+def _pooled(features: torch.Tensor) -> torch.Tensor:
+    """Mean and greatest of features `(n, width, height, width)` over the board, `(n, 2 * width)`."""
+    return torch.cat([features.mean((2, 3)), features.amax((2, 3))], 1)
 
 
 class CellPolicy(BoardPolicy):

@@ -1,7 +1,8 @@
 """A warm start: before it plays, a policy learns a teacher's actions and the games' returns.
 
 The teacher plays itself; with `student` above 0 the policy itself sits at some of the seats, so that the teacher is
-asked about the positions that the policy reaches.
+asked about the positions that the policy reaches. With `again` above 0 every round of games is learned together with
+decisions of earlier rounds.
 
 Sources: D. A. Pomerleau, "ALVINN: An autonomous land vehicle in a neural network", NIPS 1988 (behavioural cloning);
 S. Ross, G. Gordon and D. Bagnell, "A reduction of imitation learning and structured prediction to no-regret online
@@ -25,6 +26,7 @@ from asobiba.learn.agent import PolicyAgent, observe
 from asobiba.learn.config import ConfigError
 from asobiba.learn.memory import Memory, memory_class
 from asobiba.learn.shaping import Potential, potential_class
+from asobiba.learn.turning import Turns
 
 NEAR = 0.1
 """A continuous action counts as the teacher's if none of its entries differs by more."""
@@ -41,6 +43,21 @@ class Decisions(NamedTuple):
     masks: np.ndarray
     actions: np.ndarray
     values: np.ndarray
+
+    def joined(self, more: Decisions) -> Decisions:
+        """These decisions, then `more`."""
+        return Decisions(*(np.concatenate(both) for both in zip(self, more, strict=True)))
+
+    def taken(self, rows: np.ndarray, turns: Turns | None, generator: np.random.Generator) -> Decisions:
+        """The decisions `rows` `(k,)`, each through one of the symmetries `turns`, drawn at random; `None`: as they are."""
+        found = Decisions(*(column[rows] for column in self))
+        if turns is None:
+            return found
+        images = generator.integers(len(turns.actions), size=len(rows))
+        masks = np.take_along_axis(found.masks, turns.actions[images], 1)
+        return Decisions(
+            turns.seen(found.observations, images), masks, turns.turned(found.actions, images), found.values
+        )
 
 
 def demonstrate(
@@ -77,7 +94,7 @@ def demonstrate(
     places: list[tuple[np.ndarray, np.ndarray]] = []
     while running.any():
         for seat in range(players):
-            seating.decide(seat, running)
+            seating.decide(seat, running & seating.acts(seat))
         rows, seats = np.nonzero(np.stack([running & seating.acts(seat) for seat in range(players)], 1))
         where: Any = (rows, seats) if seating.ruleset.simultaneous else rows
         seen = observe(seating.ruleset, seating.states[rows], seats)  # without learners, steps do not observe
@@ -152,6 +169,8 @@ def imitate(
         params=mixed_openings(ruleset, config["num_envs"], config["openings"]["share"]),
     )  # fmt: skip
     student = PolicyAgent(policy, "student", deterministic=False)
+    turns = Turns.of(ruleset) if config["symmetry"] else None
+    known: Decisions | None = None  # of earlier rounds
     seen = rounds = 0
     policy.set_training_mode(True)
     with (folder / "imitation.csv").open("w", encoding="utf-8", newline="") as file:
@@ -164,11 +183,17 @@ def imitate(
             rate = settings["learning_rate"] * (1 - (1 - LAST_RATE) * seen / settings["decisions"])
             for group in optimizer.param_groups:
                 group["lr"] = rate
+            passes = [(shown, generator.permutation(len(shown.actions))) for _ in range(settings["epochs"])]
+            if settings["again"]:
+                if known is not None:
+                    count = round(settings["again"] * len(shown.actions))
+                    passes.append((known, generator.integers(len(known.actions), size=count)))
+                known = shown if known is None else known.joined(shown)
             figures = []
-            for _ in range(settings["epochs"]):
-                order = generator.permutation(len(shown.actions))
+            for decisions, order in passes:
                 for first in range(0, len(order), size):
-                    figures.append(_learn(policy, optimizer, shown, order[first : first + size], model.max_grad_norm))
+                    part = decisions.taken(order[first : first + size], turns, generator)
+                    figures.append(_learn(policy, optimizer, part, model.max_grad_norm))
             fresh = np.mean(figures[: -(-len(shown.actions) // size)], 0)  # of the first pass over them
             seen += len(shown.actions)
             rounds += 1
@@ -181,23 +206,23 @@ def imitate(
     seating.close()
 
 
-def _learn(policy: Any, optimizer: Any, shown: Decisions, rows: np.ndarray, most: float) -> tuple[float, float, float]:
+def _learn(policy: Any, optimizer: Any, shown: Decisions, most: float) -> tuple[float, float, float]:
     """One step of the optimiser; returns how often the likeliest action was the teacher's (continuous ones: within `NEAR`), and both
     losses."""
-    observations = torch.as_tensor(shown.observations[rows]).float()
+    observations = torch.as_tensor(shown.observations).float()
     latent, critic = policy.mlp_extractor(policy.extract_features(observations))
     told = policy.action_net(latent)
     if policy.action_space.shape == ():
-        actions = torch.as_tensor(shown.actions[rows].astype(np.int64))
-        logits = told.masked_fill(torch.as_tensor(shown.masks[rows]) == 0, -1e8)
+        actions = torch.as_tensor(shown.actions.astype(np.int64))
+        logits = told.masked_fill(torch.as_tensor(shown.masks) == 0, -1e8)
         likelihood = -torch.nn.functional.cross_entropy(logits, actions)
         agreed = logits.argmax(1) == actions
     else:
-        actions = torch.as_tensor(shown.actions[rows]).float()
+        actions = torch.as_tensor(shown.actions).float()
         drawn = policy.action_dist.proba_distribution(told, policy.log_std.detach())
         likelihood = drawn.log_prob(actions).mean()
         agreed = ((told - actions).abs() < NEAR).all(1)
-    error = torch.nn.functional.mse_loss(policy.value_net(critic)[:, 0], torch.as_tensor(shown.values[rows]))
+    error = torch.nn.functional.mse_loss(policy.value_net(critic)[:, 0], torch.as_tensor(shown.values))
     optimizer.zero_grad()
     (0.5 * error - likelihood).backward()
     torch.nn.utils.clip_grad_norm_(policy.parameters(), most)

@@ -40,6 +40,10 @@ class Turns(NamedTuple):
         found = np.take_along_axis(observations, self.observation[rows], 1)
         return found if self.signs is None else found * self.signs[rows]
 
+    def turned(self, actions: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Actions `(n,)` of the game itself as actions of the images `rows` `(n,)`."""
+        return np.argsort(self.actions, 1)[rows, actions]
+
 
 def _signs(size: int, found: Sequence[Symmetry]) -> np.ndarray:
     plain = np.ones(size, np.int8)
