@@ -137,7 +137,7 @@ PLAYERS = (
         kind="learned",
     ),
 )
-_PPO = "imitation of rule_based, then MaskablePPO: `asobiba train curling_discrete`; needs the extra sb3"
+_PPO = "taught by jiritsu_learned, then MaskablePPO: `asobiba train curling_discrete`; needs the extra sb3"
 _POLICIES = "baselines/curling/policies"
 _TEE_DRAW = "draws to the tee, whatever lies there"
 _RULES, _SAMPLE = "draw, hit or guard by who lies nearest", "sample player of Digital Curling 3"

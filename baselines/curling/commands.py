@@ -318,7 +318,7 @@ def one_end(
     ends: Annotated[int, typer.Option(min=2, help="Against each, half of them with the hammer.")] = 4000,
     seed: int = 12345,
 ) -> None:
-    """Measures a player over single ends from 0 : 0, as in policies/README.md; a blank end counts one half."""
+    """Measures a player over games of one end, as in policies/README.md; a blank end counts one half."""
     from rich.console import Console
     from rich.table import Table
 

@@ -43,7 +43,7 @@ from asobiba.baselines.curling.self_play import completed_table
 from asobiba.core import compiled, kernel
 from asobiba.core.elementary import erf
 from asobiba.envs.curling.layout import is_cs2
-from asobiba.envs.curling.rules import end_score, tee_distance, throw
+from asobiba.envs.curling.rules import end_score, tee_distance, throw, with_noise
 from asobiba.envs.curling.shots import draw_shot
 from asobiba.envs.curling.simulation import STONES
 from asobiba.envs.curling.simulators import CS2, RADIUS
@@ -55,6 +55,8 @@ FAR_CS2, FAR_FCV1 = 9.919, 25.0
 """y of the row of take-outs, m beyond the tee: as in K. Ohto's re-implementation; that of fcv1 is ours."""
 LEAST = 0.002
 """Probability below which a cell is left out."""
+THROWS = 2
+"""Noisy throws of each shot that `JiritsuLearned.worths` tells the mean of."""
 R2, R3 = 1.22, 1.83
 """m, of the eight-foot and twelve-foot circles."""
 
@@ -418,6 +420,24 @@ def choose_cell(params, stones, in_play, shot, judge, grids, scratch, work):
 
 
 @compiled()
+def write_worths(params, stones, in_play, shot, judge, scratch, record, throws, out):
+    """The mean worth of the position after each of the discrete game's shots for the player who throws it, over so many
+    noisy throws, into `out`, `(actions,)`."""
+    p = params[0]
+    board, here = scratch.board, scratch.here
+    for action in range(p.shots.shape[0]):
+        total = 0.0
+        for _ in range(throws):
+            for k in range(STONES):
+                board[k, 0], board[k, 1], here[k] = stones[k, 0], stones[k, 1], in_play[k]
+            vx, vy = with_noise(record[0], p, p.shots[action, 0], p.shots[action, 1], p.shots[action, 2])
+            delivery = (vx, vy, p.shots[action, 2])
+            throw(p, board, here, scratch.before, scratch.before_in, shot, delivery, scratch.trace)
+            total += worth(p, board, here, shot, judge, scratch)
+        out[action] = total / throws if shot % 2 == 0 else 1.0 - total / throws
+
+
+@compiled()
 def delivery_of(params, cell, grid):
     """The delivery of a cell of the grid of every `grid`-th point."""
     x, y, spin = target_of(params[0], cell, grid)
@@ -501,6 +521,21 @@ class JiritsuLearned(Jiritsu):
 
     def worths_table(self) -> np.ndarray:
         return self.own if self.table is None else self.table
+
+    def worths(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """What every action of the discrete game is worth to the player to move, by `THROWS` throws each: `(n, actions)`
+        win probabilities. To concede is worth nothing.
+
+        Args:
+            views: records `(n,)`. legal: masks `(n, actions)`.
+        """
+        out = np.zeros(legal.shape)
+        for view, row in zip(views, out, strict=True):
+            values = end_values(self.ruleset, view, self.worths_table())
+            judge = Judge(values, self.weights, self.front, self.back, self.net)
+            stones, in_play, shot = view["stones"].copy(), view["in_play"].copy(), int(view["shot"])
+            write_worths(self.ruleset.params, stones, in_play, shot, judge, self.scratch, self.sampler, THROWS, row)
+        return out
 
 
 __all__ = ["PATHS", "Jiritsu", "JiritsuLearned", "Weights"]

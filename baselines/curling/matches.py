@@ -135,13 +135,13 @@ def opening_points(
 
 
 def over_single_ends(player: str, opponent: str, ends: int, seed: int) -> Evaluation:
-    """A player of the discrete game over single ends from 0 : 0: the scores of its seats are those without the hammer and with it.
+    """A player of the discrete game over games of one end: the scores of its seats are those without the hammer and with it.
 
     A won end counts 1, a blank one half. Needs the extra `sb3`.
     """
     from asobiba.arena.evaluation import evaluate
 
-    ruleset = game("curling_discrete").ruleset(stop_after=1)
+    ruleset = game("curling_discrete").ruleset(ends=1)
     agent: Any = make_agent(ruleset.game, player)
     return evaluate(ruleset, (player, agent), (opponent, make_agent(ruleset.game, opponent)), ends, seed)
 

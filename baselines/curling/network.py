@@ -3,7 +3,7 @@
 The result of a shot at a target depends on the stones near it and on the path to it, wherever on the sheet it lies. So
 each of the 104 targets is described by the stones at, before and behind it, and the same layers compute its eight
 logits (four weights, two spins) from that description and from one of the whole position. The descriptions are fixed
-functions. End and score are ignored: the policy plays each end of any game as the single one that it was trained on.
+functions. Of end and score the network sees the lead, up to two points, and whether the end is the last.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ _CLEAR = 0.25
 _NO_STONE = 4.0
 """m, the distance from the tee of a side's nearest stone where it has none."""
 _HOUSE = 1.9
+_LEADS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+"""Points that the mover leads by, as far as it matters."""
 _PER_TARGET = len(WEIGHTS) * len(SPINS)
-_LOCAL, _GLOBAL = 26, 26
+_LOCAL, _GLOBAL = 26, 26 + 2 * len(_LEADS)
 
 
 class TargetNetwork(nn.Module):
     """Takes observations `(n, size)`, gives logits `(n, actions)` and value features `(n, width)`.
 
     Args:
-        channels: name -> shape of the observation's channels; `stones` and `shot` come first.
+        channels: name -> shape of the observation's channels; `stones`, `shot`, `end`, `ends_left` and `score` come first.
         actions: number of actions; those beyond the targets' (to concede) have a constant logit.
         width: features of the hidden layers.
     """
@@ -89,8 +91,12 @@ class TargetNetwork(nn.Module):
         guards = (here * (distance >= _HOUSE) * (place[..., 1] < 0)).sum(2)
         start = self.sizes["stones"]
         shot = observation[:, start : start + 16]  # tells who has the hammer, too
+        lead = (8.0 * observation[:, start + 18 : start + 19]).clamp(_LEADS[0], _LEADS[-1])
+        exact = (1.0 - (lead - torch.tensor(_LEADS)).abs()).clamp(min=0.0)  # one-hot
+        last = (observation[:, start + 17 : start + 18] < 0.15).float()
         whole = [shot, nearest / _NO_STONE, (nearest < _HOUSE).float(), inside.sum(2) / 4, guards / 4]
-        return torch.cat([*whole, points[:, None] / 4, (own < other).float()], 1), place, distance, here
+        whole += [points[:, None] / 4, (own < other).float(), exact * last, exact * (1.0 - last)]
+        return torch.cat(whole, 1), place, distance, here
 
     def describe_targets(self, place: torch.Tensor, distance: torch.Tensor, here: torch.Tensor) -> torch.Tensor:
         """Features of the stones at, around, before and behind every target: `(n, 104, _LOCAL)`."""

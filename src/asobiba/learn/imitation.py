@@ -4,6 +4,11 @@ The teacher plays itself; with `student` above 0 the policy itself sits at some 
 asked about the positions that the policy reaches. With `again` above 0 every round of games is learned together with
 decisions of earlier rounds.
 
+A teacher may have a method `worths(views, legal)` that tells what every action is worth to the player to move, `(n,
+num_actions)`. With `temperature` above 0 the policy learns these worths rather than actions: it makes the expected worth
+plus so many times its entropy greatest. Worths may be noisy, as they are only averaged. Such a teacher does what it told to
+be worth most; it plays the first round alone, and what it told in earlier rounds is learned again, as it stays true.
+
 Sources: D. A. Pomerleau, "ALVINN: An autonomous land vehicle in a neural network", NIPS 1988 (behavioural cloning);
 S. Ross, G. Gordon and D. Bagnell, "A reduction of imitation learning and structured prediction to no-regret online
 learning", AISTATS 2011 (the student's own positions).
@@ -21,7 +26,9 @@ import torch
 
 from asobiba.api.sb3 import torch_threads_kept
 from asobiba.api.seating import Seating
+from asobiba.core.agents import Agent, make_agent
 from asobiba.core.game import Ruleset
+from asobiba.core.states import agent_views
 from asobiba.learn.agent import PolicyAgent, observe
 from asobiba.learn.config import ConfigError
 from asobiba.learn.memory import Memory, memory_class
@@ -32,31 +39,40 @@ NEAR = 0.1
 """A continuous action counts as the teacher's if none of its entries differs by more."""
 LAST_RATE = 0.1
 """The learning rate falls, linearly, to this share of the first."""
+_WORTHS = 20.0
+"""Weight of the worth beside half the squared error of the value, so that clipping leaves room for it."""
 
 
 class Decisions(NamedTuple):
     """Observations, masks and the teacher's actions, `(k, size)`, `(k, actions)` and `(k,)`, and the returns, `(k,)`
-    float32.
+    float32; what every action is worth, `(k, actions)` float32, if the teacher tells it.
     """
 
     observations: np.ndarray
     masks: np.ndarray
     actions: np.ndarray
     values: np.ndarray
+    worths: np.ndarray | None = None
 
     def joined(self, more: Decisions) -> Decisions:
         """These decisions, then `more`."""
-        return Decisions(*(np.concatenate(both) for both in zip(self, more, strict=True)))
+        both: Any = zip(self, more, strict=True)
+        return Decisions(*(None if one is None else np.concatenate((one, two)) for one, two in both))
 
     def taken(self, rows: np.ndarray, turns: Turns | None, generator: np.random.Generator) -> Decisions:
         """The decisions `rows` `(k,)`, each through one of the symmetries `turns`, drawn at random; `None`: as they are."""
-        found = Decisions(*(column[rows] for column in self))
+        columns: list[Any] = [None if column is None else column[rows] for column in self]
+        found = Decisions(*columns)
         if turns is None:
             return found
         images = generator.integers(len(turns.actions), size=len(rows))
-        masks = np.take_along_axis(found.masks, turns.actions[images], 1)
+        places = turns.actions[images]
         return Decisions(
-            turns.seen(found.observations, images), masks, turns.turned(found.actions, images), found.values
+            turns.seen(found.observations, images),
+            np.take_along_axis(found.masks, places, 1),
+            turns.turned(found.actions, images),
+            found.values,
+            None if found.worths is None else np.take_along_axis(found.worths, places, 1),
         )
 
 
@@ -68,6 +84,7 @@ def demonstrate(
     share: float = 0.0,
     memory: Memory | None = None,
     potential: Potential | None = None,
+    teller: Any = None,
 ) -> Decisions:
     """Plays the games of a seating without learners to their ends; returns the decisions of all players who act.
 
@@ -80,26 +97,36 @@ def demonstrate(
         student: plays itself at a `share` of the seats, drawn for each game; the teachers are asked there too.
         memory: completes the observations, in games of one player.
         potential: its changes are added to the rewards, in games of one player.
+        teller: an agent with `worths`, which then decides for the seating's agents; in games of alternating moves.
     """
     n, players = seating.num_envs, seating.players
     taken = np.zeros((n, players), bool)
     if student is not None:
         taken = np.random.Generator(np.random.Philox(seed)).random((n, players)) < share
         student.begin(seating.ruleset, (0,), (seed,))
+    if teller is not None:
+        teller.begin(seating.ruleset, (0,), (seed,))
     seeds = np.arange(n, dtype=np.uint64) + np.uint64(seed)
     seating.begin_games(seeds, np.stack([seeds + np.uint64(k) for k in range(players)], 1))
     running = np.ones(n, bool)
     parts: list[tuple[np.ndarray, ...]] = []
     rewards: list[np.ndarray] = []
+    worths: list[np.ndarray] = []
     places: list[tuple[np.ndarray, np.ndarray]] = []
     while running.any():
-        for seat in range(players):
-            seating.decide(seat, running & seating.acts(seat))
+        for seat in range(players if teller is None else 0):
+            seating.decide(seat, seating.turn(seat, running))
         rows, seats = np.nonzero(np.stack([running & seating.acts(seat) for seat in range(players)], 1))
         where: Any = (rows, seats) if seating.ruleset.simultaneous else rows
         seen = observe(seating.ruleset, seating.states[rows], seats)  # without learners, steps do not observe
         if memory is not None:
             seen = memory.look(seen, rows)
+        if teller is not None:
+            params = seating.params if len(seating.params) == 1 else seating.params[rows]
+            views = agent_views(seating.ruleset, seating.states[rows], seats, params)
+            told = np.where(seating.masks[rows] != 0, teller.worths(views, seating.masks[rows]), -np.inf)
+            seating.actions[rows] = told.argmax(1)
+            worths.append(np.where(seating.masks[rows] != 0, told, 0.0).astype(np.float32))
         own = taken[rows, seats]
         parts.append((seen, seating.masks[where], seating.actions[where].copy()))
         if student is not None and own.any():
@@ -121,7 +148,8 @@ def demonstrate(
         rest += gained
         values.append(rest[rows, seats])
         rest[rows, seats] *= gamma
-    return Decisions(observations, masks, actions, np.concatenate(values[::-1]).astype(np.float32))
+    returns = np.concatenate(values[::-1]).astype(np.float32)
+    return Decisions(observations, masks, actions, returns, np.concatenate(worths) if worths else None)
 
 
 def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -152,9 +180,11 @@ def imitate(
         say: shows a line after every round of games; `None` says nothing.
 
     Raises:
-        ConfigError: for a memory or a potential in a game of several players.
+        ConfigError: for a memory or a potential in a game of several players, and for a temperature with a teacher that
+            does not tell what actions are worth.
     """
     settings = config["imitation"]
+    teller = _teller(ruleset, settings)
     if ruleset.num_players > 1 and (config["memory"] or config["shaping"]):
         raise ConfigError(
             f"imitation knows memory and shaping in games of one player only, and {ruleset.game.id} has several"
@@ -172,14 +202,17 @@ def imitate(
     turns = Turns.of(ruleset) if config["symmetry"] else None
     known: Decisions | None = None  # of earlier rounds
     seen = rounds = 0
+    shown: Decisions | None = None
     policy.set_training_mode(True)
     with (folder / "imitation.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["decisions", "agreement", "log_likelihood", "value_error"])
+        rows.writerow(["decisions", "agreement", "log_likelihood" if teller is None else "worth", "value_error"])
         while seen < settings["decisions"]:
             with torch_threads_kept():
                 seed = (config["seed"] << 32) + rounds * seating.num_envs
-                shown = demonstrate(seating, seed, model.gamma, student, settings["student"], memory, potential)
+                share = 0.0 if teller is not None and not rounds else settings["student"]
+                fresh = demonstrate(seating, seed, model.gamma, student, share, memory, potential, teller)
+            shown = fresh if teller is None or shown is None else shown.joined(fresh)
             rate = settings["learning_rate"] * (1 - (1 - LAST_RATE) * seen / settings["decisions"])
             for group in optimizer.param_groups:
                 group["lr"] = rate
@@ -193,29 +226,54 @@ def imitate(
             for decisions, order in passes:
                 for first in range(0, len(order), size):
                     part = decisions.taken(order[first : first + size], turns, generator)
-                    figures.append(_learn(policy, optimizer, part, model.max_grad_norm))
-            fresh = np.mean(figures[: -(-len(shown.actions) // size)], 0)  # of the first pass over them
-            seen += len(shown.actions)
+                    figures.append(_learn(policy, optimizer, part, model.max_grad_norm, settings["temperature"]))
+            before = np.mean(figures[: -(-len(shown.actions) // size)], 0)  # of the first pass over them
+            seen += len(fresh.actions)
             rounds += 1
-            rows.writerow([seen, *(f"{figure:.4f}" for figure in fresh)])
+            rows.writerow([seen, *(f"{figure:.4f}" for figure in before)])
             file.flush()
             if say is not None:
                 say(
-                    f"{seen:,} of {settings['decisions']:,} decisions of {settings['teacher']} seen, {fresh[0]:.0%} known before"
+                    f"{seen:,} of {settings['decisions']:,} decisions of {settings['teacher']} seen, {before[0]:.0%} known before"
                 )
     seating.close()
 
 
-def _learn(policy: Any, optimizer: Any, shown: Decisions, most: float) -> tuple[float, float, float]:
-    """One step of the optimiser; returns how often the likeliest action was the teacher's (continuous ones: within `NEAR`), and both
-    losses."""
+def _teller(ruleset: Ruleset, settings: dict[str, Any]) -> Any:
+    """The teacher, if what it tells of all actions is to be learned."""
+    if not settings["temperature"]:
+        return None
+    if settings["again"]:
+        raise ConfigError(
+            "imitation.again goes without a temperature, with which all that was told is learned again anyway"
+        )
+    teacher: Agent = make_agent(ruleset.game, settings["teacher"])
+    if not hasattr(teacher, "worths") or not ruleset.discrete or ruleset.simultaneous:
+        raise ConfigError(
+            f"imitation.temperature is {settings['temperature']}, but {settings['teacher']} does not tell what the actions "
+            f"of {ruleset.game.id} are worth; give 0, to learn what it does"
+        )
+    return teacher
+
+
+def _learn(
+    policy: Any, optimizer: Any, shown: Decisions, most: float, temperature: float
+) -> tuple[float, float, float]:
+    """One step of the optimiser; returns how often the likeliest action was the teacher's (continuous ones: within
+    `NEAR`), the log-likelihood of its actions (or the worth of the policy's), and the squared error of the value."""
     observations = torch.as_tensor(shown.observations).float()
     latent, critic = policy.mlp_extractor(policy.extract_features(observations))
     told = policy.action_net(latent)
     if policy.action_space.shape == ():
         actions = torch.as_tensor(shown.actions.astype(np.int64))
         logits = told.masked_fill(torch.as_tensor(shown.masks) == 0, -1e8)
-        likelihood = -torch.nn.functional.cross_entropy(logits, actions)
+        if shown.worths is None:
+            likelihood = -torch.nn.functional.cross_entropy(logits, actions)
+        else:
+            logs = torch.log_softmax(logits, 1)
+            chances = logs.exp()
+            likelihood = (chances * torch.as_tensor(shown.worths)).sum(1).mean()
+            spread = -(chances * logs).sum(1).mean()
         agreed = logits.argmax(1) == actions
     else:
         actions = torch.as_tensor(shown.actions).float()
@@ -224,7 +282,8 @@ def _learn(policy: Any, optimizer: Any, shown: Decisions, most: float) -> tuple[
         agreed = ((told - actions).abs() < NEAR).all(1)
     error = torch.nn.functional.mse_loss(policy.value_net(critic)[:, 0], torch.as_tensor(shown.values))
     optimizer.zero_grad()
-    (0.5 * error - likelihood).backward()
+    aim = likelihood if shown.worths is None else _WORTHS * (likelihood + temperature * spread)
+    (0.5 * error - aim).backward()
     torch.nn.utils.clip_grad_norm_(policy.parameters(), most)
     optimizer.step()
     return float(agreed.float().mean()), float(likelihood.detach()), float(error.detach())
