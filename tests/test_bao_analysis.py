@@ -321,6 +321,32 @@ def test_drawn_positions_are_worth_what_the_whole_graph_says():
             assert solution.result(index, int(stores[0] - stores[1])) == word
 
 
+def test_a_search_that_ends_its_lines_in_the_database_finds_what_the_whole_graph_says():
+    ruleset = GAME.ruleset(holes=4)
+    values, whole = ExactValues.of(ruleset), graph()
+    solution, params = solve(whole), tables(4, "illegal")[0]
+    agents = {seeds: make_agent(GAME, f"gumbel_az:simulations=64,endgame={seeds}") for seeds in (0, 10)}
+    known = dict.fromkeys(agents, 0)
+    for result in (1, 0, -1):
+        for state in values.drawn_positions(result, 60, seed=3):
+            side = int(state["to_move"])
+            board, stores = state["board"][[side, 1 - side]], state["stores"][[side, 1 - side]].astype(int)
+            index = int(whole.place.reshape(-1, 2)[board_rank(params, *board)].max()) - 1
+            word = solution.result(index, int(stores[0] - stores[1]))
+            for seeds, agent in agents.items():
+                agent.reset(ruleset, side, 0)
+                value = agent._searcher.search(state)[1]
+                root = agent._searcher._trees.nodes[0, 0]
+                known[seeds] += int(root["exact"])
+                if root["exact"]:
+                    assert value == {"win": 1, "draw": 0, "loss": -1}[word]
+            held = int(np.ascontiguousarray(board).view(np.uint8).sum()) <= 10
+            kept = int(agent.act(state, action_mask(ruleset, state)))
+            if held or root["exact"]:
+                assert values.move_results(state)[kept] == result
+    assert known[10] > known[0] + 20
+
+
 def test_who_keeps_the_value_gets_it():
     ruleset = GAME.ruleset(holes=4)
     values, judged = ExactValues.of(ruleset), {}
@@ -363,6 +389,8 @@ def test_alpha_beta_plays_wide_boards():
 def test_agents_name_what_is_wrong():
     with pytest.raises(GameParameterError, match="from 0 to 20; got 99"):
         make_agent(GAME, "alpha_beta:endgame=99")
+    with pytest.raises(GameParameterError, match="from 0 to 20; got -1"):
+        make_agent(GAME, "gumbel_az:endgame=-1")
     with pytest.raises(GameParameterError, match="simulations is a whole number, at least 1"):
         make_agent(GAME, "uct:simulations=0")
     with pytest.raises(GameParameterError, match="up to 4 holes"):

@@ -16,7 +16,7 @@ from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.baselines.search.rows import MOST, UNIT
 from asobiba.baselines.search.rows_learning import play_games
 from asobiba.core import GameParameterError, make_agent
-from asobiba.core.states import is_over, legal_actions, new_state, step
+from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
 from asobiba.envs.bao import GAME
 
 BAO = GAME.ruleset()
@@ -88,6 +88,20 @@ def test_the_learned_evaluation_beats_the_other_at_equal_depth(endgame):
     found = evaluate(BAO, learned, counted, games=100, plies=4)
     assert found.distinct >= 90
     assert found.score >= 0.55
+
+
+def test_the_network_with_a_search_and_the_database_plays_side_by_side_what_it_plays_alone():
+    agent, alone = (make_agent(GAME, "gumbel_az:simulations=16,endgame=10") for _ in range(2))
+    views = np.array(positions())
+    seeds = np.ascontiguousarray(views["board"]).view(np.uint8).sum(1)
+    assert 5 < (seeds <= 10).sum() < len(views) - 5
+    masks, rows = np.array([action_mask(BAO, view) for view in views]), np.arange(len(views))
+    agent.begin_rows(BAO, len(views), 0)
+    together = agent.act_rows(views, masks, views["to_move"], rows)[0]
+    alone.reset(BAO, 0, 0)
+    assert together.tolist() == [alone.act(view, mask) for view, mask in zip(views, masks, strict=True)]
+    assert make_agent(GAME, "gumbel_az").thinking(BAO) is None
+    assert make_agent(GAME, "gumbel_az:endgame=0").thinking(BAO) is not None
 
 
 def test_the_network_with_a_search_knows_three_boards():

@@ -98,18 +98,19 @@ def ppo() -> Agent:
     return PolicyAgent(load_policy(_POLICIES / "policy.safetensors"), "ppo")
 
 
-def gumbel_az(simulations: int = 64, time: float | None = None) -> Agent:
+def gumbel_az(simulations: int = 64, time: float | None = None, endgame: int = 10) -> Agent:
     """The network in `policies/gumbel_az`, trained by `asobiba train bao --algo gumbel_az`, with its search; on the boards of
     4x2 and 6x2 those in the folders there.
 
     Args:
         simulations: of a move; 1: the network alone.
         time: milliseconds of a move instead, as many simulations as this machine does in them.
+        endgame: seeds of the endgame database, as for `alpha_beta`; 0: without, so that the network judges every board.
     """
-    from asobiba.learn.search_agent import NetAgent
+    from asobiba.baselines.bao.guided import GuidedAgent
 
     files = [_POLICIES / "gumbel_az" / board / "policy.safetensors" for board in (".", "4x2", "6x2")]
-    return NetAgent(files, simulations, time, name="gumbel_az")
+    return GuidedAgent(endgame, policy=files, simulations=simulations, time=time, name="gumbel_az")
 
 
 AGENTS = (
@@ -153,10 +154,11 @@ AGENTS = (
     AgentDeclaration(
         "gumbel_az",
         gumbel_az,
-        "a search guided by a network that learned from it; needs the extra sb3",
+        "a search guided by a network that learned from it, endgame database; needs the extra sb3",
         "Danihelka et al. 2022; baselines/bao/policies/gumbel_az",
         deterministic=True,
         league=False,
         kind="learned",
+        portable="endgame=0",
     ),
 )

@@ -217,6 +217,12 @@ class PerfectAgent(Agent):
         return {**self.__dict__, "_play": None, "_ruleset": None}
 
 
+def require_endgame(endgame: object) -> None:
+    """Raises `GameParameterError` for what is no number of seeds of a database."""
+    if not isinstance(endgame, int) or not 0 <= endgame <= 20:
+        raise GameParameterError(f"endgame is the number of seeds of the database, from 0 to 20; got {endgame!r}")
+
+
 class AlphaBetaAgent(SearchAgent):
     """The shared alpha-beta search with the endgame database of all boards of at most `endgame` seeds (0: without).
 
@@ -227,8 +233,7 @@ class AlphaBetaAgent(SearchAgent):
     settings: dict[str, Any]
 
     def __init__(self, endgame: int = 10, learned: bool = False, **settings: Any):
-        if not isinstance(endgame, int) or not 0 <= endgame <= 20:
-            raise GameParameterError(f"endgame is the number of seeds of the database, from 0 to 20; got {endgame!r}")
+        require_endgame(endgame)
         super().__init__("alpha_beta_learned" if learned else "alpha_beta", **settings)
         self.endgame, self.learned = endgame, learned
         self._plain = dict(self.settings)

@@ -29,12 +29,12 @@ _plain_play = search_rules.play
 
 
 @kernel
-def play(node, child, p, move):
-    result = _plain_play(node, child, p, move)
-    if result != 0:
-        return result
-    side = np.int64(child.side)
-    own, other = child.board[side], child.board[1 - side]
+def known_result(p, s, side):
+    """The result that the database knows for the opponent of `side`, whose turn it is: 1 won, -1 lost, 2 drawn; 0: not known.
+
+    `s` is a record with `board` and `stores`.
+    """
+    own, other = s.board[side], s.board[1 - side]
     if row_sum(own) + row_sum(other) > p.endgame_seeds:
         return 0
     value = np.int64(p.endgame[board_rank(p, own, other)])
@@ -44,8 +44,16 @@ def play(node, child, p, move):
         return 1
     if value == ALWAYS:
         return -1
-    margin = np.int64(child.stores[side]) - np.int64(child.stores[1 - side]) + value
+    margin = np.int64(s.stores[side]) - np.int64(s.stores[1 - side]) + value
     return 2 if margin == 0 else (-1 if margin > 0 else 1)
+
+
+@kernel
+def play(node, child, p, move):
+    result = _plain_play(node, child, p, move)
+    if result != 0:
+        return result
+    return known_result(p, child, np.int64(child.side))
 
 
 def takes_database(ruleset: Ruleset) -> bool:

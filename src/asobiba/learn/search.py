@@ -111,8 +111,8 @@ def require_searchable(ruleset: Ruleset) -> None:
 
 
 @cache
-def _loops(game: Game) -> ModuleType:
-    kernels = {name: getattr(game.rules, name) for name in ("legal", "observe", "reset", "step")}
+def _loops(game: Game, rules: ModuleType | None = None) -> ModuleType:
+    kernels = {name: getattr(rules or game.rules, name) for name in ("legal", "observe", "reset", "step")}
     return bind_module(f"search-{game.name}", "asobiba.learn.search_loops", kernels)
 
 
@@ -204,6 +204,8 @@ class NetSearch:
         noise: strength of the Gumbel noise on the root's logits; 0: none, so that equal positions give equal moves.
         puct: choose by PUCT instead of Gumbel's rules.
         exploration: PUCT's constant.
+        rules: a module with the kernels `legal`, `observe`, `reset` and `step` that lines are played by, in place of the game's
+            own: such as rules by which a game ends where its result is known.
 
     Raises:
         GameParameterError: for a game that has chance after its start, hidden information or simultaneous moves, or a
@@ -220,6 +222,7 @@ class NetSearch:
         noise: float = 0.0,
         puct: bool = False,
         exploration: float = 1.25,
+        rules: ModuleType | None = None,
     ):
         require_searchable(ruleset)
         if simulations < 1:
@@ -231,6 +234,7 @@ class NetSearch:
         self._options = _make_options(noise, puct, exploration)
         self._generator = np.zeros(1, SAMPLER)
         self._roots, self._free = ruleset.zeros(), ruleset.zeros()
+        self._loops = _loops(ruleset.game, rules)
 
     def seed(self, seed: int) -> None:
         """Starts the noise afresh."""
@@ -252,7 +256,7 @@ class NetSearch:
             "options": self._options,
             "generator": self._generator,
         }
-        return Thinking(_loops(self.ruleset.game).think, arrays, "generator")
+        return Thinking(self._loops.think, arrays, "generator")
 
     def search(self, state: np.void) -> tuple[int, float]:
         """The action to play in a state in which the game goes on, and the value for the player to move (-1 to 1).
@@ -260,7 +264,7 @@ class NetSearch:
         `policy` then holds the improved policy `(actions,)`, `visits` the visits of the root's actions.
         """
         self._roots[0] = state
-        action, value = _loops(self.ruleset.game).search(
+        action, value = self._loops.search(
             trees=self._trees,
             net=network_arrays(self.network),
             memo=self._memo,
@@ -284,7 +288,7 @@ class NetSearch:
         """
         roots, actions = self.ruleset.zeros(len(states)), np.zeros(len(states), np.int64)
         roots[:] = states
-        _loops(self.ruleset.game).search_rows(
+        self._loops.search_rows(
             trees=self._trees,
             net=network_arrays(self.network),
             memo=self._memo,

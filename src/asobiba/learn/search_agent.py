@@ -75,10 +75,13 @@ class NetAgent(Agent):
     def prepare(self, ruleset: Ruleset) -> None:
         if self._searcher is not None and self._searcher.ruleset == ruleset:
             return
-        network, simulations = self._fitting(ruleset), self.simulations
+        simulations = self.simulations
         if self.time is not None:
-            simulations = max(1, int(self.time / 1000 / _seconds_a_simulation(ruleset, network)))
-        self._searcher = NetSearch(ruleset, network, simulations, **self._settings)
+            simulations = max(1, int(self.time / 1000 / _seconds_a_simulation(self._search(ruleset, _TRIAL))))
+        self._searcher = self._search(ruleset, simulations)
+
+    def _search(self, ruleset: Ruleset, simulations: int) -> NetSearch:
+        return NetSearch(ruleset, self._fitting(ruleset), simulations, **self._settings)
 
     def _fitting(self, ruleset: Ruleset) -> Network:
         # The network that fits this game, or an error about the first.
@@ -102,7 +105,7 @@ class NetAgent(Agent):
         """The compiled function, unless the search has a time limit, which depends on the machine."""
         if self.time is not None:
             return None
-        return NetSearch(ruleset, self._fitting(ruleset), self.simulations, **self._settings).thinking()
+        return self._search(ruleset, self.simulations).thinking()
 
     def act(self, view: np.void, legal: np.ndarray) -> int:
         if self._searcher is None:
@@ -150,10 +153,10 @@ def _sizes(policy: Network | PolicyFile) -> tuple[int, int]:
     return prod(policy.observation_space.shape or ()), int(getattr(policy.action_space, "n", 0))
 
 
-def _seconds_a_simulation(ruleset: Ruleset, network: Network) -> float:
+def _seconds_a_simulation(searcher: NetSearch) -> float:
     from asobiba.core.states import new_state
 
-    searcher, state = NetSearch(ruleset, network, _TRIAL), new_state(ruleset, 0)
+    state = new_state(searcher.ruleset, 0)
     searcher.search(state)  # compiles
     found = []
     for _ in range(5):
