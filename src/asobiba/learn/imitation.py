@@ -57,7 +57,8 @@ class Decisions(NamedTuple):
     def joined(self, more: Decisions) -> Decisions:
         """These decisions, then `more`."""
         both: Any = zip(self, more, strict=True)
-        return Decisions(*(None if one is None else np.concatenate((one, two)) for one, two in both))
+        columns: list[Any] = [None if one is None else np.concatenate((one, two)) for one, two in both]
+        return Decisions(*columns)
 
     def taken(self, rows: np.ndarray, turns: Turns | None, generator: np.random.Generator) -> Decisions:
         """The decisions `rows` `(k,)`, each through one of the symmetries `turns`, drawn at random; `None`: as they are."""
