@@ -6,19 +6,21 @@ python benchmarks/pool_search.py [--folder runs/pool_search] [--rounds 200] [--s
 A quarter of the games of `pool` is against earlier networks, of `agent` against alpha_beta:depth=3. All have one small network
 (`SETTINGS`); the six runs and their games take about a quarter of an hour of one core. Runs that are finished are kept;
 stopped ones go on. A row of the table is a kind: its score against self-play alone (every seed against every seed) and
-against an agent, both with the simulations of the training, and the positions that it learned from.
+against an agent, both with the simulations of the training, and the positions that it learned from. Intervals are those of the
+games, by pairs; between seeds scores differ too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from asobiba.arena.evaluation import evaluate
+from asobiba.arena.evaluation import Evaluation, evaluate
 from asobiba.core import game, make_agent
 from asobiba.learn.config import load_config
 from asobiba.learn.expert import POLICY, train
@@ -46,12 +48,21 @@ def trained(folder: Path, kind: str, seed: int, rounds: int) -> Path:
     return place
 
 
-def score(one: Path, other: str, games: int) -> float:
-    """Of a run's policy with its search against an agent, from both seats of every opening."""
+def met(one: Path, other: str, games: int) -> Evaluation:
+    """A run's policy with its search against an agent, from both seats of every opening."""
     played = game(GAME)
     own = f"net_uct:policy={one / POLICY},simulations={SETTINGS['simulations']}"
     agents = [(text, make_agent(played, text)) for text in (own, other)]
-    return evaluate(played.ruleset(), agents[0], agents[1], games, 2**40, PLIES).score
+    return evaluate(played.ruleset(), agents[0], agents[1], games, 2**40, PLIES)
+
+
+def shown(found: list[list[Evaluation]]) -> str:
+    """The mean score, with the 95 % interval of these games, and that of every seed; the number of different games."""
+    every = [one for own in found for one in own]
+    half = math.hypot(*((one.high - one.low) / 2 for one in every)) / len(every)
+    seeds = ", ".join(f"{100 * np.mean([one.score for one in own]):.1f}" for own in found)
+    mean = 100 * np.mean([one.score for one in every])
+    return f"{mean:.1f} ± {100 * half:.1f} % ({seeds}) | {sum(one.distinct for one in every)}"
 
 
 def main() -> None:
@@ -66,15 +77,17 @@ def main() -> None:
         parser.error(f"{given.write} has no lines {BEGIN} and {END}")
     runs = {(kind, seed): trained(given.folder, kind, seed, given.rounds) for kind in KINDS for seed in given.seeds}
     alone, *others = KINDS
-    table = [f"| trained by | against {alone} | against {AGENT} | positions |", "|---|---|---|---|"]
+    table = [
+        f"| trained by | against {alone} | different games | against {AGENT} | different games | positions |",
+        "|---|---|---|---|---|---|",
+    ]
     for kind in KINDS:
         own = [runs[kind, seed] for seed in given.seeds]
         usual = [f"net_uct:policy={runs[alone, s] / POLICY},simulations={SETTINGS['simulations']}" for s in given.seeds]
-        direct = [100 * np.mean([score(one, text, given.games) for text in usual]) for one in own]
-        classical = [100 * score(one, AGENT, given.games) for one in own]
+        direct = [[met(one, text, given.games) for text in usual] for one in own] if kind in others else []
+        classical = [[met(one, AGENT, given.games)] for one in own]
         records = [json.loads((one / "run.json").read_text(encoding="utf-8")) for one in own]
-        cells = [f"{np.mean(each):.1f} % ({', '.join(f'{x:.1f}' for x in each)})" for each in (direct, classical)]
-        cells[0] = cells[0] if kind in others else ""
+        cells = [shown(direct) if direct else " | ", shown(classical)]
         table.append(f"| {kind} | {' | '.join(cells)} | {', '.join(str(r['positions']) for r in records)} |")
         print(table[-1], flush=True)
     if given.write is not None:
