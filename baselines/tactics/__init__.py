@@ -230,6 +230,7 @@ AGENTS = {
             uct_learned_in_words,
             "uct_learned of the flat game, word by word",
             "baselines/tactics/policies/uct_learned",
+            league=False,
             kind="learned",
         ),
         AgentDeclaration("ppo", ppo_in_words, "the trained policy", _PPO, deterministic=True, kind="learned"),
