@@ -98,7 +98,7 @@ def ppo() -> Agent:
     return PolicyAgent(load_policy(_POLICIES / "policy.safetensors"), "ppo")
 
 
-def gumbel_az(simulations: int = 64, time: float | None = None, endgame: int = 10) -> Agent:
+def gumbel_az(simulations: int = 64, time: float | None = None, endgame: int = 10, search: str = "puct") -> Agent:
     """The network in `policies/gumbel_az`, trained by `asobiba train bao --algo gumbel_az`, with its search; on the boards of
     4x2 and 6x2 those in the folders there.
 
@@ -106,11 +106,13 @@ def gumbel_az(simulations: int = 64, time: float | None = None, endgame: int = 1
         simulations: of a move; 1: the network alone.
         time: milliseconds of a move instead, as many simulations as this machine does in them.
         endgame: seeds of the endgame database, as for `alpha_beta`; 0: without, so that the network judges every board.
+        search: `puct`, or `gumbel`, by whose rules it learned: with many simulations these hardly try, below the root, the
+            replies that the network thinks little of.
     """
     from asobiba.baselines.bao.guided import GuidedAgent
 
     files = [_POLICIES / "gumbel_az" / board / "policy.safetensors" for board in (".", "4x2", "6x2")]
-    return GuidedAgent(endgame, policy=files, simulations=simulations, time=time, name="gumbel_az")
+    return GuidedAgent(endgame, policy=files, simulations=simulations, time=time, search=search, name="gumbel_az")
 
 
 AGENTS = (
