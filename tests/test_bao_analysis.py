@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from functools import cache
 
 import numpy as np
@@ -32,7 +33,7 @@ from asobiba.baselines.bao.strength import ExactValues, Kept, different_games, o
 from asobiba.baselines.search.own_games import opening
 from asobiba.baselines.search.own_games import play as play_games
 from asobiba.core import GameParameterError, make_agent
-from asobiba.core.states import action_mask, is_over, new_state, step
+from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step, view_of
 from asobiba.envs.bao import GAME
 from asobiba.envs.bao.layout import pack
 
@@ -433,3 +434,22 @@ def test_a_played_move_is_the_rules_move():
         if not is_over(state):
             assert (own, other) == (state["board"][1 - side], state["board"][side])
             assert captured == state["last_captured"]
+
+
+def test_the_network_plays_by_the_database_side_by_side_as_in_one_game():
+    """Late boards, which the database holds, between earlier ones."""
+    ruleset = GAME.ruleset()
+    agent = make_agent(ruleset.game, "gumbel_az:simulations=8")
+    states = []
+    for seed in range(12):
+        state = new_state(ruleset, seed)
+        generator = random.Random(seed)
+        while not is_over(state):
+            states.append(state)
+            state = step(ruleset, state, generator.choice(legal_actions(ruleset, state).tolist()))
+    views = np.array([view_of(ruleset, state, int(state["to_move"])) for state in states])
+    legal = np.array([action_mask(ruleset, state) for state in states])
+    agent.reset(ruleset, 0, 0)
+    held = [agent._endgame_play.holds(view) for view in views]
+    assert 5 < sum(held) < len(held) - 5
+    assert agent.act_batch(views, legal).tolist() == [agent.act(view, mask) for view, mask in zip(views, legal)]

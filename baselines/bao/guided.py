@@ -56,17 +56,31 @@ class GuidedAgent(NetAgent):
             return self._endgame_play.move(view, legal)
         return super().act(view, legal)
 
+    def act_batch(self, views: np.ndarray, legal: np.ndarray) -> np.ndarray | None:
+        held = self._held(views)
+        searched = super().act_batch(views[~held], legal[~held])
+        return None if searched is None else self._joined(views, legal, held, searched)
+
     def act_rows(
         self, views: np.ndarray, legal: np.ndarray, seats: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, None]:
+        held = self._held(views)
+        searched = super().act_rows(views[~held], legal[~held], seats[~held], rows[~held])[0]
+        return self._joined(views, legal, held, searched), None
+
+    def _held(self, views: np.ndarray) -> np.ndarray:
+        """Whose boards the database holds, `(n,)` bool."""
         play = self._endgame_play
-        held = np.array([play is not None and play.holds(view) for view in views], bool)
+        return np.array([play is not None and play.holds(view) for view in views], bool)
+
+    def _joined(self, views: np.ndarray, legal: np.ndarray, held: np.ndarray, searched: np.ndarray) -> np.ndarray:
+        """The actions `(n,)`: the database's where it holds the board, else those that were searched."""
         actions = np.zeros(len(views), np.int64)
-        actions[~held] = super().act_rows(views[~held], legal[~held], seats[~held], rows[~held])[0]
+        actions[~held] = searched
         for k in np.flatnonzero(held):
-            assert play is not None
-            actions[k] = play.move(views[k], legal[k])
-        return actions, None
+            assert self._endgame_play is not None
+            actions[k] = self._endgame_play.move(views[k], legal[k])
+        return actions
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_endgame_play": None}
