@@ -46,6 +46,23 @@ def test_two_players_who_never_vary_play_two_games_however_often_they_are_asked(
     assert varied.high - varied.low < result.high - result.low
 
 
+class Cheat(Greedy):
+    name = "cheat"
+
+    def act(self, view, legal):
+        return int(np.flatnonzero(legal == 0)[0]) if (legal == 0).any() else 0
+
+
+def test_games_that_an_illegal_action_ends_are_counted(nim):
+    cheat, other = ("cheat", Cheat()), ("greedy", Greedy())
+    mine, theirs = evaluate(nim, cheat, other, games=40), evaluate(nim, other, cheat, games=40)
+    assert 0 < mine.forfeits <= 40
+    assert mine.opponent_forfeits == 0
+    assert (theirs.forfeits, theirs.opponent_forfeits) == (0, mine.forfeits)
+    fair = evaluate(nim, *agents(nim.game, "random", "random"), games=40)
+    assert fair.forfeits == fair.opponent_forfeits == 0
+
+
 def test_the_interval_holds_the_truth_as_often_as_it_says(nim):
     """Random players on both sides: every opening from both sides is worth one half on the mean."""
     one, other = agents(nim.game, "random", "random")

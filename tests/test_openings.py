@@ -13,12 +13,15 @@ import asobiba.api
 from asobiba.api.batch import Batch
 from asobiba.api.sb3 import SB3VecEnv
 from asobiba.api.seating import Seating
+from asobiba.arena.evaluation import evaluate
 from asobiba.arena.match import Match, ReplayError, decode_actions
 from asobiba.arena.playing import play_lockstep, play_match
 from asobiba.arena.replay import check_record as verify
 from asobiba.arena.replay import replay
 from asobiba.arena.show import record_json
 from asobiba.core import GameParameterError, UnknownParameter, game, make_agent, states
+from asobiba.core import games as all_games
+from asobiba.core.agents import KernelAgent, agent_declarations
 
 PLIES = 2
 
@@ -48,6 +51,17 @@ def test_an_opening_is_legal_random_play_that_follows_from_the_seed(nim):
         assert without_generator(replayed) == without_generator(state)
         seen.add(plies)
     assert len(seen) > 30
+
+
+@pytest.mark.parametrize("name", [one.name for one in all_games() if one.ruleset().usual_opening])
+def test_no_compiled_agent_is_lost_after_an_opening(name):
+    """An agent is asked for the first time in the middle of a game, even of a turn."""
+    ruleset = game(name).ruleset().opened()
+    for text in agent_declarations(ruleset.game):
+        agent = make_agent(ruleset.game, text)
+        if isinstance(agent, KernelAgent):
+            found = evaluate(ruleset, (text, agent), ("random", make_agent(ruleset.game, "random")), games=24)
+            assert (found.forfeits, found.opponent_forfeits) == (0, 0), text
 
 
 def test_plies_are_uniform(nim):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.tactics.playouts import BAD_BARGAIN, attack_value, draw_order
+from asobiba.baselines.tactics.playouts import BAD_BARGAIN, attack_value, draw_attack, draw_order, hurts, worth_hitting
 from asobiba.core import KernelAgent, kernel, random_below
 from asobiba.envs.tactics.battle import (
     attack_action,
@@ -19,6 +19,7 @@ from asobiba.envs.tactics.battle import (
     stars_of,
 )
 from asobiba.envs.tactics.rules import choice, size_of
+from asobiba.envs.tactics.steps import GOAL, UNIT, can_hit
 from asobiba.envs.tactics.units import INDIRECT, POWER
 
 
@@ -29,12 +30,12 @@ def attack_first_order(view, p, memory):
 
 
 @kernel
-def max_act_order(view, p, memory):
+def max_act_order(view, p, memory, only=-1):
     """The attack of the greatest value, if that is above -20; otherwise a uniform unit goes to the cell of the greatest
     5 x stars + floor(attack power / (distance + 5)), the best of all enemies counting. Ties at random.
 
     TUBSTAP's program makes no attack that takes nothing, and an enemy threatens only what it could attack at once; here it
-    threatens every unit that has moved (`threat`).
+    threatens every unit that has moved (`threat`). With `only`, this unit's orders alone are considered.
     """
     side = np.int64(view.to_move)
     own, enemy = occupied(view, p, side), occupied(view, p, 1 - side)
@@ -42,7 +43,7 @@ def max_act_order(view, p, memory):
     best, ties, ready = np.int64(BAD_BARGAIN), np.int64(0), np.int64(0)
     mover = np.int64(-1)
     for k in range(view.moved.shape[0]):
-        if view.moved[k] != 0 or view.hp[side, k] == 0:
+        if view.moved[k] != 0 or view.hp[side, k] == 0 or (only >= 0 and k != only):
             continue
         ready += 1
         if random_below(memory, ready) == 0:
@@ -98,15 +99,56 @@ def action_of_order(view, p, unit, goal, target):
 
 @kernel
 def as_word(view, p, memory):
-    """The next decision of the order that `memory` holds (an order is chosen in phase 0)."""
+    """The next decision of the order that `memory` holds."""
     cells = p.stars.shape[1]
     if memory.unit < 0:
         return np.int64(cells + 1)
-    if view.phase == 0:
+    if view.phase == UNIT:
         return np.int64(view.cell[view.to_move, memory.unit])
-    if view.phase == 1:
+    if view.phase == GOAL:
         return np.int64(memory.goal)
     return np.int64(cells) if memory.target < 0 else np.int64(view.cell[1 - view.to_move, memory.target])
+
+
+@kernel
+def is_spelled(view, memory):
+    """Whether what is chosen so far of the present order is of the order that `memory` holds; an opening, a learner or a
+    human being may have chosen something else."""
+    told = memory.begun > 0 and view.steps + 1 == memory.begun + np.int64(view.phase)
+    if not told or memory.unit != view.unit:
+        return False
+    return view.phase == GOAL or memory.goal == view.goal
+
+
+@kernel
+def attack_first_of(view, p, unit, generator):
+    """`attack_first_order` of a unit that is chosen already: (cell it goes to, target or -1)."""
+    side = np.int64(view.to_move)
+    own, enemy = occupied(view, p, side), occupied(view, p, 1 - side)
+    stops = reach(view, p, side, unit, own, enemy)
+    worth = worth_hitting(view, p, side, unit)
+    _, cell, target = draw_attack(view, p, side, unit, stops, worth, False, np.int64(0), generator)
+    if cell < 0:
+        cell = choice(stops, random_below(generator, size_of(stops)), np.int64(p.span))
+    return cell, target
+
+
+@kernel
+def target_from(view, p, unit, goal, by_value, generator):
+    """Whom a unit attacks that goes to `goal`, -1 for nobody: the attack of the greatest value if that is above -20
+    (`by_value`), or any that takes hit points. Ties at random."""
+    side = np.int64(view.to_move)
+    target, best, ties = np.int64(-1), np.int64(BAD_BARGAIN), np.int64(0)
+    for k in range(view.moved.shape[0]):
+        if can_hit(view, p, side, unit, goal, k) and hurts(view, p, side, unit, k):
+            value = attack_value(view, p, side, unit, goal, k) if by_value else best + (ties == 0)
+            if value > best:
+                best, ties = value, np.int64(0)
+            if value == best and value > BAD_BARGAIN:
+                ties += 1
+                if random_below(generator, ties) == 0:
+                    target = np.int64(k)
+    return target
 
 
 @kernel
@@ -123,19 +165,36 @@ def max_act_policy(view, p, legal, memory):
 
 @kernel
 def attack_first_words(view, p, legal, memory):
-    if view.phase == 0:
+    if view.phase == UNIT:
         memory.unit, memory.goal, memory.target = attack_first_order(view, p, memory)
+        memory.begun = np.int64(view.steps) + 1
+    elif not is_spelled(view, memory):
+        unit = np.int64(view.unit)
+        if view.phase == GOAL:
+            memory.goal, memory.target = attack_first_of(view, p, unit, memory)
+        else:
+            memory.goal, memory.target = view.goal, target_from(view, p, unit, np.int64(view.goal), False, memory)
+        memory.unit, memory.begun = unit, np.int64(view.steps) + 1 - np.int64(view.phase)
     return as_word(view, p, memory)
 
 
 @kernel
 def max_act_words(view, p, legal, memory):
-    if view.phase == 0:
+    if view.phase == UNIT:
         memory.unit, memory.goal, memory.target = max_act_order(view, p, memory)
+        memory.begun = np.int64(view.steps) + 1
+    elif not is_spelled(view, memory):
+        unit = np.int64(view.unit)
+        if view.phase == GOAL:
+            _, memory.goal, memory.target = max_act_order(view, p, memory, unit)
+        else:
+            memory.goal, memory.target = view.goal, target_from(view, p, unit, np.int64(view.goal), True, memory)
+        memory.unit, memory.begun = unit, np.int64(view.steps) + 1 - np.int64(view.phase)
     return as_word(view, p, memory)
 
 
-PLAN = [("unit", np.int64), ("goal", np.int64), ("target", np.int64)]
+PLAN = [("unit", np.int64), ("goal", np.int64), ("target", np.int64), ("begun", np.int64)]
+"""An order, and one more than the step in which its unit was chosen."""
 
 
 def simple_agent(policy: Any, name: str, words: bool) -> KernelAgent:

@@ -28,6 +28,7 @@ from asobiba.arena.referee import Clock, MatchReferee
 from asobiba.core import GameParameterError, Ruleset
 from asobiba.core.agents import Agent, KernelAgent
 from asobiba.core.random import GAMMA
+from asobiba.core.record import ILLEGAL_ACTION
 from asobiba.core.states import agent_views, opened_states
 
 __all__ = ["Evaluation", "SeatScore", "cross_play", "evaluate", "matrix", "play_groups"]
@@ -70,6 +71,8 @@ class Evaluation:
             decide for many games at once.
         opponent_milliseconds: the same of the opponent, measured in the same games; `None` where nobody else plays.
         illegal: share of its decisions that would be illegal without the mask; `None` for agents without a mask.
+        forfeits, opponent_forfeits: games that an illegal action of the agent, or of an opponent, has ended; there
+            should be none.
     """
 
     agent: str
@@ -90,6 +93,8 @@ class Evaluation:
     milliseconds: float
     opponent_milliseconds: float | None
     illegal: float | None
+    forfeits: int = 0
+    opponent_forfeits: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, for JSON."""
@@ -108,6 +113,7 @@ class Played:
         checked, illegal: decisions examined without the mask, and how many of them would have been illegal.
         actions: `(steps, *actions_shape)`, the opening aside, where they were asked for.
         other_seconds, other_decisions: of all others.
+        forfeit: who ended it by an illegal action: 1 the agent, -1 somebody else, 0 nobody.
     """
 
     gain: float
@@ -120,6 +126,7 @@ class Played:
     actions: np.ndarray | None = field(default=None, compare=False, repr=False)
     other_seconds: float = 0.0
     other_decisions: int = 0
+    forfeit: int = 0
 
     @property
     def points(self) -> float:
@@ -304,6 +311,8 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
         gains[running] += table.rewards[np.arange(n), place][running]
         running &= (table.states["terminated"] | table.states["truncated"]) == 0
     steps = table.states["steps"]
+    broken = table.states["end_reason"] == ILLEGAL_ACTION
+    forfeit = np.where(broken, np.where(table.states["to_move"] == place, 1, -1), 0)
     kept = np.stack(log, 1) if record else None
     played = [None if kept is None else kept[i, : steps[i] - ruleset.opening_plies] for i in range(n)]
     games = [
@@ -318,6 +327,7 @@ def _play_together(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deals
             actions=played[i],
             other_seconds=float(seconds[i, 1]),
             other_decisions=int(decisions[i, 1]),
+            forfeit=int(forfeit[i]),
         )
         for i in range(n)
     ]
@@ -368,6 +378,7 @@ def _play(ruleset: Ruleset, agent: Agent, opponent: Agent | None, deal: Any, rec
             actions=actions[ruleset.opening_plies :] if record else None,
             other_seconds=sum(match.seconds) - seconds,
             other_decisions=sum(match.decisions) - decisions,
+            forfeit=0 if match.culprit is None else 1 if match.culprit == seat else -1,
         )
         found.append(game)
     return tuple(found)
@@ -428,6 +439,8 @@ def summary(agent: str, opponent: str, ruleset: Ruleset, groups: Groups) -> Eval
         milliseconds=1000 * sum(game.seconds for game in played) / max(1, sum(game.decisions for game in played)),
         opponent_milliseconds=1000 * sum(game.other_seconds for game in played) / asked if asked else None,
         illegal=sum(game.illegal for game in played) / checked if checked else None,
+        forfeits=sum(game.forfeit > 0 for game in played),
+        opponent_forfeits=sum(game.forfeit < 0 for game in played),
     )
 
 

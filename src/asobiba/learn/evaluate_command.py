@@ -130,6 +130,12 @@ def _show(
     console = Console()
     for table in _tables(title, ruleset, results):
         console.print(table)
+    for result in results:
+        for name, lost in ((result.agent, result.forfeits), (result.opponent, result.opponent_forfeits)):
+            if lost:
+                console.print(
+                    f"{name} lost {lost:,} of {result.games:,} games by an illegal action: an error of this agent"
+                )
     for result in exploited:
         console.print(_bound(result))
     if len(names) > 2:
