@@ -9,6 +9,7 @@ import pytest
 
 from asobiba.arena.evaluation import evaluate
 from asobiba.baselines.bao import search_learned
+from asobiba.baselines.bao.afterstates import EXTRA, Afterstates
 from asobiba.baselines.bao.evaluation import FILE, HOLES, INPUTS, LEAD, SCALE
 from asobiba.baselines.bao.learning import LESSON, inputs
 from asobiba.baselines.bao.search_endgame import with_database
@@ -16,8 +17,12 @@ from asobiba.baselines.search.alpha_beta import Searcher
 from asobiba.baselines.search.rows import MOST, UNIT
 from asobiba.baselines.search.rows_learning import play_games
 from asobiba.core import GameParameterError, make_agent
-from asobiba.core.states import action_mask, is_over, legal_actions, new_state, step
+from asobiba.core.states import action_mask, is_over, legal_actions, new_state, observation, step
 from asobiba.envs.bao import GAME
+from asobiba.learn.agent import PolicyAgent
+from asobiba.learn.config import load_config
+from asobiba.learn.policy_file import save_policy
+from asobiba.learn.training import new_model
 
 BAO = GAME.ruleset()
 
@@ -111,3 +116,50 @@ def test_the_network_with_a_search_knows_three_boards():
         assert evaluate(ruleset, learned, chance, games=40, plies=2).score > 0.75
     with pytest.raises(GameParameterError, match="the network reads 20 numbers"):
         make_agent(GAME, "gumbel_az").prepare(GAME.ruleset(holes=10))
+
+
+@pytest.mark.parametrize(
+    ("holes", "start"), [(4, "random"), (8, "alternate"), (8, "random"), (12, "random"), (16, "random")]
+)
+def test_afterstates_are_the_boards_that_the_rules_give(holes, start):
+    ruleset = GAME.ruleset(holes=holes, start=start)
+    boards, generator, compared = Afterstates(ruleset, 1), np.random.default_rng(3), 0
+    for seed in range(6):
+        state = new_state(ruleset, seed)
+        while not is_over(state):
+            seat, mask = int(state["to_move"]), action_mask(ruleset, state)
+            seen = observation(ruleset, state, seat)
+            told = boards.look(seen[None])[0, len(seen) :].reshape(holes, 2 * holes + EXTRA)
+            assert np.array_equal(told[:, -1], mask)
+            assert not told[mask == 0].any()
+            for action in np.flatnonzero(mask):
+                after = step(ruleset, state, int(action))
+                now = observation(ruleset, after, seat)
+                if not is_over(after):  # then the rest of the seeds is counted
+                    assert np.array_equal(now[: 2 * holes], told[action, : 2 * holes])
+                    assert now[2 * holes] == seen[2 * holes] + told[action, -2]
+                    compared += 1
+            state = step(ruleset, state, int(generator.choice(np.flatnonzero(mask))))
+    assert compared > 50
+
+
+def test_a_policy_that_sees_afterstates_plays_side_by_side_what_it_plays_alone(tmp_path):
+    """In compiled code as by PyTorch: nothing is kept between decisions."""
+    config = load_config(
+        GAME, policy="asobiba.baselines.bao.network:AfterstatesPolicy", policy_kwargs={"width": 8}, num_envs=4,
+        memory="asobiba.baselines.bao.afterstates:Afterstates", opponents=["self"], train_on={}, threads=1,
+    )  # fmt: skip
+    policy = new_model(BAO.opened(), config).policy
+    save_policy(policy, tmp_path / "policy.safetensors")
+    saved, own = make_agent(GAME, f"sb3:{tmp_path / 'policy.safetensors'}"), PolicyAgent(policy, "own")
+    views = np.array(positions())
+    masks = np.stack([action_mask(BAO, view) for view in views])
+    answers = []
+    for agent in (saved, own):
+        agent.begin(BAO, [0], [0])
+        assert not agent.remembers
+        together = agent.act_batch(views, masks)
+        assert together.tolist() == [int(agent.act(view, mask)) for view, mask in zip(views, masks, strict=True)]
+        answers.append(together)
+    assert np.array_equal(*answers)
+    assert evaluate(BAO, ("saved", saved), ("own", own), games=8).forfeits == 0

@@ -21,7 +21,7 @@ from asobiba.api.sb3 import SB3VecEnv
 from asobiba.api.seating import Seating
 from asobiba.arena.evaluation import Played, score_of, summary
 from asobiba.cli import app
-from asobiba.core import Agent, AsobibaError, agent_declarations, make_agent
+from asobiba.core import Agent, AsobibaError, IllegalAction, agent_declarations, make_agent
 from asobiba.core.registry import game
 from asobiba.learn import kernels, own_files, reporting, training
 from asobiba.learn.agent import PolicyAgent, PolicyFileError, load_policy
@@ -472,7 +472,48 @@ def test_imitation_comes_back_to_earlier_rounds(tmp_path):
     assert curves[0][3:] != curves[1][3:]
 
 
-def test_imitation_knows_memories_in_games_of_one_player_only(tmp_path):
+class Wrong(Asked):
+    """Takes what it may not, where there is any such thing."""
+
+    def act(self, view, legal):
+        return int(legal.argmin())
+
+
+def test_nobody_learns_from_a_teacher_who_breaks_the_rules():
+    seating = Seating(game("toy_nim").ruleset(), 5, opponent=Wrong(), seat=None, autoreset="disabled", threads=1)
+    with pytest.raises(IllegalAction, match=r"toy_nim; legal are \["):
+        demonstrate(seating, 3, 1.0)
+
+
+class Diary:
+    """Tells how many decisions of a row it has seen before."""
+
+    size = 1
+
+    def __init__(self, ruleset, count):
+        self.seen = np.zeros(count, np.int64)
+
+    def look(self, observations, rows=None):
+        at = np.arange(len(observations)) if rows is None else rows
+        told = np.concatenate([observations, self.seen[at, None]], 1).astype(np.float32)
+        self.seen[at] += 1
+        return told
+
+
+def test_every_player_of_a_game_that_is_shown_has_a_memory_of_its_own():
+    nim = game("toy_nim").ruleset()
+    seating = Seating(nim, 7, opponent="random", seat=None, autoreset="disabled", threads=1)
+    diary = Diary(nim, 14)
+    shown = demonstrate(seating, 3, 1.0, memory=diary)
+    plain = demonstrate(Seating(nim, 7, opponent="random", seat=None, autoreset="disabled", threads=1), 3, 1.0)
+    assert np.array_equal(shown.observations[:, :-1], plain.observations)
+    count = shown.observations[:, -1]
+    assert (count == 0).sum() == 14  # the first decision of each player
+    assert diary.seen.sum() == len(count)
+    assert abs(diary.seen.reshape(7, 2) @ np.array([1, -1])).max() <= 1  # they move in turn
+
+
+def test_imitation_knows_shaping_in_games_of_one_player_only(tmp_path):
     config = small_config(shaping="asobiba.baselines.mini4wd.shaping:Promise")
     with pytest.raises(ConfigError, match="games of one player only"):
         imitate(None, game("toy_nim").ruleset(), config, tmp_path)

@@ -15,6 +15,7 @@ from asobiba.core.errors import GameParameterError
 from asobiba.core.game import Game, Ruleset
 from asobiba.learn.formulas import Formulas, formulas_thinking
 from asobiba.learn.kernels import load_network, network_of
+from asobiba.learn.memory import is_stateless, memory_class
 from asobiba.learn.network_agent import NetworkAgent
 from asobiba.learn.observing import observe
 from asobiba.learn.policy_file import PolicyFile, PolicyFileError, arguments_of, load_policy, open_policy
@@ -103,7 +104,8 @@ class PolicyAgent(Agent):
         return (traced(self.policy), columns) if has_actor(self.policy) else None
 
     def _plays_the_best(self, ruleset: Ruleset) -> bool:
-        return not (self._values or self.remembers or self.reads_masks) and self.deterministic and ruleset.discrete
+        told = self.remembers or self.completes or self.reads_masks
+        return not (self._values or told) and self.deterministic and ruleset.discrete
 
     @property
     def partial(self) -> bool:
@@ -133,7 +135,17 @@ class PolicyAgent(Agent):
     @property
     def remembers(self) -> bool:
         """Whether the policy must see every observation of a game."""
-        return "memory" in self._channels or self._recurrent
+        return self._recurrent or (self.completes and not self._stateless)
+
+    @property
+    def completes(self) -> bool:
+        """Whether a memory completes what the policy observes."""
+        return "memory" in self._channels
+
+    @property
+    def _stateless(self) -> bool:
+        text = self._policy.memory if isinstance(self._policy, PolicyFile) else getattr(self._policy, "_memory", "")
+        return bool(text) and is_stateless(memory_class(text))
 
     @property
     def _recurrent(self) -> bool:
@@ -167,7 +179,7 @@ class PolicyAgent(Agent):
         self.begin(ruleset, (0,), (seed,))
         if self._recurrent:
             self._hidden = self._no_hidden(count)
-        elif self.remembers:
+        elif self.completes:
             self._memory = self.policy.memory(ruleset, count)
 
     def act_rows(
@@ -189,14 +201,18 @@ class PolicyAgent(Agent):
         A policy with a memory must be shown every observation of the same `n` games, in order, since `begin`; or of the
         games `rows` `(n,)`, since `begin_rows`.
         """
-        import torch
-
-        self._unmasked: np.ndarray | None = None
-        if self.remembers and not self._recurrent:
+        if self.completes and not self._recurrent:
             if self._memory is None:
                 assert self._ruleset is not None
                 self._memory = self.policy.memory(self._ruleset, len(observations))
             observations = self._memory.look(observations, rows)
+        return self.choose_by(observations, legal, rows)
+
+    def choose_by(self, observations: np.ndarray, legal: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """`choose` for observations that a memory has completed already."""
+        import torch
+
+        self._unmasked: np.ndarray | None = None
         if self._columns is not None:
             observations, legal = observations[:, self._columns], legal[:, : int(self.policy.action_space.n)]
         if self.reads_masks:

@@ -56,9 +56,9 @@ def export_onnx(policy: Any, path: str | Path) -> None:
     except ImportError:
         raise MissingExtra("onnx", "onnx") from None
     agent = PolicyAgent(policy)
-    if agent.remembers:
+    if agent.remembers or agent.completes:
         raise PolicyFileError(
-            f"{type(policy).__name__} remembers earlier observations; only policies without a memory are exported"
+            f"a memory completes what {type(policy).__name__} observes; only policies without one are exported"
         )
     policy.set_training_mode(False)
     size = policy.observation_space.shape[0]

@@ -27,6 +27,7 @@ import torch
 from asobiba.api.sb3 import torch_threads_kept
 from asobiba.api.seating import Seating
 from asobiba.core.agents import Agent, make_agent
+from asobiba.core.errors import IllegalAction
 from asobiba.core.game import Ruleset
 from asobiba.core.states import agent_views
 from asobiba.learn.agent import PolicyAgent, observe
@@ -96,7 +97,7 @@ def demonstrate(
         seating: its agents are the teachers.
         seed: of the games, of the teachers and of the student.
         student: plays itself at a `share` of the seats, drawn for each game; the teachers are asked there too.
-        memory: completes the observations, in games of one player.
+        memory: completes the observations; of `num_envs * players` rows, one for each player of each game.
         potential: its changes are added to the rewards, in games of one player.
         teller: an agent with `worths`, which then decides for the seating's agents; in games of alternating moves.
     """
@@ -121,13 +122,15 @@ def demonstrate(
         where: Any = (rows, seats) if seating.ruleset.simultaneous else rows
         seen = observe(seating.ruleset, seating.states[rows], seats)  # without learners, steps do not observe
         if memory is not None:
-            seen = memory.look(seen, rows)
+            seen = memory.look(seen, rows * players + seats)
         if teller is not None:
             params = seating.params if len(seating.params) == 1 else seating.params[rows]
             views = agent_views(seating.ruleset, seating.states[rows], seats, params)
             told = np.where(seating.masks[rows] != 0, teller.worths(views, seating.masks[rows]), -np.inf)
             seating.actions[rows] = told.argmax(1)
             worths.append(np.where(seating.masks[rows] != 0, told, 0.0).astype(np.float32))
+        if seating.ruleset.discrete:
+            _require_legal(seating, seating.masks[where], seating.actions[where])
         own = taken[rows, seats]
         parts.append((seen, seating.masks[where], seating.actions[where].copy()))
         if student is not None and own.any():
@@ -153,10 +156,22 @@ def demonstrate(
     return Decisions(observations, masks, actions, returns, np.concatenate(worths) if worths else None)
 
 
+def _require_legal(seating: Seating, masks: np.ndarray, actions: np.ndarray) -> None:
+    """Raises `IllegalAction` if a teacher has decided what it may not: nobody should learn that."""
+    known = np.clip(actions, 0, masks.shape[1] - 1)
+    wrong = np.flatnonzero((known != actions) | (masks[np.arange(len(actions)), known] == 0))
+    if len(wrong):
+        raise IllegalAction(
+            f"a teacher's action {actions[wrong[0]]} is illegal in {seating.ruleset.game.name}; legal are "
+            f"{np.flatnonzero(masks[wrong[0]]).tolist()}. With `student` above 0 it is asked about positions that it did not "
+            "choose: it must answer there too"
+        )
+
+
 def _choices(student: PolicyAgent, seen: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """Actions of a student for these observations, which are already complete."""
     if student.policy.action_space.shape == ():
-        return student.choose(seen, masks)
+        return student.choose_by(seen, masks)
     return student.policy.predict(seen, deterministic=False)[0]
 
 
@@ -181,16 +196,15 @@ def imitate(
         say: shows a line after every round of games; `None` says nothing.
 
     Raises:
-        ConfigError: for a memory or a potential in a game of several players, and for a temperature with a teacher that
+        ConfigError: for a potential in a game of several players, and for a temperature with a teacher that
             does not tell what actions are worth.
     """
     settings = config["imitation"]
     teller = _teller(ruleset, settings)
-    if ruleset.num_players > 1 and (config["memory"] or config["shaping"]):
-        raise ConfigError(
-            f"imitation knows memory and shaping in games of one player only, and {ruleset.game.id} has several"
-        )
-    memory = memory_class(config["memory"])(ruleset, config["num_envs"]) if config["memory"] else None
+    if ruleset.num_players > 1 and config["shaping"]:
+        raise ConfigError(f"imitation knows shaping in games of one player only, and {ruleset.game.id} has several")
+    count = config["num_envs"] * ruleset.num_players
+    memory = memory_class(config["memory"])(ruleset, count) if config["memory"] else None
     potential = potential_class(config["shaping"])(ruleset) if config["shaping"] else None
     policy, generator = model.policy, np.random.Generator(np.random.Philox(config["seed"]))
     optimizer = torch.optim.Adam(policy.parameters(), lr=settings["learning_rate"])

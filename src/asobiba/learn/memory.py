@@ -19,12 +19,20 @@ class Memory(Protocol):
 
     Attributes:
         size: number of entries that it adds to an observation.
+
+    A class whose attribute `stateless` is true remembers nothing and only completes each observation by what follows from
+    it; its policies play games side by side in any order.
     """
 
     size: int
 
     def look(self, observations: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Observations `(n, size)` of the games `rows` `(n,)`, by default of all, extended by the memory of each."""
+
+
+def is_stateless(kind: Any) -> bool:
+    """Whether a class of memories only completes each observation by what follows from it."""
+    return bool(getattr(kind, "stateless", False))
 
 
 def memory_class(text: str) -> Any:

@@ -10,7 +10,7 @@ from asobiba.core.agents import Agent, Thinking
 from asobiba.core.game import Ruleset
 from asobiba.core.kernels import compiled
 from asobiba.core.networks import Network, forward
-from asobiba.learn.memory import Memory, memory_class
+from asobiba.learn.memory import Memory, is_stateless, memory_class
 from asobiba.learn.observing import observe
 from asobiba.learn.policy_file import PolicyFileError
 from asobiba.learn.thinking import network_thinking
@@ -40,7 +40,7 @@ class NetworkAgent(Agent):
     @property
     def remembers(self) -> bool:
         """Whether it must see every observation of a game."""
-        return self._kind is not None
+        return self._kind is not None and not is_stateless(self._kind)
 
     @property
     def same_in_batches(self) -> bool:
@@ -74,7 +74,7 @@ class NetworkAgent(Agent):
         """
         if self._ruleset is None:
             raise RuntimeError("reset(ruleset, seat, seed) comes before act_batch")
-        return None if self.remembers else self.choose(observe(self._ruleset, views), legal)
+        return None if self.remembers else self.choose(self._remembered(observe(self._ruleset, views)), legal)
 
     def _remembered(self, observations: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         return observations if self._memory is None else self._memory.look(observations, rows)
@@ -113,7 +113,7 @@ class NetworkAgent(Agent):
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
         """The compiled form, for targets without Python; `None` with a memory."""
         self.prepare(ruleset)
-        if self.remembers:
+        if self._kind is not None:
             return None
         if self._portable is not None:
             return self._portable.thinking(ruleset)
