@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +18,7 @@ from asobiba.core import game
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.config import load_config
 from asobiba.learn.evaluation import evaluate
+from asobiba.learn.imitation import imitate
 from asobiba.learn.masked_choice import quicken
 from asobiba.learn.training import Snapshot, evaluated, new_model
 
@@ -38,6 +41,14 @@ GAMES = ("animal_shogi", "bao", "battleship", "gogo", "tactics_steps")
 OWN = ("bao", "battleship", "curling_discrete", "mini4wd_race", "tactics_steps", "werewolf")
 """Games with a network of their own in `training.yml`, where the plain one misses the score or was not tried."""
 CHANGES: dict[str, dict[str, Any]] = {"mini4wd_race": {"shaping": ""}}  # whose terms are those of the single car
+TAUGHT: dict[str, tuple[str, int]] = {
+    "animal_shogi": ("alpha_beta:depth=3", 50_000),
+    "bao": ("alpha_beta:depth=4,endgame=0", 40_000),
+    "battleship": ("mp", 20_000),
+    "gogo": ("champion", 5_000),
+    "tactics_steps": ("max_act_eval", 45_000),
+}
+"""Board games: whom the game's own network imitates, and how many decisions it is shown, in its practice game."""
 WANTED, EVALUATED = 0.95, 400
 """The score to reach, and games of each evaluation."""
 LIMIT = 30.0
@@ -226,3 +237,26 @@ def until_beaten(name: str, plain: bool) -> Learned:
         (result,) = evaluate(agent, ruleset, ["random"], EVALUATED, 1, ruleset.opening_plies)
         score = result.score
     return Learned(seconds, processor, model.num_timesteps, score)
+
+
+def taught(name: str) -> Learned:
+    """Imitates a classical agent (`TAUGHT`); the teacher's thinking counts."""
+    declared = game(name)
+    teacher, decisions = TAUGHT[name]
+    shown = {"teacher": teacher, "decisions": decisions, "epochs": 2, "again": 1.0, "learning_rate": 2e-3}
+    config = load_config(declared, **{**QUICK, "num_envs": 64})
+    config["imitation"] = {**config["imitation"], **shown}
+    config["learner"]["batch_size"] = 512
+    torch.set_num_threads(config["threads"])
+    ruleset = practice = evaluated(declared, config)
+    if config["train_on"]:
+        smaller = game(config["train_on"]["game"]).ruleset(**config["train_on"].get("parameters", {}))
+        practice = smaller.opened(config["openings"]["plies"])
+    model = new_model(practice, config)
+    clock, begin = time.perf_counter(), time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        imitate(model, practice, config, Path(folder))
+    seconds, processor = time.perf_counter() - clock, time.process_time() - begin
+    agent = PolicyAgent(model.policy, name="learner")
+    (result,) = evaluate(agent, ruleset, ["random"], EVALUATED, 1, ruleset.opening_plies)
+    return Learned(seconds, processor, decisions, result.score)

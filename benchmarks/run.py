@@ -385,6 +385,23 @@ def beaten(names: Sequence[str], plain: bool, told: str) -> list[str]:
     return lines
 
 
+def taught_table() -> list[str]:
+    """How well a policy plays against random play that has only imitated a classical agent"""
+    lines = [
+        "The network and practice game of each game's `training.yml`, and `imitation` (`TAUGHT` in benchmarks/learning.py); "
+        f"two passes over each decision; {learning.EVALUATED} games. The teacher's thinking counts; one thread.",
+        "",
+        "| game | teacher | decisions | seconds by the clock | of processor time | score |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for name, (teacher, _) in learning.TAUGHT.items():
+        row = learning.taught(name)
+        lines.append(
+            f"| {name} | `{teacher}` | {row.decisions:,} | {row.seconds:.1f} | {row.processor:.1f} | {100 * row.score:.1f} % |"
+        )
+    return lines
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "thinking": players_table,
     "arithmetic": arithmetic_table,
@@ -393,6 +410,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "profile": profile_table,
     "beaten": beaten_table,
     "own": own_table,
+    "taught": taught_table,
     "frames": frame_table,
     "compiling": compile_table,
     "together": side_by_side,

@@ -162,4 +162,8 @@ def test_a_policy_that_sees_afterstates_plays_side_by_side_what_it_plays_alone(t
         assert together.tolist() == [int(agent.act(view, mask)) for view, mask in zip(views, masks, strict=True)]
         answers.append(together)
     assert np.array_equal(*answers)
+    thinking, action = own.thinking(BAO), np.zeros(1, np.int64)  # without PyTorch
+    for k in range(0, len(views), 7):
+        thinking.function(views[k : k + 1], BAO.params, masks[k : k + 1], *thinking.arrays.values(), action)
+        assert action[0] == answers[0][k]
     assert evaluate(BAO, ("saved", saved), ("own", own), games=8).forfeits == 0

@@ -9,6 +9,8 @@ Source: Tesauro, Temporal difference learning and TD-Gammon, Communications of t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from asobiba.core import Ruleset, compiled, kernel
@@ -19,19 +21,19 @@ EXTRA = 2
 
 
 @kernel
-def tell(p, counts, told):
-    """Writes what the moves of the player whose row comes first lead to.
+def tell(p, out, first):
+    """Completes an observation by what the moves of its viewer lead to.
 
     Args:
         p: the ruleset's parameters.
-        counts: `(2 * holes,)`, seeds in his row and in the other, clockwise.
-        told: `(holes, 2 * holes + EXTRA)` float32, zeros: each move's counts after the capture, and the extra values.
+        out: begins with the seeds in his row and in the other, clockwise; `(holes, 2 * holes + EXTRA)` values are written
+            from `first` on: each move's counts after the capture, and the extra values.
     """
-    ring = counts.shape[0]
+    ring = p.sow.shape[0]
     b0 = b1 = b2 = b3 = np.uint64(0)
     for hole in range(ring):
         slot = slot_of(p, hole)
-        seeds = np.uint64(counts[hole]) << np.uint64((slot & 7) << 3)
+        seeds = np.uint64(np.int64(out[hole])) << np.uint64((slot & 7) << 3)
         if slot < 8:
             b0 |= seeds
         elif slot < 16:
@@ -41,23 +43,36 @@ def tell(p, counts, told):
         else:
             b3 |= seeds
     for move in range(ring // 2):
-        if counts[move] == 0:
+        start = first + move * (ring + EXTRA)
+        for k in range(ring + EXTRA):
+            out[start + k] = 0
+        if out[move] == 0:
             continue
         a0, a1, a2, a3, last = sow_on(p, b0, b1, b2, b3, np.int64(move))
         if last < 0:
             continue
         for hole in range(ring):
-            told[move, hole] = seeds_in(p, a0, a1, a2, a3, hole)
+            out[start + hole] = seeds_in(p, a0, a1, a2, a3, hole)
         opposite = ring - 1 - last
-        told[move, ring] = told[move, opposite]
-        told[move, opposite] = 0
-        told[move, ring + 1] = 1
+        out[start + ring] = out[start + opposite]
+        out[start + opposite] = 0
+        out[start + ring + 1] = 1
 
 
 @compiled()
-def _tell_all(params, observations, ring, told):
-    for n in range(len(observations)):
-        tell(params[0], observations[n, :ring], told[n])
+def _tell_all(params, found, first):
+    for n in range(len(found)):
+        tell(params[0], found[n], first)
+
+
+def _completed(observe: Any) -> Any:
+    @kernel
+    def complete(s, p, player, out):
+        ring = p.sow.shape[0]
+        observe(s, p, player, out)
+        tell(p, out, out.shape[0] - (ring // 2) * (ring + EXTRA))
+
+    return complete
 
 
 class Afterstates:
@@ -69,16 +84,17 @@ class Afterstates:
     """
 
     stateless = True
+    completed = staticmethod(_completed)
 
     def __init__(self, ruleset: Ruleset, count: int):
         self._params = ruleset.params
-        self._ring = self._params.dtype["sow"].shape[0]
-        self._shape = (self._ring // 2, self._ring + EXTRA)
-        self.size = self._shape[0] * self._shape[1]
+        ring = self._params.dtype["sow"].shape[0]
+        self.size = ring // 2 * (ring + EXTRA)
 
     def look(self, observations: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Observations `(n, size)` with what `tell` says of each, `(n, size + self.size)` float32."""
-        seen = np.ascontiguousarray(observations, np.float32)
-        told = np.zeros((len(seen), *self._shape), np.float32)
-        _tell_all(self._params, seen.astype(np.int64), self._ring, told)
-        return np.concatenate([seen, told.reshape(len(seen), -1)], 1)
+        seen = observations.shape[1]
+        found = np.zeros((len(observations), seen + self.size), np.float32)
+        found[:, :seen] = observations
+        _tell_all(self._params, found, seen)
+        return found

@@ -83,13 +83,18 @@ class PolicyAgent(Agent):
     def thinking(self, ruleset: Ruleset) -> Thinking | None:
         """The compiled form, if the best action of an actor is played: of dense layers as `net_uct` computes them, of any
         others as PyTorch's exporter lists them (`asobiba.learn.formulas`)."""
-        if self._fit(ruleset) is None and self._plays_the_best(ruleset):
+        if self._fit(ruleset) is None and not self.completes and self._plays_the_best(ruleset):
             kind = type(self.policy)
             tensors = {name: tensor.detach().numpy() for name, tensor in self.policy.state_dict().items()}
             with contextlib.suppress(PolicyFileError):
                 network = network_of(f"{kind.__module__}:{kind.__qualname__}", arguments_of(self.policy), tensors)
                 if network.value >= 0:  # convolutions are much shorter as formulas
                     return network_thinking(ruleset, network)
+        completed = getattr(self._memory_kind, "completed", None)
+        if completed is not None and not self.remembers and self._plays_the_best(ruleset):
+            from asobiba.learn.tracing import has_actor, traced
+
+            return formulas_thinking(ruleset, traced(self.policy), None, completed) if has_actor(self.policy) else None
         found = self.as_formulas(ruleset)
         return None if found is None else formulas_thinking(ruleset, *found)
 
@@ -97,15 +102,14 @@ class PolicyAgent(Agent):
         """The policy's actor without PyTorch, and the columns of the game's observation that it reads (`None`: all);
         `None` for a policy that has no actor, draws its actions, or has a memory."""
         columns = self._fit(ruleset)
-        if not self._plays_the_best(ruleset):
+        if self.completes or not self._plays_the_best(ruleset):
             return None
         from asobiba.learn.tracing import has_actor, traced
 
         return (traced(self.policy), columns) if has_actor(self.policy) else None
 
     def _plays_the_best(self, ruleset: Ruleset) -> bool:
-        told = self.remembers or self.completes or self.reads_masks
-        return not (self._values or told) and self.deterministic and ruleset.discrete
+        return not (self._values or self.remembers or self.reads_masks) and self.deterministic and ruleset.discrete
 
     @property
     def partial(self) -> bool:
@@ -135,7 +139,7 @@ class PolicyAgent(Agent):
     @property
     def remembers(self) -> bool:
         """Whether the policy must see every observation of a game."""
-        return self._recurrent or (self.completes and not self._stateless)
+        return self._recurrent or (self.completes and not is_stateless(self._memory_kind))
 
     @property
     def completes(self) -> bool:
@@ -143,9 +147,10 @@ class PolicyAgent(Agent):
         return "memory" in self._channels
 
     @property
-    def _stateless(self) -> bool:
+    def _memory_kind(self) -> Any:
+        """The class of the memory that completes what the policy observes, if the policy names it."""
         text = self._policy.memory if isinstance(self._policy, PolicyFile) else getattr(self._policy, "_memory", "")
-        return bool(text) and is_stateless(memory_class(text))
+        return memory_class(text) if text else None
 
     @property
     def _recurrent(self) -> bool:

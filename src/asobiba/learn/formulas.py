@@ -234,7 +234,19 @@ def _playing(choose: Any) -> Callable[..., None]:
     return play
 
 
-def formulas_thinking(ruleset: Ruleset, formulas: Formulas, columns: np.ndarray | None = None) -> Thinking:
-    """The legal action with the greatest logit, computed without PyTorch."""
-    choose = choosing(ruleset.game.rules.observe, formulas.policy, formulas.actions)
-    return Thinking(_playing(choose), working_arrays(ruleset, formulas, columns))
+def formulas_thinking(
+    ruleset: Ruleset, formulas: Formulas, columns: np.ndarray | None = None, completed: Any = None
+) -> Thinking:
+    """The legal action with the greatest logit, computed without PyTorch.
+
+    Args:
+        ruleset: of the game.
+        formulas: the network's.
+        columns: of the observation that the network reads; `None`: all.
+        completed: of a class of memories that keep nothing (`asobiba.learn.memory`); then the network reads all.
+    """
+    observe, arrays = ruleset.game.rules.observe, working_arrays(ruleset, formulas, columns)
+    if completed is not None:
+        observe = completed(observe)
+        arrays |= {"columns": np.arange(formulas.inputs), "seen": np.zeros(formulas.inputs, np.float32)}
+    return Thinking(_playing(choosing(observe, formulas.policy, formulas.actions)), arrays)

@@ -21,7 +21,8 @@ class Memory(Protocol):
         size: number of entries that it adds to an observation.
 
     A class whose attribute `stateless` is true remembers nothing and only completes each observation by what follows from
-    it; its policies play games side by side in any order.
+    it; its policies play games side by side in any order. Its attribute `completed`, where it has one, makes of a game's
+    kernel `observe` one that writes the completed observation (float32): so its policies play without Python, too.
     """
 
     size: int
