@@ -50,6 +50,16 @@ def weights(folder):
     return load_file(folder / "policy.safetensors")
 
 
+def test_an_empty_mapping_takes_back_what_the_games_own_settings_say(tmp_path):
+    bao = game("bao")
+    assert load_config(bao)["train_on"]
+    (tmp_path / "plain.yml").write_text("train_on: {}\n")
+    assert load_config(bao, tmp_path / "plain.yml")["train_on"] == {}
+    assert load_config(bao, learner={})["learner"] == load_config(bao)["learner"]
+    (tmp_path / "config.yml").write_text(yaml.safe_dump({**load_config(bao, tmp_path / "plain.yml"), "game": bao.id}))
+    assert load_config(bao, tmp_path / "config.yml")["train_on"] == {}
+
+
 class Stopped(Exception):
     pass
 

@@ -16,6 +16,7 @@ from asobiba.core.agents import agent_packages
 from asobiba.core.errors import AsobibaError
 from asobiba.core.game import Game
 from asobiba.core.registry import game as find_game
+from asobiba.core.targets import most_threads
 from asobiba.core.yaml_text import read_yaml
 
 _FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -29,6 +30,8 @@ _FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """For each algorithm the file of the defaults, and the files that a game may have."""
 _FREE = {"parameters", "train_on", "train_on.parameters", "policy_kwargs", "learner"}
+_EMPTIED = _FREE - {"learner"}
+"""Where `{}` means that nothing of it holds: a run whose config.yml says `train_on: {}` trained in the game itself."""
 
 
 class ConfigError(AsobibaError, ValueError):
@@ -44,7 +47,7 @@ def load_config(
         game: the game; its `training-NAME.yml` or `training.yml` under `baselines/` comes after the defaults.
         algorithm: one of `asobiba.learn.algorithms.ALGORITHMS`, or `gumbel_az`; the files of all but PPO are called after
             them, such as `dqn.yml`. `None`: what the file under `path` says, or `maskable_ppo`.
-        path: a YAML file that comes after both; the `config.yml` of a run is one.
+        path: a YAML file that comes after both; the `config.yml` of a run is one. `train_on: {}` and the like empty it.
         overrides: values that come last; `None` changes nothing.
 
     Raises:
@@ -63,6 +66,7 @@ def load_config(
     own = _own_file(game, names)
     if own is not None:
         _merge(config, _read(own, f"{names[-1]} of {game.name}"), f"{names[-1]} of {game.name}")
+    config["threads"] = min(config["threads"], most_threads())  # the defaults work on one core, too
     if path is not None:
         given = _read(Path(path).read_text(encoding="utf-8"), str(path))
         played = given.pop("game", game.id)  # the beginning of a run's config.yml
@@ -294,6 +298,8 @@ def _merge(base: dict[str, Any], change: Mapping[str, Any], source: str, prefix:
         if isinstance(old, dict):
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{source}: {prefix}{name} is {value!r}; expected a mapping")
+            if not value and f"{prefix}{name}" in _EMPTIED:
+                old.clear()
             _merge(old, value, source, f"{prefix}{name}.")
         elif isinstance(old, int) and not isinstance(value, int):
             raise ConfigError(f"{source}: {prefix}{name} is {value!r}; expected an integer")

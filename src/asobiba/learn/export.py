@@ -57,9 +57,8 @@ def export_onnx(policy: Any, path: str | Path) -> None:
         raise MissingExtra("onnx", "onnx") from None
     agent = PolicyAgent(policy)
     if agent.remembers or agent.completes:
-        raise PolicyFileError(
-            f"a memory completes what {type(policy).__name__} observes; only policies without one are exported"
-        )
+        what = "remembers earlier observations" if agent.remembers else "has what it observes completed by a memory"
+        raise PolicyFileError(f"{type(policy).__name__} {what}; only policies without a memory are exported")
     policy.set_training_mode(False)
     size = policy.observation_space.shape[0]
     discrete = hasattr(policy.action_space, "n")
