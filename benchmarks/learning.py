@@ -34,7 +34,7 @@ QUICK: dict[str, Any] = {
     "learner": {"learning_rate": 2e-3, "n_steps": STEPS, "batch_size": 4096, "n_epochs": 2, "ent_coef": 0.005},
 }
 """Settings of `asobiba train` against random players: large minibatches, few epochs."""
-PLAIN: dict[str, Any] = {"policy": "mlp", "policy_kwargs": {"net_arch": [128, 128]}, "train_on": {}}
+PLAIN: dict[str, Any] = {"policy": "mlp", "policy_kwargs": {"net_arch": [128, 128]}, "train_on": {}, "memory": ""}
 """Two layers of 128 units instead of the game's own network, on the game itself."""
 
 GAMES = ("animal_shogi", "bao", "battleship", "gogo", "tactics_steps")
@@ -43,10 +43,10 @@ OWN = ("bao", "battleship", "curling_discrete", "mini4wd_race", "tactics_steps",
 CHANGES: dict[str, dict[str, Any]] = {"mini4wd_race": {"shaping": ""}}  # whose terms are those of the single car
 TAUGHT: dict[str, tuple[str, int]] = {
     "animal_shogi": ("alpha_beta:depth=3", 50_000),
-    "bao": ("alpha_beta:depth=4,endgame=0", 40_000),
+    "bao": ("alpha_beta:depth=4,endgame=0", 75_000),
     "battleship": ("mp", 20_000),
     "gogo": ("champion", 5_000),
-    "tactics_steps": ("max_act_eval", 45_000),
+    "tactics_steps": ("max_act_eval", 58_000),
 }
 """Board games: whom the game's own network imitates, and how many decisions it is shown, in its practice game."""
 WANTED, EVALUATED = 0.95, 400
