@@ -46,7 +46,7 @@ TAUGHT: dict[str, tuple[str, int]] = {
     "bao": ("alpha_beta:depth=4,endgame=0", 75_000),
     "battleship": ("mp", 20_000),
     "gogo": ("champion", 5_000),
-    "tactics_steps": ("max_act_eval", 58_000),
+    "tactics_steps": ("max_act_eval", 50_000),
 }
 """Board games: whom the game's own network imitates, and how many decisions it is shown, in its practice game."""
 WANTED, EVALUATED = 0.95, 400
