@@ -60,6 +60,13 @@ def test_an_empty_mapping_takes_back_what_the_games_own_settings_say(tmp_path):
     assert load_config(bao, tmp_path / "config.yml")["train_on"] == {}
 
 
+def test_a_plain_network_does_not_take_the_memory_of_the_games_own():
+    """Its file could not name it, so that nobody could play it."""
+    with pytest.raises(ConfigError, match="set memory=''"):
+        load_config(game("bao"), policy="mlp", policy_kwargs={})
+    assert load_config(game("bao"), policy="mlp", policy_kwargs={}, memory="")["policy"] == "mlp"
+
+
 class Stopped(Exception):
     pass
 

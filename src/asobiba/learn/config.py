@@ -166,6 +166,10 @@ def _check_learner(game: Game, config: dict[str, Any]) -> dict[str, Any]:
             raise ConfigError(f"symmetry is true, but {practised.id} declares no symmetries, or none for {parameters}")
         if config["memory"]:
             raise ConfigError("symmetry is true, and there is a memory, which is of one image: leave one of them out")
+    if config["memory"] and config["policy"] == "mlp":
+        raise ConfigError(
+            f"policy is mlp, which does not know the memory {config['memory']}: set memory='' too, or policy to board or MODULE:CLASS"
+        )
     openings = config["openings"]
     if not 0 <= openings["share"] <= 1:
         raise ConfigError(f"openings.share is {openings['share']}; expected 0 to 1")
