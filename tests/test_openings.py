@@ -24,6 +24,8 @@ from asobiba.core import games as all_games
 from asobiba.core.agents import KernelAgent, agent_declarations
 
 PLIES = 2
+OPENED = [one.name for one in all_games() if one.package.startswith("asobiba.") and one.ruleset().usual_opening]
+"""The games that usually begin with an opening; those of the tests have agents that are rogues."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def test_an_opening_is_legal_random_play_that_follows_from_the_seed(nim):
     assert len(seen) > 30
 
 
-@pytest.mark.parametrize("name", [one.name for one in all_games() if one.ruleset().usual_opening])
+@pytest.mark.parametrize("name", OPENED)
 def test_no_compiled_agent_is_lost_after_an_opening(name):
     """An agent is asked for the first time in the middle of a game, even of a turn."""
     ruleset = game(name).ruleset().opened()
