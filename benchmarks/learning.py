@@ -20,7 +20,7 @@ from asobiba.learn.config import load_config
 from asobiba.learn.evaluation import evaluate
 from asobiba.learn.imitation import imitate
 from asobiba.learn.masked_choice import quicken
-from asobiba.learn.training import Snapshot, evaluated, new_model
+from asobiba.learn.training import Snapshot, evaluated, new_model, practised
 
 ENVIRONMENTS, STEPS, EPOCHS, BATCH, ROUNDS = 1024, 16, 1, 4096, 10
 NETWORK: dict[str, Any] = {"policy_kwargs": {"net_arch": [64, 64]}}
@@ -221,10 +221,7 @@ def until_beaten(name: str, plain: bool) -> Learned:
         config.update(PLAIN)  # a game's own settings say more of its network than these
     torch.set_num_threads(config["threads"])
     ruleset = evaluated(declared, config)
-    practice = ruleset
-    if config["train_on"]:
-        smaller = game(config["train_on"]["game"]).ruleset(**config["train_on"].get("parameters", {}))
-        practice = smaller.opened(config["openings"]["plies"])
+    practice = practised(ruleset, config)
     model = new_model(practice, config)
     seconds, processor, score = 0.0, 0.0, 0.0
     round_of = ENVIRONMENTS * STEPS
@@ -248,10 +245,8 @@ def taught(name: str) -> Learned:
     config["imitation"] = {**config["imitation"], **shown}
     config["learner"]["batch_size"] = 512
     torch.set_num_threads(config["threads"])
-    ruleset = practice = evaluated(declared, config)
-    if config["train_on"]:
-        smaller = game(config["train_on"]["game"]).ruleset(**config["train_on"].get("parameters", {}))
-        practice = smaller.opened(config["openings"]["plies"])
+    ruleset = evaluated(declared, config)
+    practice = practised(ruleset, config)
     model = new_model(practice, config)
     clock, begin = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:

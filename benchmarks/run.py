@@ -386,7 +386,7 @@ def beaten(names: Sequence[str], plain: bool, told: str) -> list[str]:
 
 
 def taught_table() -> list[str]:
-    """How well a policy plays against random play that has only imitated a classical agent"""
+    """Policies that have only imitated a classical agent, against random play"""
     lines = [
         "The network and practice game of each game's `training.yml`, and `imitation` (`TAUGHT` in benchmarks/learning.py); "
         f"two passes over each decision; {learning.EVALUATED} games. The teacher's thinking counts; one thread.",

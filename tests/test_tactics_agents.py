@@ -12,7 +12,6 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from asobiba.arena import lists, pairs
-from asobiba.arena.evaluation import evaluate
 from asobiba.baselines.search.fuzzy import FuzzySet
 from asobiba.baselines.search.uct import UctSearcher
 from asobiba.baselines.tactics import agents, commands, labelling, meetings, parking, reproduction, simple
@@ -553,55 +552,6 @@ def test_the_strongest_meets_all_others_at_equal_time():
     assert row.startswith("| alpha_beta | 24,000 / 70,000 / 100,000 nodes | 3.0 / 10.0 / 17.0 | 75.0 (")
     assert row.endswith("| uct_plus is stronger |")
     assert "300 playouts" not in text
-
-
-def hurts(state, action):
-    """Whether a flat action takes hit points from the other side."""
-    side = 1 - int(state["to_move"])
-    return states.step(FLAT, state, int(action))["hp"][side].sum() < state["hp"][side].sum()
-
-
-@pytest.mark.parametrize("name", ["attack_first", "max_act_eval"])
-@pytest.mark.parametrize("plies", [1, 5, 12])
-def test_agents_in_words_go_on_from_what_somebody_else_has_chosen(name, plies):
-    ruleset, spoken = STEPS.ruleset(opening_plies=plies), 0
-    agent = make_agent(STEPS, name)
-    for seed in range(40):
-        state = states.new_state(ruleset, seed)
-        if state["phase"] == 0:
-            continue
-        seat, phase, unit, goal = (int(state[key]) for key in ("to_move", "phase", "unit", "goal"))
-        before = orders.other_state(ruleset, state)
-        hits = []
-        for action in states.legal_actions(FLAT, before)[:-2]:
-            order = orders.order_of(FLAT, before, action)
-            if (
-                order.target >= 0
-                and order.unit == unit
-                and (phase == 1 or order.goal == goal)
-                and hurts(before, action)
-            ):
-                hits.append(order.target)
-        agent.begin(ruleset, [seat], [seed])
-        word = -1
-        while state["phase"] != 0:
-            mask = states.action_mask(ruleset, state)
-            word = agent.act(states.view_of(ruleset, state, seat), mask)
-            assert mask[word]
-            state = states.step(ruleset, state, word)
-            spoken += 1
-        if name == "attack_first" and hits:
-            assert word in hits
-    assert spoken > 10
-
-
-@pytest.mark.parametrize("name", ["attack_first", "max_act_eval", "uct_learned:simulations=2", "ppo"])
-def test_no_game_in_words_ends_by_an_illegal_word_after_an_opening(name):
-    ruleset = STEPS.ruleset().opened()
-    result = evaluate(
-        ruleset, (name, make_agent(STEPS, name)), ("max_act_eval", make_agent(STEPS, "max_act_eval")), games=20
-    )
-    assert (result.forfeits, result.opponent_forfeits) == (0, 0)
 
 
 def test_agents_of_the_game_in_words_play_the_flat_game():

@@ -19,7 +19,7 @@ from asobiba.envs.tactics.battle import (
     stars_of,
 )
 from asobiba.envs.tactics.rules import choice, size_of
-from asobiba.envs.tactics.steps import GOAL, UNIT, can_hit
+from asobiba.envs.tactics.steps import GOAL, TARGET, UNIT, can_hit
 from asobiba.envs.tactics.units import INDIRECT, POWER
 
 
@@ -135,8 +135,11 @@ def attack_first_of(view, p, unit, generator):
 
 @kernel
 def target_from(view, p, unit, goal, by_value, generator):
-    """Whom a unit attacks that goes to `goal`, -1 for nobody: the attack of the greatest value if that is above -20
-    (`by_value`), or any that takes hit points. Ties at random."""
+    """The enemy that a unit attacks after it has gone to `goal`, or -1.
+
+    Only attacks that take hit points count. `by_value`: the one of the greatest value, if that is above -20. Otherwise any.
+    Ties at random.
+    """
     side = np.int64(view.to_move)
     target, best, ties = np.int64(-1), np.int64(BAD_BARGAIN), np.int64(0)
     for k in range(view.moved.shape[0]):
@@ -164,33 +167,32 @@ def max_act_policy(view, p, legal, memory):
 
 
 @kernel
-def attack_first_words(view, p, legal, memory):
-    if view.phase == UNIT:
-        memory.unit, memory.goal, memory.target = attack_first_order(view, p, memory)
-        memory.begun = np.int64(view.steps) + 1
-    elif not is_spelled(view, memory):
-        unit = np.int64(view.unit)
-        if view.phase == GOAL:
-            memory.goal, memory.target = attack_first_of(view, p, unit, memory)
-        else:
-            memory.goal, memory.target = view.goal, target_from(view, p, unit, np.int64(view.goal), False, memory)
-        memory.unit, memory.begun = unit, np.int64(view.steps) + 1 - np.int64(view.phase)
+def next_word(view, p, memory, by_value):
+    """The next decision of MaxActEval (`by_value`) or of attack-first: of the order in `memory`, or of a new one that begins
+    with what somebody else has chosen."""
+    if view.phase != UNIT and is_spelled(view, memory):
+        return as_word(view, p, memory)
+    unit = np.int64(view.unit)
+    if view.phase == TARGET:
+        memory.goal, memory.target = view.goal, target_from(view, p, unit, np.int64(view.goal), by_value, memory)
+    elif by_value:
+        unit, memory.goal, memory.target = max_act_order(view, p, memory, unit if view.phase == GOAL else np.int64(-1))
+    elif view.phase == GOAL:
+        memory.goal, memory.target = attack_first_of(view, p, unit, memory)
+    else:
+        unit, memory.goal, memory.target = attack_first_order(view, p, memory)
+    memory.unit, memory.begun = unit, np.int64(view.steps) + 1 - np.int64(view.phase)
     return as_word(view, p, memory)
 
 
 @kernel
+def attack_first_words(view, p, legal, memory):
+    return next_word(view, p, memory, False)
+
+
+@kernel
 def max_act_words(view, p, legal, memory):
-    if view.phase == UNIT:
-        memory.unit, memory.goal, memory.target = max_act_order(view, p, memory)
-        memory.begun = np.int64(view.steps) + 1
-    elif not is_spelled(view, memory):
-        unit = np.int64(view.unit)
-        if view.phase == GOAL:
-            _, memory.goal, memory.target = max_act_order(view, p, memory, unit)
-        else:
-            memory.goal, memory.target = view.goal, target_from(view, p, unit, np.int64(view.goal), True, memory)
-        memory.unit, memory.begun = unit, np.int64(view.steps) + 1 - np.int64(view.phase)
-    return as_word(view, p, memory)
+    return next_word(view, p, memory, True)
 
 
 PLAN = [("unit", np.int64), ("goal", np.int64), ("target", np.int64), ("begun", np.int64)]

@@ -139,7 +139,7 @@ def train(
         else:
             # All that can be wrong in the configuration is found before the folder is touched.
             _require_agents(game, config)
-            practice = _practice(ruleset, config)
+            practice = practised(ruleset, config)
             model = new_model(practice, config)
             if config["start"]:
                 _start_from(model.policy, config["start"])
@@ -198,7 +198,7 @@ def evaluated(game: Game, config: dict[str, Any]) -> Ruleset:
     return game.ruleset(**config["parameters"]).opened(config["openings"]["plies"])
 
 
-def _practice(ruleset: Ruleset, config: dict[str, Any]) -> Ruleset:
+def practised(ruleset: Ruleset, config: dict[str, Any]) -> Ruleset:
     """The rules to train on: the game's own, or those of the smaller game under `train_on`."""
     if not config["train_on"]:
         return ruleset
@@ -387,7 +387,7 @@ def _train_exploiter(game: Game, config: dict[str, Any], policy: Any, steps: int
 
     The generators of the training are left as they were.
     """
-    ruleset, seed = _practice(evaluated(game, config), config), config["seed"] + steps
+    ruleset, seed = practised(evaluated(game, config), config), config["seed"] + steps
     target = PolicyAgent(cloudpickle.loads(cloudpickle.dumps(policy)), "learner", deterministic=False)
     target.policy.set_training_mode(False)
     before = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
