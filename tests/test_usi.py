@@ -137,6 +137,32 @@ def test_a_program_that_died_is_started_anew_for_the_next_game(agents):
     assert first_move(agents[0]) == 16
 
 
+def test_the_next_program_does_not_lose_its_answers_to_the_last_ones_reader(monkeypatch):
+    """A reader that is held between two reads, while its program is closed and the next one is started."""
+    read, reached, go_on = os.read, threading.Event(), threading.Event()
+    count = 0
+
+    def slow(number, size):
+        nonlocal count
+        count += size == 1 << 14  # of standard output
+        if count == 2 and size == 1 << 14:
+            reached.set()
+            go_on.wait(10)
+        return read(number, size)
+
+    loud = "import sys; print('one', flush=True); print('two', file=sys.stderr, flush=True); sys.stdin.read()"
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "read", slow)
+        first = EngineProcess([sys.executable, "-c", loud], sandbox=None)
+        assert first.read_line(time.monotonic() + 10) == "one"
+        assert reached.wait(10)
+        first.close()
+    following = EngineProcess([sys.executable, "-c", loud], sandbox=None)
+    go_on.set()
+    assert following.read_line(time.monotonic() + 10) == "one"
+    following.close()
+
+
 def test_closing_kills_the_whole_process_tree(agents):
     with consent(True):  # a sandbox numbers processes anew, and ends them all
         agents.append(usi_agent("parent"))

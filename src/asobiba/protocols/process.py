@@ -128,7 +128,8 @@ class EngineProcess:
         self._finalizer = weakref.finalize(self, _kill, self._process)
         # The threads hold no reference to this object, so that a forgotten one is collected and its program killed.
         reader = (self._process.stdout, self._lines, self._closing)
-        threading.Thread(target=_read_lines, args=reader, daemon=True).start()
+        self._reader = threading.Thread(target=_read_lines, args=reader, daemon=True)
+        self._reader.start()
         self._drainer = threading.Thread(target=_drain, args=(self._process.stderr, self._stderr), daemon=True)
         self._drainer.start()
         if os.name == "posix":
@@ -261,6 +262,8 @@ class EngineProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(grace)
         self._finalizer()
+        for thread in (self._reader, self._drainer):
+            thread.join(1)
 
     def _last_words(self) -> str:
         tail = self.stderr_tail()
@@ -281,9 +284,12 @@ class EngineProcess:
 
 
 def _read_lines(file: IO[bytes], lines: queue.Queue[str | None], closing: threading.Event) -> None:
-    """Puts the lines of `file` into the queue; a full queue makes the program wait."""
+    """Puts the lines of `file` into the queue; a full queue makes the program wait. Closes the file at its end.
+
+    Nobody else closes it: between two reads its number could become that of the next program's output.
+    """
     kept, skipping = b"", False
-    try:
+    with file, contextlib.suppress(OSError, ValueError):
         while chunk := os.read(file.fileno(), 1 << 14):
             *whole, rest = chunk.split(b"\n")
             for piece in whole:
@@ -297,8 +303,6 @@ def _read_lines(file: IO[bytes], lines: queue.Queue[str | None], closing: thread
                 kept, skipping = b"", True
         if kept:
             _put(lines, kept, closing)
-    except (OSError, ValueError):
-        pass
     _put(lines, _END, closing)
 
 
@@ -314,13 +318,13 @@ def _put(lines: queue.Queue[str | None], line: bytes | None, closing: threading.
 
 
 def _drain(file: IO[bytes], kept: deque[bytes]) -> None:
-    with contextlib.suppress(OSError, ValueError):
+    with file, contextlib.suppress(OSError, ValueError):
         while chunk := os.read(file.fileno(), 1 << 12):
             kept.append(chunk)
 
 
 def _kill(process: subprocess.Popen) -> None:
-    """Ends the program and its process group, and takes its exit status."""
+    """Ends the program and its process group, and takes its exit status. What it wrote ends with it."""
     if sys.platform == "win32":
         if process.poll() is None:
             subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
@@ -329,7 +333,6 @@ def _kill(process: subprocess.Popen) -> None:
         kill_session(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(5)
-    for file in (process.stdin, process.stdout, process.stderr):
-        if file is not None:
-            with contextlib.suppress(OSError):
-                file.close()
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
