@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
-import psutil
 import pytest
 from arena_tools import ENVIRONMENT
 from typer.testing import CliRunner
@@ -36,14 +37,6 @@ def cluster(monkeypatch):
     nodes.shutdown()
 
 
-def players():
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if any("ray::_Player" in word for word in process.info["cmdline"] or ())
-    ]
-
-
 def trained(folder, cluster=None, **changes):
     game = registry.game("toy_nim")
     config = load_config(game, algorithm="gumbel_az", **{**SMALL, **changes})
@@ -51,37 +44,28 @@ def trained(folder, cluster=None, **changes):
 
 
 def test_the_policy_is_the_same_with_any_number_of_actors_and_if_one_is_killed(tmp_path, cluster, monkeypatch):
-    from asobiba.learn.actors import Cluster, RaySelfPlay, _Units
+    from asobiba.learn import actors
 
     alone = trained(tmp_path / "alone")
-    assert trained(tmp_path / "one", Cluster(1, cluster.address)) == alone
-    assert trained(tmp_path / "two", Cluster(2, cluster.address)) == alone
-    killed, again = [], []
-    play, repeat = RaySelfPlay.play, _Units.again
+    assert trained(tmp_path / "one", actors.Cluster(1, cluster.address)) == alone
+    assert trained(tmp_path / "two", actors.Cluster(2, cluster.address)) == alone
+    dead, again = tmp_path / "dead", []
+    player, repeat = actors._Player, actors._Units.again
 
-    def and_lose_an_actor(self, *arguments):
-        if killed:
-            return play(self, *arguments)
-        take = _Units.take
+    class Mortal(player):
+        """Its process is killed once, while it has the last games of a round."""
 
-        def taken(units):
-            unit = take(units)
-            if (
-                unit is not None and unit[0] == 32 and not killed
-            ):  # the last games are given out, and others are under way
-                killed.extend(players()[:1])
-                for process in killed:
-                    process.kill()
-            return unit
+        def play(self, unit, shared):
+            if unit[0] == 32 and not dead.exists():
+                dead.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return player.play(self, unit, shared)
 
-        monkeypatch.setattr(_Units, "take", taken)
-        return play(self, *arguments)
-
-    monkeypatch.setattr(RaySelfPlay, "play", and_lose_an_actor)
-    monkeypatch.setattr(_Units, "again", lambda units, lost: again.extend(lost) or repeat(units, lost))
-    assert trained(tmp_path / "killed", Cluster(2, cluster.address), games=48) == trained(tmp_path / "more", games=48)
-    assert killed
-    assert 0 < sum(count for _, count, _ in again) <= 16  # what it was playing
+    monkeypatch.setattr(actors, "_Player", Mortal)
+    monkeypatch.setattr(actors._Units, "again", lambda units, lost: again.extend(lost) or repeat(units, lost))
+    lossy = trained(tmp_path / "lossy", actors.Cluster(2, cluster.address), games=48)
+    assert lossy == trained(tmp_path / "more", games=48)
+    assert [(first, count) for first, count, _ in again] == [(32, 16)]  # what it was playing, and nothing else
 
 
 @pytest.mark.slow
