@@ -140,17 +140,20 @@ def test_a_program_that_died_is_started_anew_for_the_next_game(agents):
 def test_the_next_program_does_not_lose_its_answers_to_the_last_ones_reader(monkeypatch):
     """A reader that is held between two reads, while its program is closed and the next one is started."""
     read, reached, go_on = os.read, threading.Event(), threading.Event()
-    count = 0
+    readers = []  # the thread that has read the first line; others, of programs of earlier tests, are let pass
 
     def slow(number, size):
-        nonlocal count
-        count += size == 1 << 14  # of standard output
-        if count == 2 and size == 1 << 14:
+        if threading.current_thread() in readers:
             reached.set()
             go_on.wait(10)
-        return read(number, size)
+        data = read(number, size)
+        if data.startswith(b"one"):
+            readers.append(threading.current_thread())
+        return data
 
-    loud = "import sys; print('one', flush=True); print('two', file=sys.stderr, flush=True); sys.stdin.read()"
+    # Lines apart from each other and in one piece each (print may write a line's end by itself): where two threads read a
+    # pipe, they get them in turn.
+    loud = "import os, sys, time\nfor line in (b'one', b'two', b'three'): os.write(1, line + bytes([10])); time.sleep(0.05)\nsys.stdin.read()"
     with monkeypatch.context() as patched:
         patched.setattr(os, "read", slow)
         first = EngineProcess([sys.executable, "-c", loud], sandbox=None)
@@ -159,7 +162,7 @@ def test_the_next_program_does_not_lose_its_answers_to_the_last_ones_reader(monk
         first.close()
     following = EngineProcess([sys.executable, "-c", loud], sandbox=None)
     go_on.set()
-    assert following.read_line(time.monotonic() + 10) == "one"
+    assert [following.read_line(time.monotonic() + 10) for _ in range(3)] == ["one", "two", "three"]
     following.close()
 
 
