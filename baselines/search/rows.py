@@ -10,6 +10,7 @@ evaluation functions for computer shogi", 2018.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +27,24 @@ MOST = 8 * UNIT - 1
 """The greatest activation."""
 
 
-def load_rows(file: Path, inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
-    """The weights for `judge`, as whole numbers.
+def rows_of(
+    weights: Mapping[str, np.ndarray], inputs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+    """The weights for `judge`, as whole numbers, from those of a file.
 
     Returns:
         `rows` `(inputs * STEPS, WIDTH)`, `first` `(WIDTH,)`, `hidden` `(NARROW, WIDTH)`, `second` and `last` `(NARROW,)`, int32,
         and `bias`. `rows`, `first`, `hidden` and `last` are multiples of 1 / `UNIT`, `second` and `bias` of 1 / `UNIT` ** 2.
     """
+    rows = np.ascontiguousarray(weights["rows"].reshape(inputs * STEPS, WIDTH).astype(np.int32))
+    first, hidden, second, last = (weights[name].astype(np.int32) for name in ("first", "hidden", "second", "last"))
+    return rows, first, hidden, second, last, int(weights["bias"][0])
+
+
+def load_rows(file: Path, inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+    """`rows_of` a file."""
     with np.load(file) as saved:
-        rows = np.ascontiguousarray(saved["rows"].reshape(inputs * STEPS, WIDTH).astype(np.int32))
-        first, hidden, second, last = (saved[name].astype(np.int32) for name in ("first", "hidden", "second", "last"))
-        return rows, first, hidden, second, last, int(saved["bias"][0])
+        return rows_of(saved, inputs)
 
 
 @kernel

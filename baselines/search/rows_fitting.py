@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from asobiba.baselines.search.rows import MOST, NARROW, SHIFT, STEPS, UNIT, WIDTH
-
 TESTED = 10
 """Every so many games one is kept for testing."""
 _BATCH = 1024
@@ -49,51 +47,30 @@ def fit(
     """
     import torch
 
+    from asobiba.baselines.search.rows_network import RowsNetwork
+
     torch.manual_seed(seed)
-    count = inputs.shape[1]
-    rows = torch.nn.Parameter(0.1 * torch.randn(count * STEPS, WIDTH))
-    first = torch.nn.Parameter(torch.zeros(WIDTH))
-    hidden, last = torch.nn.Linear(WIDTH, NARROW), torch.nn.Linear(NARROW, 1)
-    parameters = [rows, first, *hidden.parameters(), *last.parameters()]
-    offsets = torch.arange(count) * STEPS
-    most = MOST / UNIT
-
-    def logits(given: torch.Tensor) -> torch.Tensor:
-        sums = torch.nn.functional.embedding_bag(given.long() + offsets, rows, mode="sum") + first
-        return last(hidden(sums.clamp(0, most)).clamp(0, most))[:, 0]
-
+    network = RowsNetwork(inputs.shape[1])
     tested = torch.from_numpy(games % TESTED == 0)
     given, ended = torch.from_numpy(inputs), torch.from_numpy(results)
     learned, target = given[~tested], torch.from_numpy(wanted)[~tested]
     loss = torch.nn.functional.binary_cross_entropy_with_logits
-    optimizer = torch.optim.Adam(parameters, lr=rate)
+    optimizer = torch.optim.Adam(network.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=epochs * -(-len(learned) // _BATCH))
     lines = []
     for epoch in range(epochs):
         order, total = torch.randperm(len(learned)), 0.0
         for batch in order.split(_BATCH):
-            found = loss(logits(learned[batch]), target[batch])
+            found = loss(network(learned[batch]), target[batch])
             optimizer.zero_grad()
             found.backward()
             optimizer.step()
             schedule.step()
             total += float(found.detach()) * len(batch)
         with torch.no_grad():
-            test = float(loss(logits(given[tested]), ended[tested]))
+            test = float(loss(network(given[tested]), ended[tested]))
         lines.append({"epoch": epoch + 1, "learned": total / len(learned), "tested": test})
-    return {
-        "rows": _whole(rows, 1).reshape(count, STEPS, WIDTH),
-        "first": _whole(first, 1),
-        "hidden": _whole(hidden.weight, 1),
-        "second": _whole(hidden.bias, 2),
-        "last": _whole(last.weight[0], 1),
-        "bias": _whole(last.bias, 2),
-    }, lines
-
-
-def _whole(values: Any, shifts: int) -> np.ndarray:
-    whole = np.rint(values.detach().double().numpy() * (1 << (shifts * SHIFT)))
-    return np.clip(whole, -(1 << 15), (1 << 15) - 1).astype(np.int16) if shifts == 1 else whole.astype(np.int32)
+    return network.whole(), lines
 
 
 def save(folder: Path, weights: dict[str, np.ndarray], lines: list[dict[str, float]], record: dict[str, Any]) -> None:

@@ -159,6 +159,13 @@ def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) 
     return EvolutionAgent(evaluations, population, mutation)
 
 
+def td() -> Agent:
+    """The policy in `policies/td`, made by `asobiba tactics learn-td`."""
+    from asobiba.baselines.tactics.afterstates import AfterstateAgent
+
+    return AfterstateAgent()
+
+
 def ppo_in_words() -> Agent:
     """The policy in `policies/`, trained by `asobiba train tactics_steps`. Needs the extra `sb3`."""
     from pathlib import Path
@@ -215,6 +222,14 @@ AGENTS = {
             "baselines/tactics/policies/uct_learned",
             kind="learned",
             portable="reuse=false",
+        ),
+        AgentDeclaration(
+            "td",
+            td,
+            "the action whose position it values most, learned from its own games: `asobiba tactics learn-td`",
+            "Tesauro 1995 (TD-Gammon)",
+            deterministic=True,
+            kind="learned",
         ),
         AgentDeclaration("ppo", ppo, "the trained policy of tactics_steps", _PPO, deterministic=True, kind="learned"),
     ),

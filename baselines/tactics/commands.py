@@ -1,4 +1,5 @@
-"""`asobiba tactics label`, `derive-labels`, `reproduce`, `generate`: fuzzy sets, the round robin, maps."""
+"""`asobiba tactics label`, `derive-labels`, `reproduce`, `generate`, `learn`, `learn-td`: fuzzy sets, the round robin, maps,
+learning."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import typer
 
 from asobiba.progress import progress_bar
 
-app = typer.Typer(help="Turn-based tactics: labels for F-UCT, the round robin, maps.", no_args_is_help=True)
+app = typer.Typer(help="Turn-based tactics: labels for F-UCT, the round robin, maps, learning.", no_args_is_help=True)
 
 MapName = Annotated[str, typer.Option("--map", help="A shipped map, a .tbsmap file, all or generated.")]
 Size = Annotated[int, typer.Option(help="The board: 8, 10 or 14; 0 is the smallest that holds the map.")]
@@ -196,3 +197,42 @@ def learn(
     from asobiba.core import game
 
     rows_learning.learn(game("tactics"), LESSON, teacher, games, output, epochs=epochs, seed=seed, workers=workers)
+
+
+@app.command("learn-td")
+def learn_td(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of games against itself.")] = 100,
+    games: Annotated[int, typer.Option(min=1, help="Games of a round, in chunks of 50.")] = 2000,
+    temperature: Annotated[float, typer.Option(min=0, help="Of the choice of actions, in points of a score.")] = 8.0,
+    random: Annotated[float, typer.Option(min=0, max=1, help="How often an action is drawn from all.")] = 0.02,
+    decay: Annotated[float, typer.Option(min=0, max=1, help="Lambda.")] = 0.8,
+    evaluated: Annotated[int, typer.Option(min=2, help="Games against each opponent after every tenth round.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games and of the learning.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that play.")] = 2,
+    output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/tactics-td"),
+) -> None:
+    """Learn the values of td from its games against itself. Needs PyTorch, of the extra sb3."""
+    from asobiba.core import MissingExtra, game
+
+    try:
+        from asobiba.baselines.tactics import temporal_difference as td
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtra("torch", "sb3") from None
+    settings = td.Settings(rounds, games, temperature=temperature, random=random, decay=decay, seed=seed)
+    command = (
+        f"asobiba tactics learn-td --rounds {rounds} --games {games} --temperature {temperature:g} --random {random:g} "
+        f"--decay {decay:g} --seed {seed}"
+    )
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("rounds", total=rounds)
+        record = td.train(
+            game("tactics"), settings, output, workers=workers, evaluated=evaluated, command=command,
+            report=lambda line: bar.update(task, advance=1, description=line),
+        )  # fmt: skip
+    last = record["last"]
+    typer.echo(
+        f"{record['positions']:,} positions, loss {last['loss']:.4f}, {last['max_act_eval']:.1%} against max_act_eval, "
+        f"{last['rhea']:.1%} against rhea; written to {output}"
+    )

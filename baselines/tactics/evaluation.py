@@ -32,8 +32,8 @@ INPUTS = RED + 1
 SCALE = 200
 """Points of a score that the logit 1 of a win stands for."""
 _UPPER = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 21, 26, 32)
-_COUNTED = 64
-STEP_OF = np.searchsorted(np.array(_UPPER), np.arange(_COUNTED)).astype(np.int64)
+COUNTED = 64
+STEP_OF = np.searchsorted(np.array(_UPPER), np.arange(COUNTED)).astype(np.int64)
 """The step of each count: up to 0, up to 1, ...; more than 32 is the last one."""
 _FAR = 15
 _LEADS = 2 * STEPS
@@ -42,10 +42,17 @@ ROWS, FIRST, HIDDEN, SECOND, LAST, BIAS = load_rows(FILE, INPUTS)
 
 
 @kernel
-def count_inputs(s, p, side, counts):
-    """Writes the step of each input of a position, `(INPUTS,)`, for the side to move."""
+def count_inputs(s, p, side, counts, threat):
+    """Writes the step of each input of a position, `(INPUTS,)`, for the side to move.
+
+    `threat` `(3, units)` gets what all enemies together could take from each own unit and what the own ones could take from
+    each enemy, in all and by those that have not moved.
+    """
     for k in range(INPUTS):
         counts[k] = 0
+    for k in range(3):
+        for unit in range(s.hp.shape[1]):
+            threat[k, unit] = 0
     for k in range(2):
         for name in range(KINDS):
             counts[SIDE * k + NEAREST + name] = _FAR
@@ -85,12 +92,15 @@ def count_inputs(s, p, side, counts):
                 stars = stars_of(p, s.board, there, struck)
                 done = np.int64(damage(POWER[kind, struck], hp, stars, left))
                 counts[other + IN_DANGER + struck] += done
+                threat[1 - k, target] += done
+                if ready:
+                    threat[2, target] += done
                 best = max(best, done)
             counts[at + DANGEROUS + kind] += best
             if ready:
                 counts[READY + KINDS + kind] += best
     for k in range(TURNS_LEFT):
-        counts[k] = STEP_OF[min(counts[k], _COUNTED - 1)]
+        counts[k] = STEP_OF[min(counts[k], COUNTED - 1)]
     lead = total_hp(s, side) - total_hp(s, 1 - side)
     threshold = np.int64(p.threshold[s.board])
     counts[TURNS_LEFT] = min(max(np.int64(p.limit[s.board]) - np.int64(s.turns), 0), STEPS - 1)

@@ -37,6 +37,7 @@ def position_fields(ruleset):
     return [
         *search_rules.position_fields(ruleset),
         ("counts", np.int64, (INPUTS,)),
+        ("threat", np.int64, (3, ruleset.params["setup_moved"].shape[-1])),
         ("sums", np.int32, (WIDTH,)),
         ("narrow", np.int32, (NARROW,)),
     ]
@@ -75,6 +76,6 @@ def playout(node, p, generator, settings, root_side):
             turns += 1
     if result != 0:
         return value_for(result, of)
-    count_inputs(node, p, side, node.counts)
+    count_inputs(node, p, side, node.counts, node.threat)
     value = 2.0 / (1.0 + exp(-score(node.counts, node.sums, node.narrow) / SCALE)) - 1.0
     return value if side == of else -value

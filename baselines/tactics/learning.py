@@ -14,22 +14,22 @@ from asobiba.core import Game, Ruleset, compiled
 
 
 @compiled()
-def inputs_of(states, params, counts):
+def inputs_of(states, params, counts, threat):
     """Writes the inputs of each state, `(n, INPUTS)`."""
     for k in range(states.shape[0]):
-        count_inputs(states[k], params[0], np.int64(states[k].to_move), counts[k])
+        count_inputs(states[k], params[0], np.int64(states[k].to_move), counts[k], threat)
 
 
 def inputs(ruleset: Ruleset, states: np.ndarray) -> np.ndarray:
     """The steps of all inputs, `(n, INPUTS)` int64."""
     counts = np.zeros((len(states), INPUTS), np.int64)
-    inputs_of(states, ruleset.params, counts)
+    inputs_of(states, ruleset.params, counts, np.zeros((3, states["hp"].shape[-1]), np.int64))
     return counts
 
 
-def _ruleset(game: Game, chunk: int) -> Ruleset:
+def ruleset_of_chunk(game: Game, chunk: int) -> Ruleset:
     """The shipped maps, and for every second chunk of games other drawn ones; never those of `map_seed=0`, the default."""
     return game.ruleset(map="generated", map_seed=1 + chunk) if chunk % 2 else game.ruleset()
 
 
-LESSON = Lesson(_ruleset, inputs, plies=range(8), scale=1.0)
+LESSON = Lesson(ruleset_of_chunk, inputs, plies=range(8), scale=1.0)
