@@ -76,6 +76,13 @@ def test_an_agent_that_has_changed_unsaid_is_found_and_nothing_is_taken(league, 
     compare(sampled(NIM, league, [])[1])
 
 
+def test_a_new_agent_has_no_games_to_leave_out(league, tmp_path):
+    file, compared = sampled(NIM, league, ["slow"])
+    assert len({record.match.seats for record in compared}) == 6
+    with Store(tmp_path / "league.sqlite") as store:
+        assert take_games(file, ["slow"], store) == 18
+
+
 def test_another_league_a_damaged_one_and_a_misspelt_agent_are_refused(league, tmp_path):
     with pytest.raises(AsobibaError, match=r"holds games of .*, not of .*; give its parameters with -p"):
         sampled(game("toy_nim").ruleset(players=3), league, [])

@@ -11,7 +11,8 @@ from asobiba.arena.league import check_agents, play_series
 from asobiba.arena.match import RULES, TRUNCATION, MatchRecord
 from asobiba.arena.records_file import NAME, RecordsFile
 from asobiba.arena.store import Store
-from asobiba.core import AsobibaError, Ruleset
+from asobiba.core import AsobibaError, Ruleset, agent_declarations
+from asobiba.core.agents import parse_agent
 from asobiba.sources import league_digest
 
 _SHOWN = 5
@@ -27,14 +28,16 @@ def sampled(ruleset: Ruleset, folder: Path, again: Sequence[str]) -> tuple[Recor
     Games that did not end by the rules alone are left out of the sample: they depend on the machine.
 
     Raises:
-        AsobibaError: if the folder holds another league, damaged records, or no games of one of these agents.
+        AsobibaError: if the folder holds another league, damaged records, or one of these agents is neither in it nor declared.
     """
     file = RecordsFile(folder / NAME)
     if file.ruleset != ruleset:
         raise AsobibaError(f"{folder} holds games of {file.ruleset}, not of {ruleset}; give its parameters with -p")
     if faults := file.faults():
         raise AsobibaError(f"{folder}: {faults[0][0]} {faults[0][1]}; nothing was taken from it")
-    if unknown := set(again) - set(file.header["agents"]):
+    declared = agent_declarations(ruleset.game)
+    new = {text for text in again if parse_agent(text)[0] in declared}  # an agent that the league does not have yet
+    if unknown := set(again) - new - set(file.header["agents"]):
         raise AsobibaError(
             f"no games of {', '.join(sorted(unknown))} are in {folder}, but of {', '.join(file.header['agents'])}"
         )
