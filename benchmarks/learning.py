@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 from asobiba.api.sb3 import SB3VecEnv
+from asobiba.baselines.search.afterstates import AfterstateAgent
+from asobiba.baselines.search.temporal_difference import CHUNK, Learner, Settings, play_chunk
 from asobiba.core import game
 from asobiba.learn.agent import PolicyAgent
 from asobiba.learn.config import load_config
@@ -49,6 +53,10 @@ TAUGHT: dict[str, tuple[str, int]] = {
     "tactics_steps": ("max_act_eval", 50_000),
 }
 """Board games: whom the game's own network imitates, and how many decisions it is shown, in its practice game."""
+VALUED = ("bao", "tactics")
+"""Games whose values of afterstates can be learned by TD(lambda)."""
+VALUED_GAMES = 500
+"""Of a round there."""
 WANTED, EVALUATED = 0.95, 400
 """The score to reach, and games of each evaluation."""
 LIMIT = 30.0
@@ -255,3 +263,28 @@ def taught(name: str) -> Learned:
     agent = PolicyAgent(model.policy, name="learner")
     (result,) = evaluate(agent, ruleset, ["random"], EVALUATED, 1, ruleset.opening_plies)
     return Learned(seconds, processor, decisions, result.score)
+
+
+def valued(name: str) -> Learned:
+    """Learns values of afterstates by TD(lambda), from nothing, until they score `WANTED`; evaluations do not count."""
+    declared = game(name)
+    course = importlib.import_module(f"asobiba.baselines.{name}.learning").COURSE
+    settings = Settings(rounds=200, games=VALUED_GAMES)
+    torch.set_num_threads(1)
+    learner = Learner(settings, course.module.INPUTS)
+    play_chunk(declared, course, learner.weights(), settings, 0)  # compiles
+    ruleset = declared.ruleset()
+    seconds, processor, score, seen, round = 0.0, 0.0, 0.0, 0, 0
+    while processor < LIMIT and score < WANTED:
+        clock, begin = time.perf_counter(), time.process_time()
+        weights, chunks = learner.weights(), VALUED_GAMES // CHUNK
+        parts = [play_chunk(declared, course, weights, settings, round * chunks + k) for k in range(chunks)]
+        inputs, targets = (np.concatenate([part[k] for part in parts]) for k in range(2))
+        round, seen = round + 1, seen + len(inputs)
+        learner.learn(round, inputs, targets)
+        processor += time.process_time() - begin
+        seconds += time.perf_counter() - clock
+        agent = AfterstateAgent(course.module, learner.weights())
+        (result,) = evaluate(agent, ruleset, ["random"], EVALUATED, 1, ruleset.usual_opening)
+        score = result.score
+    return Learned(seconds, processor, seen, score)

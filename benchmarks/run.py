@@ -402,6 +402,23 @@ def taught_table() -> list[str]:
     return lines
 
 
+def valued_table() -> list[str]:
+    """How long values of afterstates learn by TD(lambda) until they score 95 % against random play"""
+    lines = [
+        f"From nothing, in rounds of {learning.VALUED_GAMES} games; {learning.EVALUATED} games from other openings after each, whose time does not "
+        f"count; one thread, at most {learning.LIMIT:.0f} s of processor time.",
+        "",
+        "| game | seconds by the clock | of processor time | positions | score at the end |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for name in learning.VALUED:
+        row = learning.valued(name)
+        lines.append(
+            f"| {name} | {row.seconds:.1f} | {row.processor:.1f} | {row.decisions:,} | {100 * row.score:.1f} % |"
+        )
+    return lines
+
+
 SECTIONS: dict[str, Callable[[], list[str]]] = {
     "thinking": players_table,
     "arithmetic": arithmetic_table,
@@ -411,6 +428,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "beaten": beaten_table,
     "own": own_table,
     "taught": taught_table,
+    "valued": valued_table,
     "frames": frame_table,
     "compiling": compile_table,
     "together": side_by_side,

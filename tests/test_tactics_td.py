@@ -10,26 +10,19 @@ from test_tactics_evaluation import TACTICS, damages, positions
 from typer.testing import CliRunner
 
 from asobiba.arena.evaluation import evaluate
-from asobiba.baselines.search.rows import MOST, UNIT
-from asobiba.baselines.tactics import commands
-from asobiba.baselines.tactics.afterstates import (
-    ALL_INPUTS,
-    FILE,
-    IN_PERIL,
-    POINTS,
-    PREY,
-    WON,
-    AfterstateAgent,
-    count_all,
-)
-from asobiba.baselines.tactics.evaluation import SCALE, STEP_OF
+from asobiba.baselines.search import temporal_difference as td
+from asobiba.baselines.search.afterstate_loops import SCALE, WON
+from asobiba.baselines.search.afterstates import AfterstateAgent, weights_record
+from asobiba.baselines.search.rows import MOST, UNIT, rows_of
+from asobiba.baselines.tactics import commands, values
+from asobiba.baselines.tactics.evaluation import STEP_OF
+from asobiba.baselines.tactics.learning import COURSE
+from asobiba.baselines.tactics.values import FILE, IN_PERIL, INPUTS, POINTS, PREY, count_all
 from asobiba.core import GameParameterError, compiled, make_agent
 from asobiba.core.states import is_over, legal_actions, step
 from asobiba.envs.tactics import GAME
 from asobiba.envs.tactics.orders import end_of_turn, order_of
 from asobiba.envs.tactics.units import KINDS
-
-td = pytest.importorskip("asobiba.baselines.tactics.temporal_difference")
 
 
 @compiled()
@@ -39,7 +32,7 @@ def count_states(states, params, counts, threat):
 
 
 def inputs(states):
-    counts = np.zeros((len(states), ALL_INPUTS), np.int64)
+    counts = np.zeros((len(states), INPUTS), np.int64)
     count_states(states, TACTICS.params, counts, np.zeros((3, states["hp"].shape[-1]), np.int64))
     return counts
 
@@ -53,7 +46,7 @@ def shipped():
 def score_of(steps):
     """The network in plain NumPy, from the description of its form."""
     net = shipped()
-    sums = net["first"] + net["rows"][np.arange(ALL_INPUTS), steps].sum(0)
+    sums = net["first"] + net["rows"][np.arange(INPUTS), steps].sum(0)
     narrow = (net["second"] + net["hidden"] @ np.clip(sums, 0, MOST)) // UNIT
     return (int(net["bias"][0]) + int(net["last"] @ np.clip(narrow, 0, MOST))) * SCALE // UNIT**2
 
@@ -103,7 +96,8 @@ def worth_of(state, action):
 
 def test_it_plays_what_the_rules_and_a_plain_network_say():
     """Of all legal actions but early ends of turns and attacks that take nothing."""
-    agent = AfterstateAgent()
+    agent = make_agent(GAME, "td")
+    assert isinstance(agent, AfterstateAgent)
     agent.begin(TACTICS, [0], [0])
     some = positions()[:: max(1, len(positions()) // 25)]
     chosen = agent.act_batch(np.array(some), np.zeros((len(some), 0), np.int8))
@@ -133,8 +127,8 @@ def test_lambda_returns_are_those_of_the_forward_view(decay):
 
 def test_targets_are_for_the_side_to_move():
     """With lambda 1 every position of a game has its result: red's and blue's positions the two halves of a whole."""
-    weights = td.Learner(td.Settings()).weights()
-    given, targets = td.play_chunk(GAME, weights, td.Settings(decay=1.0), 0)
+    weights = td.Learner(td.Settings(), INPUTS).weights()
+    given, targets = td.play_chunk(GAME, COURSE, weights, td.Settings(decay=1.0), 0)
     assert len(given) == len(targets) > 1000
     assert set(np.unique(targets)) <= {0.0, 0.5, 1.0}
     red = given[:, IN_PERIL - 1] == 1
@@ -145,8 +139,8 @@ def test_targets_are_for_the_side_to_move():
 
 def test_learning_does_not_depend_on_the_number_of_processes(tmp_path):
     settings = td.Settings(rounds=2, games=100, seed=3)
-    td.train(GAME, settings, tmp_path / "one", workers=1, evaluated=10)
-    td.train(GAME, settings, tmp_path / "two", workers=2, evaluated=10)
+    td.train(GAME, COURSE, settings, tmp_path / "one", workers=1, evaluated=10)
+    td.train(GAME, COURSE, settings, tmp_path / "two", workers=2, evaluated=10)
     for name in ("evaluation.npz", "learning.csv"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
@@ -168,8 +162,10 @@ def test_the_command_learns_what_an_agent_can_play(tmp_path):
     done = CliRunner().invoke(commands.app, words, catch_exceptions=False)
     assert "against max_act_eval" in done.output
     with np.load(tmp_path / "td" / "evaluation.npz") as saved:
-        weights = td.weights_record(td.rows_of(saved, ALL_INPUTS))
-    found = evaluate(TACTICS, ("td", AfterstateAgent(weights)), ("random", make_agent(GAME, "random")), 60, plies=4)
+        weights = weights_record(rows_of(saved, INPUTS))
+    found = evaluate(
+        TACTICS, ("td", AfterstateAgent(values, weights)), ("random", make_agent(GAME, "random")), 60, plies=4
+    )
     assert found.low > 0.5
 
 

@@ -349,17 +349,17 @@ def test_the_other_tiny_games_too(name, tmp_path):
 
 PLAYS_IN = {"werewolf": "village_5_0.6"}
 """The variant that a policy plays, where it is not the default."""
-LEARNED = [one.name for one in games() if "ppo" in agent_declarations(one)]
+LEARNED = [(one.name, agent) for one in games() for agent in ("ppo", "td") if agent in agent_declarations(one)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNED)
-def test_published_policies_move_as_natively(name, tmp_path):
+@pytest.mark.parametrize(("name", "agent"), LEARNED)
+def test_published_policies_move_as_natively(name, agent, tmp_path):
     pytest.importorskip("torch")
     variant = PLAYS_IN.get(name, "default")
     ruleset = {"default": game(name).ruleset(), **named_variants(game(name))}[variant]
-    portable = agent_declarations(game(name))["ppo"].portable
-    text = f"ppo:{portable}" if portable else "ppo"
+    portable = agent_declarations(game(name))[agent].portable
+    text = f"{agent}:{portable}" if portable else agent
     found, _ = kernel_agents(ruleset, ["random", text])
     assert text in found
     write_package(tmp_path)

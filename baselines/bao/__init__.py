@@ -77,6 +77,14 @@ def alpha_beta_learned(
     return AlphaBetaAgent(endgame, True, depth=depth, nodes=nodes, seconds=seconds, table_size=table_size)
 
 
+def td() -> Agent:
+    """The policy in `policies/td`, made by `asobiba bao learn-td`, on 8x2 boards."""
+    from asobiba.baselines.bao import values
+    from asobiba.baselines.search.afterstates import AfterstateAgent, read_weights
+
+    return AfterstateAgent(values, read_weights(values.FILE, values.INPUTS))
+
+
 def uct(simulations: int = 1000, exploration: float = 1.0) -> Agent:
     """Monte-Carlo tree search with random playouts."""
     from asobiba.baselines.search.uct import UctAgent
@@ -144,6 +152,15 @@ AGENTS = (
     ),
     AgentDeclaration(
         "perfect", perfect, "perfect play on 4x2 by retrograde analysis", deterministic=True, league=False, kind="exact"
+    ),
+    AgentDeclaration(
+        "td",
+        td,
+        "the move whose position it values most, learned from its own games: `asobiba bao learn-td`",
+        "Tesauro 1995 (TD-Gammon)",
+        deterministic=True,
+        league=False,
+        kind="learned",
     ),
     AgentDeclaration(
         "ppo",

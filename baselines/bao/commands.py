@@ -254,3 +254,26 @@ def learn(
     from asobiba.core import game
 
     rows_learning.learn(game("bao"), LESSON, teacher, games, output, epochs=epochs, seed=seed, workers=workers)
+
+
+@app.command("learn-td")
+def learn_td(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of games against itself.")] = 500,
+    games: Annotated[int, typer.Option(min=1, help="Games of a round, in chunks of 50.")] = 3000,
+    temperature: Annotated[float, typer.Option(min=0, help="Of the choice of moves, in points of a score.")] = 8.0,
+    random: Annotated[float, typer.Option(min=0, max=1, help="How often a move is drawn from all.")] = 0.03,
+    decay: Annotated[float, typer.Option(min=0, max=1, help="Lambda.")] = 0.8,
+    evaluated: Annotated[int, typer.Option(min=2, help="Games against each opponent after every 50th round.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games and of the learning.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that play.")] = 2,
+    output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/bao-td"),
+) -> None:
+    """Learn the values of td from its games against itself. Needs PyTorch, of the extra sb3."""
+    from asobiba.baselines.bao.learning import COURSE
+    from asobiba.baselines.search import temporal_difference as td
+    from asobiba.core import game
+
+    settings = td.Settings(
+        rounds, games, openings=10, temperature=temperature, random=random, decay=decay, seed=seed, every=50
+    )
+    td.learn(game("bao"), COURSE, settings, output, workers=workers, evaluated=evaluated)

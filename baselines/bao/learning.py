@@ -1,4 +1,5 @@
-"""Learns the evaluation of `evaluation.py`; see `asobiba.baselines.search.rows_learning`.
+"""Learns the evaluation of `evaluation.py`, see `asobiba.baselines.search.rows_learning`, and the values of `values.py`, see
+`asobiba.baselines.search.temporal_difference`.
 
 Half of the games begin with the usual board, half with a random one. Results alone are learned: of 40,000 games, the scores of
 a search to depth 6 foretell them far worse (cross entropy 0.51) than the network that learned them does in testing (0.22).
@@ -10,6 +11,7 @@ import numpy as np
 
 from asobiba.baselines.bao.evaluation import INPUTS, SCALE, count_inputs
 from asobiba.baselines.search.rows_learning import Lesson
+from asobiba.baselines.search.temporal_difference import Course, Opponent
 from asobiba.core import Game, Ruleset, compiled
 
 
@@ -32,3 +34,12 @@ def _ruleset(game: Game, chunk: int) -> Ruleset:
 
 
 LESSON = Lesson(_ruleset, inputs, plies=range(8), scale=SCALE, told=0.0)
+COURSE = Course(
+    "asobiba.baselines.bao.values",
+    _ruleset,
+    (
+        Opponent("uct", "uct", plies=4),
+        Opponent("uct_on_random_boards", "uct", {"start": "random"}),
+        Opponent("random", "random", plies=4),
+    ),
+)

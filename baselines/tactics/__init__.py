@@ -161,9 +161,10 @@ def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) 
 
 def td() -> Agent:
     """The policy in `policies/td`, made by `asobiba tactics learn-td`."""
-    from asobiba.baselines.tactics.afterstates import AfterstateAgent
+    from asobiba.baselines.search.afterstates import AfterstateAgent, read_weights
+    from asobiba.baselines.tactics import values
 
-    return AfterstateAgent()
+    return AfterstateAgent(values, read_weights(values.FILE, values.INPUTS))
 
 
 def ppo_in_words() -> Agent:

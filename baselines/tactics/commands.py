@@ -212,27 +212,9 @@ def learn_td(
     output: Annotated[Path, typer.Option(help="The folder to write.")] = Path("runs/tactics-td"),
 ) -> None:
     """Learn the values of td from its games against itself. Needs PyTorch, of the extra sb3."""
-    from asobiba.core import MissingExtra, game
+    from asobiba.baselines.search import temporal_difference as td
+    from asobiba.baselines.tactics.learning import COURSE
+    from asobiba.core import game
 
-    try:
-        from asobiba.baselines.tactics import temporal_difference as td
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise MissingExtra("torch", "sb3") from None
     settings = td.Settings(rounds, games, temperature=temperature, random=random, decay=decay, seed=seed)
-    command = (
-        f"asobiba tactics learn-td --rounds {rounds} --games {games} --temperature {temperature:g} --random {random:g} "
-        f"--decay {decay:g} --seed {seed}"
-    )
-    with progress_bar(counted=True) as bar:
-        task = bar.add_task("rounds", total=rounds)
-        record = td.train(
-            game("tactics"), settings, output, workers=workers, evaluated=evaluated, command=command,
-            report=lambda line: bar.update(task, advance=1, description=line),
-        )  # fmt: skip
-    last = record["last"]
-    typer.echo(
-        f"{record['positions']:,} positions, loss {last['loss']:.4f}, {last['max_act_eval']:.1%} against max_act_eval, "
-        f"{last['rhea']:.1%} against rhea; written to {output}"
-    )
+    td.learn(game("tactics"), COURSE, settings, output, workers=workers, evaluated=evaluated)

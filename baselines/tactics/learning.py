@@ -1,4 +1,5 @@
-"""Learns the evaluation of `evaluation.py`; see `asobiba.baselines.search.rows_learning`.
+"""Learns the evaluation of `evaluation.py`, see `asobiba.baselines.search.rows_learning`, and the values of `values.py`, see
+`asobiba.baselines.search.temporal_difference`.
 
 Half of the games are played on the shipped maps, half on maps that are drawn for them, so that what is learned holds on maps
 that nobody has seen.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from asobiba.baselines.search.rows_learning import Lesson
+from asobiba.baselines.search.temporal_difference import Course, Opponent
 from asobiba.baselines.tactics.evaluation import INPUTS, count_inputs
 from asobiba.core import Game, Ruleset, compiled
 
@@ -33,3 +35,8 @@ def ruleset_of_chunk(game: Game, chunk: int) -> Ruleset:
 
 
 LESSON = Lesson(ruleset_of_chunk, inputs, plies=range(8), scale=1.0)
+COURSE = Course(
+    "asobiba.baselines.tactics.values",
+    ruleset_of_chunk,
+    (Opponent("max_act_eval", "max_act_eval", plies=4), Opponent("rhea", "rhea", plies=4)),
+)

@@ -1,11 +1,11 @@
-"""Learns the values of `afterstates.py` from games of the policy against itself: TD(lambda) in rounds.
+"""Learns the values of `afterstates` from games of the policy against itself: TD(lambda) in rounds.
 
 A round plays games with the present weights. The target of each position is the lambda-return for its side to move: the mean
 of the values of the positions that followed, and of the result, with weights that fall by lambda a position. The network
 is then moved towards the targets of the latest rounds, and the next round plays with what it has become.
 
-Games begin with some random actions, half of them on the shipped maps and half on drawn ones. In play the worth of each
-action gets Gumbel noise, which draws actions by a softmax, and now and then an action is drawn from all.
+Games begin with some random actions. In play the worth of each action gets Gumbel noise, which draws actions by a softmax, and
+now and then an action is drawn from all.
 
 Source: Sutton, Learning to predict by the methods of temporal differences, Machine Learning 3, 1988.
 """
@@ -15,41 +15,21 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import torch
 
 from asobiba.arena.evaluation import evaluate
+from asobiba.baselines.search.afterstate_loops import SCALE
+from asobiba.baselines.search.afterstates import AfterstateAgent, loops_of, new_nodes, weights_record
 from asobiba.baselines.search.rows import rows_of
-from asobiba.baselines.search.rows_network import RowsNetwork
-from asobiba.baselines.tactics.afterstates import (
-    ALL_INPUTS,
-    WON,
-    AfterstateAgent,
-    new_nodes,
-    value,
-    weights_record,
-    worth,
-)
-from asobiba.baselines.tactics.evaluation import SCALE
-from asobiba.baselines.tactics.learning import ruleset_of_chunk
-from asobiba.baselines.tactics.search_rules import copy_position, generate, load, play
-from asobiba.core import (
-    Game,
-    GameParameterError,
-    compiled,
-    kernel,
-    make_agent,
-    random_below,
-    random_uniform,
-    seed_record,
-)
-from asobiba.core.elementary import log
+from asobiba.core import Game, GameParameterError, MissingExtra, Ruleset, make_agent, seed_record
 from asobiba.core.record import SAMPLER, record_dtype
 from asobiba.core.states import new_state
 
@@ -57,14 +37,11 @@ CHUNK = 50
 """Games that are played one after another with one set of maps."""
 _MOST_ACTIONS = 200
 """Mean number of actions of a game for which there is room."""
-_POSITION = record_dtype(
-    [("score", np.int64), ("side", np.int8), ("game", np.int32), ("inputs", np.uint8, (ALL_INPUTS,))]
-)
+_POSITION = [("score", np.int64), ("side", np.int8), ("game", np.int32)]
 _MOOD = record_dtype([("temperature", np.float64), ("random", np.float64)])
 _BATCH = 1024
 _LEAST_RATE = 0.05
 """The learning rate at the end, of the first."""
-_EVERY = 10
 
 
 @dataclass(frozen=True)
@@ -81,6 +58,7 @@ class Settings:
         passes: positions learned from after a round, for each one that the round gave.
         rate: the first learning rate of Adam; it falls linearly.
         seed: of games and learning.
+        every: rounds between evaluations.
     """
 
     rounds: int = 100
@@ -93,11 +71,12 @@ class Settings:
     passes: float = 2.0
     rate: float = 2e-3
     seed: int = 0
+    every: int = 10
 
     def __post_init__(self) -> None:
         for name, low, high in (
             ("rounds", 1, None), ("games", 1, None), ("openings", 0, 100), ("temperature", 0, None), ("random", 0, 1),
-            ("decay", 0, 1), ("window", 1, None), ("passes", 0, None), ("rate", 0, 1), ("seed", 0, None),
+            ("decay", 0, 1), ("window", 1, None), ("passes", 0, None), ("rate", 0, 1), ("seed", 0, None), ("every", 1, None),
         ):  # fmt: skip
             given = getattr(self, name)
             if given < low or (high is not None and given > high):
@@ -105,66 +84,46 @@ class Settings:
                 raise GameParameterError(f"{name} is {limits}, not {given!r}")
 
 
-@kernel
-def _drawn(node, child, p, w, generator, temperature):
-    """An action by a softmax over worths; a win if there is one."""
-    best, action = -np.inf, np.int64(-1)
-    for k in range(generate(node, p)):
-        found = worth(node, child, p, w, np.int64(node.moves[k]))
-        drawn = float(found)
-        if temperature > 0 and abs(found) < WON:
-            drawn -= temperature * log(-log(1.0 - random_uniform(generator) * (1.0 - 1e-12)))
-        if action < 0 or drawn > best:
-            best, action = drawn, np.int64(node.moves[k])
-    return action
+@dataclass(frozen=True)
+class Opponent:
+    """Whom the policy meets while it learns: what the column is called, the agent, parameters of the game, random plies."""
+
+    name: str
+    agent: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    plies: int = 0
 
 
-@compiled()
-def self_play(states, params, nodes, weights, generator, plies, mood, positions, results):
-    """Plays games from `states`, the first `plies[game]` actions at random, the others as `mood` says.
+@dataclass(frozen=True)
+class Course:
+    """A game's part in learning.
 
-    Writes the later positions, and red's result of each game (1, 0.5 or 0). Returns how many positions and games there are;
-    fewer games than states where the room is full.
+    Attributes:
+        values: the name of its module of values (see `afterstates`).
+        ruleset: what the games of a chunk are played with, by the game and the chunk's number.
+        opponents: of the evaluations.
     """
-    p, w, node, child, g = params[0], weights[0], nodes[0], nodes[1], generator[0]
-    temperature, random = mood[0].temperature, mood[0].random
-    count = 0
-    for game in range(states.shape[0]):
-        load(states[game], p, node)
-        begun, steps, result = count, 0, 0
-        while result == 0:
-            if steps >= plies[game]:
-                if count == positions.shape[0]:
-                    return begun, game
-                kept = positions[count]
-                kept.score = value(node, p, w)
-                kept.side, kept.game = node.side, game
-                for k in range(node.counts.shape[0]):
-                    kept.inputs[k] = node.counts[k]
-                count += 1
-            if steps < plies[game] or random_uniform(g) < random:
-                action = np.int64(node.moves[random_below(g, generate(node, p))])
-            else:
-                action = _drawn(node, child, p, w, g, temperature)
-            result = play(node, child, p, action)
-            if result != 0:
-                results[game] = 0.5 if result == 2 else 1.0 if (result == 1) == (node.side == 0) else 0.0
-            copy_position(child, node)
-            node.side, node.key = child.side, child.key
-            steps += 1
-    return count, states.shape[0]
+
+    values: str
+    ruleset: Callable[[Game, int], Ruleset]
+    opponents: tuple[Opponent, ...]
+
+    @property
+    def module(self) -> ModuleType:
+        """The module of values."""
+        return import_module(self.values)
 
 
 def lambda_returns(chances: np.ndarray, games: np.ndarray, results: np.ndarray, decay: float) -> np.ndarray:
     """Targets for all positions of games, one game after another.
 
     Args:
-        chances: red's chance of winning in each position, `(n,)`.
-        games: the game of each, `(n,)`; `results`: red's result by game.
+        chances: the first side's chance of winning in each position, `(n,)`.
+        games: the game of each, `(n,)`; `results`: the first side's result by game.
         decay: lambda: 0 is the chance of the next position, 1 the result.
 
     Returns:
-        `(n,)`, for red.
+        `(n,)`, for the first side.
     """
     found = np.zeros(len(chances))
     for k in range(len(chances) - 1, -1, -1):
@@ -173,44 +132,64 @@ def lambda_returns(chances: np.ndarray, games: np.ndarray, results: np.ndarray, 
     return found
 
 
-def play_chunk(game: Game, weights: np.ndarray, settings: Settings, number: int) -> tuple[np.ndarray, np.ndarray]:
+def play_chunk(
+    game: Game, course: Course, weights: np.ndarray, settings: Settings, number: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The inputs of the positions of a chunk's games, uint8, and their targets for the side to move, float32.
 
     They depend on the weights, the settings and the number alone.
     """
     numbers = np.random.Generator(np.random.Philox(key=[settings.seed, number]))
-    ruleset = ruleset_of_chunk(game, number)
+    ruleset, values = course.ruleset(game, number), course.module
     states = np.array([new_state(ruleset, int(numbers.integers(1 << 62))) for _ in range(CHUNK)])
     plies = numbers.integers(0, settings.openings + 1, CHUNK)
     generator = np.zeros(1, SAMPLER)
     seed_record(generator[0], np.uint64(numbers.integers(1 << 62)), np.uint64(number))
     mood = np.array([(settings.temperature, settings.random)], _MOOD)
-    positions, results = np.zeros(CHUNK * _MOST_ACTIONS, _POSITION), np.zeros(CHUNK)
-    nodes = new_nodes(ruleset)
+    fields = record_dtype([*_POSITION, ("inputs", np.uint8, (values.INPUTS,))])
+    positions, results = np.zeros(CHUNK * _MOST_ACTIONS, fields), np.zeros(CHUNK)
+    nodes = new_nodes(values, ruleset)
+    self_play = loops_of(values).self_play
     count, _ = self_play(states, ruleset.params, nodes, weights, generator, plies, mood, positions, results)
     positions = positions[:count]
     chances = 1 / (1 + np.exp(-positions["score"] / SCALE))
-    red = positions["side"] == 0
-    targets = lambda_returns(np.where(red, chances, 1 - chances), positions["game"], results, settings.decay)
-    return positions["inputs"], np.where(red, targets, 1 - targets).astype(np.float32)
+    first = positions["side"] == 0
+    targets = lambda_returns(np.where(first, chances, 1 - chances), positions["game"], results, settings.decay)
+    return positions["inputs"], np.where(first, targets, 1 - targets).astype(np.float32)
 
 
 class Learner:
-    """The network, and the positions of the latest rounds."""
+    """The network, and the positions of the latest rounds.
 
-    def __init__(self, settings: Settings):
+    Args:
+        settings: of the learning.
+        inputs: of the network.
+
+    Raises:
+        MissingExtra: without PyTorch.
+    """
+
+    def __init__(self, settings: Settings, inputs: int):
+        try:
+            import torch
+
+            from asobiba.baselines.search.rows_network import RowsNetwork
+        except ImportError:
+            raise MissingExtra("torch", "sb3") from None
         torch.manual_seed(settings.seed)
-        self._settings = settings
-        self.network = RowsNetwork(ALL_INPUTS)
+        self._settings, self._inputs = settings, inputs
+        self.network = RowsNetwork(inputs)
         self._optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.rate)
         self._latest: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=settings.window)
 
     def weights(self) -> np.ndarray:
         """The present weights for the kernels."""
-        return weights_record(rows_of(self.network.whole(), ALL_INPUTS))
+        return weights_record(rows_of(self.network.whole(), self._inputs))
 
     def learn(self, round: int, inputs: np.ndarray, targets: np.ndarray) -> float:
         """Learns from the positions of a round and of the ones before; the mean cross entropy."""
+        import torch
+
         self._latest.append((inputs, targets))
         given = torch.from_numpy(np.concatenate([part[0] for part in self._latest]))
         wanted = torch.from_numpy(np.concatenate([part[1] for part in self._latest]))
@@ -228,19 +207,19 @@ class Learner:
 
 
 def _played(
-    pool: Executor, game: Game, weights: np.ndarray, settings: Settings, round: int
+    pool: Executor, game: Game, course: Course, weights: np.ndarray, settings: Settings, round: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     chunks = -(-settings.games // CHUNK)
     numbers = range((round - 1) * chunks, round * chunks)
-    return pool.map(play_chunk, *zip(*((game, weights, settings, number) for number in numbers)))
+    return pool.map(play_chunk, *zip(*((game, course, weights, settings, number) for number in numbers)))
 
 
-def _scores(game: Game, weights: np.ndarray, games: int) -> dict[str, float]:
-    """Against two classical agents."""
-    player, found = AfterstateAgent(weights), {}
-    for name in ("max_act_eval", "rhea"):
-        opponent = make_agent(game, name)
-        found[name] = _rounded(evaluate(game.ruleset(), ("td", player), (name, opponent), games, seed=1, plies=4).score)
+def _scores(game: Game, course: Course, weights: np.ndarray, games: int) -> dict[str, float]:
+    player, found = AfterstateAgent(course.module, weights), {}
+    for one in course.opponents:
+        ruleset, opponent = game.ruleset(**one.parameters), make_agent(game, one.agent)
+        met = evaluate(ruleset, ("td", player), (one.agent, opponent), games, seed=1, plies=one.plies)
+        found[one.name] = _rounded(met.score)
     return found
 
 
@@ -250,6 +229,7 @@ def _rounded(figure: float) -> float:
 
 def train(
     game: Game,
+    course: Course,
     settings: Settings,
     folder: Path,
     *,
@@ -263,19 +243,19 @@ def train(
     What is learned does not depend on `workers`, the number of processes that play.
 
     Args:
-        evaluated: games against each of two classical agents after every tenth round and the last.
+        evaluated: games against each opponent after every `settings.every` rounds and the last.
     """
     begun = time.monotonic()
-    learner, lines, total = Learner(settings), [], 0
+    learner, lines, total = Learner(settings, course.module.INPUTS), [], 0
     with ProcessPoolExecutor(workers) as pool:
         for round in range(1, settings.rounds + 1):
-            parts = list(_played(pool, game, learner.weights(), settings, round))
+            parts = list(_played(pool, game, course, learner.weights(), settings, round))
             inputs, targets = (np.concatenate([part[k] for part in parts]) for k in range(2))
             total += len(inputs)
             loss = learner.learn(round, inputs, targets)
             line = {"round": round, "positions": total, "loss": _rounded(loss)}
-            if round % _EVERY == 0 or round == settings.rounds:
-                line.update(_scores(game, learner.weights(), evaluated))
+            if round % settings.every == 0 or round == settings.rounds:
+                line.update(_scores(game, course, learner.weights(), evaluated))
             lines.append(line)
             report(f"loss {loss:.4f}")
     record = {
@@ -288,8 +268,28 @@ def train(
     }
     folder.mkdir(parents=True, exist_ok=True)
     np.savez(folder / "evaluation.npz", **learner.network.whole())  # type: ignore[arg-type]
-    names = ("round", "positions", "loss", "max_act_eval", "rhea")
+    names = ("round", "positions", "loss", *(one.name for one in course.opponents))
     text = [",".join(names), *(",".join(str(line.get(name, "")) for name in names) for line in lines)]
     (folder / "learning.csv").write_text("\n".join(text) + "\n", encoding="utf-8")
     (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return record
+
+
+def learn(game: Game, course: Course, settings: Settings, folder: Path, *, workers: int, evaluated: int) -> None:
+    """`train` as a command: with a progress bar, and a line at the end."""
+    from asobiba.progress import progress_bar
+
+    words = " ".join(
+        f"--{name} {getattr(settings, name):g}"
+        for name in ("rounds", "games", "temperature", "random", "decay", "seed")
+    )
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("rounds", total=settings.rounds)
+        record = train(
+            game, course, settings, folder, workers=workers, evaluated=evaluated,
+            command=f"asobiba {game.name} learn-td {words}",
+            report=lambda line: bar.update(task, advance=1, description=line),
+        )  # fmt: skip
+    last = record["last"]
+    scores = ", ".join(f"{last[one.name]:.1%} against {one.name}" for one in course.opponents)
+    print(f"{record['positions']:,} positions, loss {last['loss']:.4f}, {scores}; written to {folder}")
