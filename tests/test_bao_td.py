@@ -14,8 +14,8 @@ from asobiba.baselines.bao import commands, values
 from asobiba.baselines.bao.values import ALL, CAPTURES, FILE, HOLES, INPUTS, MOVES, SEEDS
 from asobiba.baselines.bao.values import MOST as MOST_TAKEN
 from asobiba.baselines.search.afterstate_loops import SCALE, WON
-from asobiba.baselines.search.afterstates import AfterstateAgent, new_nodes, weights_record
-from asobiba.baselines.search.rows import MOST, UNIT, rows_of
+from asobiba.baselines.search.afterstates import AfterstateAgent, new_nodes
+from asobiba.baselines.search.rows import MOST, UNIT
 from asobiba.core import GameParameterError, compiled, make_agent
 from asobiba.core.states import is_over, legal_actions, step
 from asobiba.envs.bao import GAME
@@ -111,8 +111,7 @@ def test_the_command_learns_what_an_agent_can_play(tmp_path):
     ]
     done = CliRunner().invoke(commands.app, words, catch_exceptions=False)
     assert "against uct_on_random_boards" in done.output
-    with np.load(tmp_path / "evaluation.npz") as saved:
-        agent = AfterstateAgent(values, weights_record(rows_of(saved, INPUTS)))
+    agent = make_agent(GAME, f"td:path={tmp_path}")
     found = evaluate(BAO, ("td", agent), ("random", make_agent(GAME, "random")), 200, plies=4)
     assert found.low > 0.7
 
@@ -128,3 +127,11 @@ def test_the_shipped_policy_beats_the_search_of_one_reply(parameters):
 def test_other_boards_are_refused():
     with pytest.raises(GameParameterError, match="td plays on the board of 8x2"):
         make_agent(GAME, "td").prepare(GAME.ruleset(holes=6))
+
+
+def test_a_path_without_values_is_named(tmp_path):
+    with pytest.raises(GameParameterError, match=r"evaluation.npz holds no values.*learn-td"):
+        make_agent(GAME, f"td:path={tmp_path}")
+    (tmp_path / "evaluation.npz").write_bytes((FILE.parents[3] / "tactics/policies/td/evaluation.npz").read_bytes())
+    with pytest.raises(GameParameterError, match="holds no values of 44 inputs"):
+        make_agent(GAME, f"td:path={tmp_path}")

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from asobiba.arena.evaluation import evaluate
 from asobiba.baselines.search import temporal_difference as td
 from asobiba.baselines.search.afterstate_loops import SCALE, WON
-from asobiba.baselines.search.afterstates import AfterstateAgent, weights_record
-from asobiba.baselines.search.rows import MOST, UNIT, rows_of
-from asobiba.baselines.tactics import commands, values
+from asobiba.baselines.search.afterstates import AfterstateAgent
+from asobiba.baselines.search.rows import MOST, UNIT
+from asobiba.baselines.tactics import commands
 from asobiba.baselines.tactics.evaluation import STEP_OF
 from asobiba.baselines.tactics.learning import COURSE
 from asobiba.baselines.tactics.values import FILE, IN_PERIL, INPUTS, POINTS, PREY, count_all
@@ -161,11 +161,8 @@ def test_the_command_learns_what_an_agent_can_play(tmp_path):
     ]
     done = CliRunner().invoke(commands.app, words, catch_exceptions=False)
     assert "against max_act_eval" in done.output
-    with np.load(tmp_path / "td" / "evaluation.npz") as saved:
-        weights = weights_record(rows_of(saved, INPUTS))
-    found = evaluate(
-        TACTICS, ("td", AfterstateAgent(values, weights)), ("random", make_agent(GAME, "random")), 60, plies=4
-    )
+    player = make_agent(GAME, f"td:path={tmp_path / 'td'}")
+    found = evaluate(TACTICS, ("td", player), ("random", make_agent(GAME, "random")), 60, plies=4)
     assert found.low > 0.5
 
 

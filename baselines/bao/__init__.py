@@ -77,12 +77,16 @@ def alpha_beta_learned(
     return AlphaBetaAgent(endgame, True, depth=depth, nodes=nodes, seconds=seconds, table_size=table_size)
 
 
-def td() -> Agent:
-    """The policy in `policies/td`, made by `asobiba bao learn-td`, on 8x2 boards."""
-    from asobiba.baselines.bao import values
-    from asobiba.baselines.search.afterstates import AfterstateAgent, read_weights
+def td(path: str = "") -> Agent:
+    """The policy in `policies/td`, made by `asobiba bao learn-td`, on 8x2 boards.
 
-    return AfterstateAgent(values, read_weights(values.FILE, values.INPUTS))
+    Args:
+        path: another folder that the command has written.
+    """
+    from asobiba.baselines.bao import values
+    from asobiba.baselines.search.afterstates import td_agent
+
+    return td_agent(values, path)
 
 
 def uct(simulations: int = 1000, exploration: float = 1.0) -> Agent:

@@ -5,6 +5,7 @@ They look at the positions after their own actions (the afterstates) and at no r
 
 * `position_fields(ruleset)`, `max_moves(ruleset)`, the kernels `load`, `generate` and `play`: those of a search module (see the
   package). `position_fields` may hold room that `count` needs.
+* `FILE`: the shipped weights.
 * `INPUTS`: the number of inputs, and kernel `count(node, p)`: writes the step of each input of a position, 0 to 15, into
   `node.counts`, for the side to move, `node.side`.
 
@@ -20,11 +21,12 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from asobiba.baselines.search.rows import NARROW, WIDTH, load_rows
-from asobiba.core import Agent, Ruleset
+from asobiba.core import Agent, GameParameterError, Ruleset
 from asobiba.core.agents import Thinking
 from asobiba.core.cache import bind_module
 from asobiba.core.record import record_dtype
@@ -66,8 +68,22 @@ def weights_record(weights: Sequence[Any]) -> np.ndarray:
 
 @cache
 def read_weights(file: Path, inputs: int) -> np.ndarray:
-    """`weights_record` of a file."""
-    return weights_record(load_rows(file, inputs))
+    """`weights_record` of a file.
+
+    Raises:
+        GameParameterError: if it cannot be read, or has other inputs.
+    """
+    try:
+        return weights_record(load_rows(file, inputs))
+    except (OSError, KeyError, ValueError, BadZipFile) as error:
+        raise GameParameterError(
+            f"{file} holds no values of {inputs} inputs ({error}); expected what `asobiba GAME learn-td` writes"
+        ) from None
+
+
+def td_agent(values: ModuleType, path: str) -> AfterstateAgent:
+    """The agent with the shipped weights `values.FILE`, or those in the folder `path`."""
+    return AfterstateAgent(values, read_weights(Path(path) / values.FILE.name if path else values.FILE, values.INPUTS))
 
 
 class AfterstateAgent(Agent):

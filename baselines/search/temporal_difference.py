@@ -238,7 +238,8 @@ def train(
     command: str = "",
     report: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Learns, and writes `evaluation.npz`, `learning.csv` and `run.json` into a folder; returns the last.
+    """Learns, and writes `evaluation.npz`, `learning.csv` and `run.json` into a folder, after every evaluation anew; returns the
+    last.
 
     What is learned does not depend on `workers`, the number of processes that play.
 
@@ -246,33 +247,31 @@ def train(
         evaluated: games against each opponent after every `settings.every` rounds and the last.
     """
     begun = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
     learner, lines, total = Learner(settings, course.module.INPUTS), [], 0
+    record: dict[str, Any] = {"game": game.id, "command": command, "settings": asdict(settings)}
     with ProcessPoolExecutor(workers) as pool:
         for round in range(1, settings.rounds + 1):
             parts = list(_played(pool, game, course, learner.weights(), settings, round))
             inputs, targets = (np.concatenate([part[k] for part in parts]) for k in range(2))
             total += len(inputs)
             loss = learner.learn(round, inputs, targets)
-            line = {"round": round, "positions": total, "loss": _rounded(loss)}
+            lines.append({"round": round, "positions": total, "loss": _rounded(loss)})
             if round % settings.every == 0 or round == settings.rounds:
-                line.update(_scores(game, course, learner.weights(), evaluated))
-            lines.append(line)
+                lines[-1].update(_scores(game, course, learner.weights(), evaluated))
+                hours = _rounded(workers * (time.monotonic() - begun) / 3600)
+                record.update(positions=total, core_hours=hours, last=lines[-1])
+                _write(folder, learner, lines, record, course)
             report(f"loss {loss:.4f}")
-    record = {
-        "game": game.id,
-        "command": command,
-        "settings": asdict(settings),
-        "positions": total,
-        "core_hours": _rounded(workers * (time.monotonic() - begun) / 3600),
-        "last": lines[-1],
-    }
-    folder.mkdir(parents=True, exist_ok=True)
+    return record
+
+
+def _write(folder: Path, learner: Learner, lines: list[dict[str, Any]], record: dict[str, Any], course: Course) -> None:
     np.savez(folder / "evaluation.npz", **learner.network.whole())  # type: ignore[arg-type]
     names = ("round", "positions", "loss", *(one.name for one in course.opponents))
     text = [",".join(names), *(",".join(str(line.get(name, "")) for name in names) for line in lines)]
     (folder / "learning.csv").write_text("\n".join(text) + "\n", encoding="utf-8")
     (folder / "run.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    return record
 
 
 def learn(game: Game, course: Course, settings: Settings, folder: Path, *, workers: int, evaluated: int) -> None:
@@ -280,8 +279,7 @@ def learn(game: Game, course: Course, settings: Settings, folder: Path, *, worke
     from asobiba.progress import progress_bar
 
     words = " ".join(
-        f"--{name} {getattr(settings, name):g}"
-        for name in ("rounds", "games", "temperature", "random", "decay", "seed")
+        f"--{name} {getattr(settings, name)}" for name in ("rounds", "games", "temperature", "random", "decay", "seed")
     )
     with progress_bar(counted=True) as bar:
         task = bar.add_task("rounds", total=settings.rounds)
@@ -292,4 +290,7 @@ def learn(game: Game, course: Course, settings: Settings, folder: Path, *, worke
         )  # fmt: skip
     last = record["last"]
     scores = ", ".join(f"{last[one.name]:.1%} against {one.name}" for one in course.opponents)
-    print(f"{record['positions']:,} positions, loss {last['loss']:.4f}, {scores}; written to {folder}")
+    print(
+        f"{record['positions']:,} positions, loss {last['loss']:.4f}, {scores}; written to {folder}; it plays as "
+        f"td:path={folder}"
+    )

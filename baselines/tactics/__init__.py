@@ -159,12 +159,16 @@ def rhea(evaluations: int = 1000, population: int = 24, mutation: float = 0.15) 
     return EvolutionAgent(evaluations, population, mutation)
 
 
-def td() -> Agent:
-    """The policy in `policies/td`, made by `asobiba tactics learn-td`."""
-    from asobiba.baselines.search.afterstates import AfterstateAgent, read_weights
+def td(path: str = "") -> Agent:
+    """The policy in `policies/td`, made by `asobiba tactics learn-td`.
+
+    Args:
+        path: another folder that the command has written.
+    """
+    from asobiba.baselines.search.afterstates import td_agent
     from asobiba.baselines.tactics import values
 
-    return AfterstateAgent(values, read_weights(values.FILE, values.INPUTS))
+    return td_agent(values, path)
 
 
 def ppo_in_words() -> Agent:
