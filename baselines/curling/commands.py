@@ -163,6 +163,8 @@ def ends(
                 page.save(rows, record)
                 output.write_text(page.markdown(rows, str(output)), encoding="utf-8")
             bar.update(task, advance=1, description=row.player)
+    if output is not None:  # where all ends are kept, too
+        output.write_text(page.markdown(rows, str(output)), encoding="utf-8")
     typer.echo(page.markdown(rows, str(output)))
 
 

@@ -77,6 +77,7 @@ MATCHES = (
     Match("dis_mixture", "dis", GAT, _OURS, 40, "dis"),
     Match(_JIRITSU, "ayumu", GAT, "(GAT 2018: Jiritsu-kun second, GCCS third)", 10, "jiritsu"),
     Match(_JIRITSU, "jiritsu_depth1", GAT, "(the paper searches two shots deep)", 10, "jiritsu"),
+    Match(_JIRITSU, "jiritsu_depth1:grid=3", GAT, "(the same shots, without replies)", 40, "jiritsu"),
     Match(_JIRITSU, "rule_based", GAT, _OURS, 12, "jiritsu"),
     Match("ayumu", "rule_based", GAT, "(in no paper: the sample player of Digital Curling 3)", 24, "kr"),
     Match("kr_uct", "rule_based", GAT, "(in no paper: the sample player of Digital Curling 3)", 24, "kr"),
@@ -445,7 +446,7 @@ PAPERS = {
     "jiritsu": (
         "Jiritsu-kun (Kato, Iizuka, Yamamoto)",
         "The paper prints no results. jiritsu looks at the reply to every shot, on thinner grids than the paper's "
-        "(`asobiba agents curling` tells the strides); jiritsu_depth1 looks at no replies, on the paper's grid. **Invented "
+        "(`asobiba agents curling` tells the strides); jiritsu_depth1 looks at no replies, on the paper's grid, and with grid=3 on that of jiritsu. **Invented "
         "here**: the weights of the evaluation, which the paper does not give, were fitted in self-play.",
     ),
     "kr": (
