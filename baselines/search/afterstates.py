@@ -57,7 +57,7 @@ def new_nodes(values: ModuleType, ruleset: Ruleset) -> np.ndarray:
 
 
 def weights_record(weights: Sequence[Any]) -> np.ndarray:
-    """What `rows_of` gives as a record `(1,)` for the kernels."""
+    """The weights of `rows_of` as a record for the kernels, `(1,)`."""
     names = ("rows", "first", "hidden", "second", "last")
     fields = [(name, np.int32, array.shape) for name, array in zip(names, weights)]
     record = np.zeros(1, record_dtype([*fields, ("bias", np.int64)]))

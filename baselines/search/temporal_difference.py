@@ -46,7 +46,7 @@ _LEAST_RATE = 0.05
 
 @dataclass(frozen=True)
 class Settings:
-    """How games are played and learned from.
+    """Settings of self-play and learning.
 
     Attributes:
         rounds, games: the number of rounds, and of games in each.
@@ -86,7 +86,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Opponent:
-    """Whom the policy meets while it learns: what the column is called, the agent, parameters of the game, random plies."""
+    """An opponent of the evaluations while the policy learns.
+
+    Attributes:
+        name: of its column in `learning.csv`.
+        agent: as text.
+        parameters: of the game.
+        plies: random ones, before the first move.
+    """
 
     name: str
     agent: str
