@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from asobiba.baselines.curling.matches import play_game
-from asobiba.baselines.curling.reproduction import with_budget
+from asobiba.baselines.curling.reproduction import EARLIER, table_of_players, with_budget
 from asobiba.core import Agent, Ruleset, game, make_agent
 from asobiba.core.states import new_state, step, view_of
 from asobiba.envs.curling.win_table import END_SCORES, EXTRA_END_FIRST
@@ -32,16 +32,28 @@ class Ends:
         player: with its budget. situation: a name in `SITUATIONS`.
         points: of the side that throws first less the other's, end by end.
         firsts: where the first stone of an end came to rest, m from the tee, end by end; `None` if it left the sheet.
+        table: the digest of the player's win table (`table_of_players`).
     """
 
     player: str
     situation: str
     points: tuple[int, ...] = ()
     firsts: tuple[tuple[float, float] | None, ...] = ()
+    table: str = ""
 
     @property
     def name(self) -> tuple[str, str]:
         return self.situation, self.player
+
+    @property
+    def stale(self) -> bool:
+        """Whether the player has another win table now."""
+        return self.table != table_of_players(self.player)
+
+    @property
+    def label(self) -> str:
+        """The player, and whether these are its ends of today."""
+        return f"`{self.player}`{f' ({EARLIER})' if self.stale else ''}"
 
     def cells(self) -> list[str]:
         """The row of the table."""
@@ -50,7 +62,7 @@ class Ends:
         with_hammer = sum(max(-p, 0) for p in self.points) / n
         without = sum(max(p, 0) for p in self.points) / n
         return [
-            f"`{self.player}`",
+            self.label,
             *(f"{share / n:.1%} ± {196 * _error(share, n):.1f}" for share in shares),
             f"{with_hammer:.2f}",
             f"{without:.2f}",
@@ -62,7 +74,7 @@ class Ends:
         kinds = [_kind(place, house) for place in self.firsts]
         shares = [kinds.count(kind) for kind in _KINDS]
         n = max(len(kinds), 1)
-        return [f"`{self.player}`", *(f"{share / n:.0%}" for share in shares), f"{n}"]
+        return [self.label, *(f"{share / n:.0%}" for share in shares), f"{n}"]
 
 
 def _kind(place: tuple[float, float] | None, house: float) -> str:
@@ -88,13 +100,13 @@ _COLUMNS = ("player", "steals", "blanks", "one point", "two and more", "points w
 
 
 def play_all(players: Iterable[str], simulations: int, ends: int, kept: Sequence[Ends] = ()) -> Iterator[Ends]:
-    """Plays `ends` ends of each player in each situation, those of `kept` included. Yields a row after each of its ends."""
-    known = {row.name: row for row in kept}
+    """Plays `ends` ends of each player in each situation, those of `kept` included that are not stale. Yields a row after each of its ends."""
+    known = {row.name: row for row in kept if not row.stale}
     for situation, start in SITUATIONS.items():
         ruleset = game("curling").ruleset(stop_after=1, reward="win_probability", **start)
         for text in players:
             player = with_budget(text, f"simulations={simulations}")
-            row = known.get((situation, player), Ends(player, situation))
+            row = known.get((situation, player), Ends(player, situation, table=table_of_players(player)))
             pair = [make_agent(ruleset.game, player) for _ in range(2)] if len(row.points) < ends else []
             for number in range(len(row.points), ends):
                 last = play_game(ruleset, pair, number)
@@ -132,6 +144,7 @@ def load(path: Path) -> list[Ends]:
             row["situation"],
             tuple(row["points"]),
             tuple(place and (place[0], place[1]) for place in row.get("firsts", ())),
+            row["table"],
         )
         for row in found
     ]
@@ -141,7 +154,7 @@ def save(rows: Iterable[Ends], path: Path) -> None:
     """Writes the rows, for `load`."""
     lines = [
         json.dumps(
-            {"situation": row.situation, "player": row.player, "points": row.points}
+            {"situation": row.situation, "player": row.player, "table": row.table, "points": row.points}
             | ({"firsts": row.firsts} if row.firsts else {})
         )
         for row in rows

@@ -6,12 +6,13 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from asobiba.baselines.curling.imitation import path_of
 from asobiba.baselines.curling.matches import Result, margin_of, opening_points, play_game
+from asobiba.baselines.curling.self_play import table_digest
 from asobiba.core import game, make_agent
 
 UEC = {"noise": "uec"}
@@ -85,6 +86,14 @@ MATCHES = (
     Match("kr_uct_prior", "kr_uct", GAT, "(the authors' table was not at hand)", 10, "kr"),
 )
 _SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct", "kr_uct_prior")
+_BY_TABLE = (*_SEARCHERS, "jiritsu", "jiritsu_depth1")
+EARLIER = "by an earlier win table"
+"""Said of a row of which no game was played by the players' present win table."""
+
+
+def table_of_players(*players: str) -> str:
+    """The digest of the win table that some of these players go by; empty where none does."""
+    return table_digest() if any(player.partition(":")[0] in _BY_TABLE for player in players) else ""
 
 
 def searches(player: str) -> bool:
@@ -120,12 +129,20 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True)
 class Played:
-    """A match, the budget of a shot (empty: neither player has one), the results, and what both players spent."""
+    """A match, the budget of a shot (empty: neither player has one), the results, what both players spent, and the digest of
+    their win table (`table_of_players`).
+    """
 
     match: Match
     budget: str
     result: Result
     usage: tuple[Usage, Usage] = (Usage(), Usage())
+    table: str = ""
+
+    @property
+    def stale(self) -> bool:
+        """Whether the players have another win table now."""
+        return self.table != table_of_players(self.match.one, self.match.two)
 
     def cells(self) -> list[str]:
         """The row of the table."""
@@ -136,7 +153,7 @@ class Played:
             sum((m - mean) ** 2 for m in r.margins) / max(len(r.margins) - 1, 1) / max(len(r.margins), 1)
         )
         return [
-            f"{self.match.one} : {self.match.two}",
+            f"{self.match.one} : {self.match.two}{f' ({EARLIER})' if self.stale else ''}",
             self.match.published,
             self.budget,
             f"{r.games} of {self.match.games}",
@@ -176,17 +193,18 @@ def play_all(
         budget: of a shot, of players that search: `simulations=N` or `seconds=S`. games: at most so many a match; 0: as many
             as `Match.games`.
         ends: of a game. only: numbers of the matches to play; none: all.
-        kept: what has been played already; its games are not played again.
+        kept: what has been played already; its games are not played again, unless they are stale.
         workers: games at a time, a thread each.
     """
-    known = {(MATCHES.index(row.match), row.budget): row for row in kept}
+    known = {(MATCHES.index(row.match), row.budget): row for row in kept if not row.stale}
     rows: dict[int, Played] = {}
     tasks: list[tuple[float, int, int]] = []
     for number, match in enumerate(MATCHES):
         if only and number not in only:
             continue
         given = budget if searches(match.one) or searches(match.two) else ""
-        rows[number] = known.get((number, given), Played(match, given, Result(match.one, match.two)))
+        fresh = Played(match, given, Result(match.one, match.two), table=table_of_players(match.one, match.two))
+        rows[number] = known.get((number, given), fresh)
         count = min(games, match.games) if games else match.games
         tasks += [(play / count, number, play) for play in range(rows[number].result.games, count)]
 
@@ -204,7 +222,7 @@ def play_all(
             row = rows[number]
             result = Result.of(row.result.one, row.result.two, [*row.result.margins, margin])
             one, two = (a.added(b) for a, b in zip(row.usage, spent, strict=True))
-            rows[number] = Played(row.match, row.budget, result, (one, two))
+            rows[number] = replace(row, result=result, usage=(one, two))
             yield rows[number]
     finally:
         pool.shutdown(cancel_futures=True)
@@ -330,7 +348,7 @@ def save(record: Record, path: Path) -> None:
     rows = [
         {
             "one": row.match.one, "two": row.match.two, "budget": row.budget, "usage": row.usage,
-            "margins": row.result.margins,
+            "margins": row.result.margins, "table": row.table,
         }
         for row in merged(record.played)
     ]  # fmt: skip
@@ -340,28 +358,32 @@ def save(record: Record, path: Path) -> None:
     ]
     matches, singles = (",\n".join("    " + json.dumps(row) for row in each) for each in (rows, tried))
     text = (
-        f'{{\n  "ends": {record.ends},\n  "candidates": {json.dumps(record.candidates)},\n  "matches": [\n{matches}\n  ],\n'
+        f'{{\n  "ends": {record.ends},\n  "table": "{table_digest()}",\n  "candidates": {json.dumps(record.candidates)},\n  "matches": [\n{matches}\n  ],\n'
         f'  "openings": [\n{singles}\n  ]\n}}\n'
     )
     path.write_text(text, encoding="utf-8")
 
 
 def load(path: Path, ends: int) -> Record:
-    """The matches played so far; none if the file is missing or of games of another length."""
+    """The matches played so far; none if the file is missing or of games of another length. Openings and candidates by
+    another win table are left out.
+    """
     record = Record(ends)
     if not path.exists():
         return record
     found = json.loads(path.read_text(encoding="utf-8"))
-    record.candidates = found["candidates"]
-    record.openings = _latest(
-        Opening(row["side"], row["opener"], row["rest"], tuple(row["points"])) for row in found["openings"]
-    )
+    if found["table"] == table_digest():
+        record.candidates = found["candidates"]
+        record.openings = _latest(
+            Opening(row["side"], row["opener"], row["rest"], tuple(row["points"])) for row in found["openings"]
+        )
     known = {(match.one, match.two): match for match in MATCHES}
     for row in found["matches"] if found["ends"] == ends else ():
         pair = row["one"], row["two"]
         if pair in known:
             usage = (Usage(*row["usage"][0]), Usage(*row["usage"][1]))
-            record.played.append(Played(known[pair], row["budget"], Result.of(*pair, row["margins"]), usage))
+            result = Result.of(*pair, row["margins"])
+            record.played.append(Played(known[pair], row["budget"], result, usage, row["table"]))
     return record
 
 
