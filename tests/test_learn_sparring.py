@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from test_learn_search import drawn_network, uniform_network
+from network_tools import drawn_network, uniform_network
 
 from asobiba.core import AsobibaError, GameParameterError, registry
 from asobiba.learn.config import ConfigError, load_config, read_settings

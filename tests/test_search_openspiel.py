@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyspiel
 import pytest
+from network_tools import run_network, uniform_network
 from open_spiel.python.algorithms import mcts
-from test_learn_search import run_network, uniform_network
 
 from asobiba.api import openspiel
 from asobiba.core import registry, states
