@@ -58,7 +58,7 @@ def row(name: str, folder: Path, steps: int, games: int) -> str:
         for seed in SEEDS:
             place = folder / name / f"{kind}-{seed}"
             config = load_config(played, **settings(kind, seed, steps), parameters=PARAMETERS.get(name, {}))
-            config.update(NETWORK, learner=LEARNER, train_on={}, memory="")  # instead of the game's own
+            config.update(NETWORK, learner=LEARNER, train_on={}, memory="", symmetry=False)  # instead of the game's own
             train(played, config, place)
             policies[kind, seed] = make_agent(played, f"sb3:{place / POLICY}")
     ruleset = evaluated(played, config)

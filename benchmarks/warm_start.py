@@ -24,13 +24,23 @@ from asobiba.learn.search_agent import NetAgent
 
 SEEDS, SIMULATIONS, OPENINGS = (0, 1), 32, 4
 NETWORK: dict[str, Any] = {"width": 256, "depth": 2}
-DENSE = {"policy": "asobiba.learn.networks:DensePolicy", "policy_kwargs": NETWORK, "threads": 1}
+DENSE = {
+    "policy": "asobiba.learn.networks:DensePolicy", "policy_kwargs": NETWORK, "threads": 1, "symmetry": False,
+    "opponents": ["self", "self", "self", "one_ply_check", "one_ply", "alpha_beta:depth=3"],
+    "learner": {
+        "learning_rate": [1.0e-3, 5.0e-5], "n_steps": 64, "batch_size": 1024, "n_epochs": 3, "gamma": 0.99, "gae_lambda": 0.9,
+        "ent_coef": 0.01, "clip_range": 0.2,
+    },
+}  # fmt: skip
 KINDS: dict[str, dict[str, Any] | None] = {
     "fresh weights": None,
     "imitation of alpha_beta:depth=3": {
-        "total_steps": 1, "imitation": {"teacher": "alpha_beta:depth=3", "decisions": 20_000, "epochs": 2},
+        "total_steps": 1,
+        "imitation": {
+            "teacher": "alpha_beta:depth=3", "decisions": 20_000, "epochs": 2, "student": 0.0, "again": 0.0, "learning_rate": 1.0e-3,
+        },
     },
-    "PPO": {"total_steps": 100_000},
+    "PPO": {"total_steps": 100_000, "imitation": {"decisions": 0}},
 }  # fmt: skip
 
 
