@@ -51,7 +51,7 @@ def score_of(steps):
 
 
 def captures(state):
-    """What each legal move captures, from the rules: hole -> seeds."""
+    """Captured seeds by hole, for every legal move, from the rules."""
     me = int(state["to_move"])
     return {
         hole: int(step(BAO, state, hole)["stores"][me]) - int(state["stores"][me])

@@ -1,4 +1,4 @@
-"""What the policy `td` counts of a position on the 8x2 board: see `asobiba.baselines.search.afterstates`.
+"""Inputs of the policy `td` on the 8x2 board: see `asobiba.baselines.search.afterstates`.
 
 The inputs are those of `evaluation.py`; besides, for both players, what each of their moves captures (1 for a move that captures
 nothing, 0 for none), the most of these, how many moves there are, and what all together capture; and the lead, seed by seed.

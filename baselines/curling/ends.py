@@ -100,7 +100,10 @@ _COLUMNS = ("player", "steals", "blanks", "one point", "two and more", "points w
 
 
 def play_all(players: Iterable[str], simulations: int, ends: int, kept: Sequence[Ends] = ()) -> Iterator[Ends]:
-    """Plays `ends` ends of each player in each situation, those of `kept` included that are not stale. Yields a row after each of its ends."""
+    """Plays `ends` ends of each player in each situation, those of `kept` included that are not stale.
+
+    Yields a row after each of its ends.
+    """
     known = {row.name: row for row in kept if not row.stale}
     for situation, start in SITUATIONS.items():
         ruleset = game("curling").ruleset(stop_after=1, reward="win_probability", **start)

@@ -88,7 +88,7 @@ MATCHES = (
 _SEARCHERS = ("gccs", "ayumu", "through", "end_plan", "kr_uct", "kr_uct_prior")
 _BY_TABLE = (*_SEARCHERS, "jiritsu", "jiritsu_depth1")
 EARLIER = "by an earlier win table"
-"""Said of a row of which no game was played by the players' present win table."""
+"""Marks a row whose players went by another win table than today."""
 
 
 def table_of_players(*players: str) -> str:
@@ -358,7 +358,8 @@ def save(record: Record, path: Path) -> None:
     ]
     matches, singles = (",\n".join("    " + json.dumps(row) for row in each) for each in (rows, tried))
     text = (
-        f'{{\n  "ends": {record.ends},\n  "table": "{table_digest()}",\n  "candidates": {json.dumps(record.candidates)},\n  "matches": [\n{matches}\n  ],\n'
+        f'{{\n  "ends": {record.ends},\n  "table": "{table_digest()}",\n  "candidates": {json.dumps(record.candidates)},\n'
+        f'  "matches": [\n{matches}\n  ],\n'
         f'  "openings": [\n{singles}\n  ]\n}}\n'
     )
     path.write_text(text, encoding="utf-8")

@@ -76,7 +76,7 @@ def stored_counts() -> np.ndarray:
 
 @cache
 def table_digest() -> str:
-    """What tells this win table from another, eight hexadecimal digits; records of games hold it."""
+    """Names this win table in records of games: eight hexadecimal digits of the SHA-256 of its counts."""
     return sha256(stored_counts().astype("<f8").tobytes()).hexdigest()[:8]
 
 

@@ -1,4 +1,4 @@
-"""What the policy `td` counts of a position: see `asobiba.baselines.search.afterstates`.
+"""Inputs of the policy `td`: see `asobiba.baselines.search.afterstates`.
 
 The inputs are those of `evaluation.py`, and besides, for each type of unit: hit points of units that the other side could
 kill, of either side, and what the side to move could still kill in this turn; and the lead, point by point.
